@@ -65,7 +65,7 @@ struct WireArguments {
 
 #[derive(Debug, Args)]
 struct ReportArguments {
-    /// The measurement, written by `--json`.
+    /// The measurement, written by `--json`; or a page in Markdown with the table of all cells, for --svg.
     file: PathBuf,
     /// Draw the results.
     #[arg(long, value_name = "FILE")]
@@ -102,11 +102,26 @@ fn run(command: Command) -> Result<()> {
         Command::Report(ReportArguments { file, svg }) => {
             let text =
                 std::fs::read_to_string(&file).with_context(|| file.display().to_string())?;
+            if file.extension().is_some_and(|end| end == "md") {
+                return draw_page(&file, &text, svg.as_deref());
+            }
             let measured: Measured =
                 serde_json::from_str(&text).with_context(|| file.display().to_string())?;
             print(&measured, svg.as_deref())
         }
     }
+}
+
+/// Draws the table of all cells that a page has.
+fn draw_page(page: &Path, text: &str, svg: Option<&Path>) -> Result<()> {
+    let Some(svg) = svg else {
+        bail!("{} is a page: --svg FILE draws its table", page.display());
+    };
+    let rows = report::overview::read(text).with_context(|| {
+        let names = report::overview::QUANTITIES.join(", ");
+        format!("{} has no table with the columns {names}", page.display())
+    })?;
+    std::fs::write(svg, report::svg(&rows)).with_context(|| svg.display().to_string())
 }
 
 fn wire(arguments: WireArguments) -> Result<()> {
@@ -165,7 +180,8 @@ fn print(measured: &Measured, svg: Option<&Path>) -> Result<()> {
         measured.took_seconds
     );
     if let Some(file) = svg {
-        std::fs::write(file, report::svg(measured)).with_context(|| file.display().to_string())?;
+        std::fs::write(file, report::svg(&report::overview::overview(measured)))
+            .with_context(|| file.display().to_string())?;
     }
     Ok(())
 }

@@ -79,5 +79,10 @@ fn what_was_measured_is_written_read_and_reported() {
         table.contains("### 64 B, 1 flow") && table.contains("| bridge |"),
         "{table}"
     );
-    assert!(report::svg(&read).contains("throughput without loss"));
+    let rows = report::overview::overview(&read);
+    assert!(report::svg(&rows).contains("rate without loss, by bare"));
+    // Both are compared with the forwarder of the same round, and the tables begin with that.
+    assert_eq!(rows[0].ranges[0].map(|range| range.middle), Some(1.0));
+    let first = table.lines().next().unwrap();
+    assert!(first.contains("rate without loss by `bare`"), "{table}");
 }

@@ -6,15 +6,15 @@
 #![forbid(unsafe_code)]
 
 pub mod assemble;
-pub mod chart;
 pub mod compare;
 pub mod figure;
 pub mod plot;
-pub mod quantity;
 pub mod report;
 pub mod slowdown;
 pub mod table;
 pub mod verdict;
+
+pub use weir_svg::{chart, quantity};
 
 #[cfg(test)]
 mod fixtures;

@@ -123,6 +123,7 @@ pub fn chart(result: &RunResult) -> Option<Chart> {
         title: format!("{}: how much longer flows took than alone", result.scenario),
         columns: vec![Column {
             panels: vec![Panel {
+                title: String::new(),
                 across: Axis::logarithmic("flow size up to", SIZES, first, last.max(first * 1.01)),
                 up: Axis::logarithmic("slowdown", TIMES, 1.0, slowest.max(1.01)),
                 curves: curves.map(curve).to_vec(),

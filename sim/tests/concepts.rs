@@ -8,7 +8,7 @@ use weir_sim::reproduce::concepts;
 fn the_books_pictures_are_those_of_the_runs() {
     let made = concepts::reproduce().unwrap_or_else(|error| panic!("{error}"));
     let directory = Path::new(env!("CARGO_MANIFEST_DIR")).join("../docs/src/concepts");
-    assert_eq!(made.files.len(), 6);
+    assert_eq!(made.files.len(), 7);
     for file in &made.files {
         let path = directory.join(&file.name);
         let there = std::fs::read_to_string(&path)

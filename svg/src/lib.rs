@@ -1,7 +1,10 @@
-//! What all of Weir's pictures share: the frame of an SVG document, colours, curves, legends and round numbers.
+//! What all of Weir's pictures share: the frame of an SVG document, colours, charts, and numbers in units that suit them.
 //!
 //! Lengths are in pixels; x goes to the right and y down, as in SVG.
 #![forbid(unsafe_code)]
+
+pub mod chart;
+pub mod quantity;
 
 use std::fmt::{self, Write as _};
 
@@ -139,6 +142,15 @@ impl Svg {
             x + 14.0,
             x + 18.0
         );
+    }
+
+    /// The elements of another document, as they are.
+    pub fn push(&mut self, other: &Self) {
+        let elements = other
+            .out
+            .split_once('\n')
+            .map_or("", |(_, elements)| elements);
+        self.out.push_str(elements);
     }
 
     /// The whole document.

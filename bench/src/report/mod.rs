@@ -1,5 +1,6 @@
 //! From measurements to medians, ratios, tables and pictures.
 
+pub mod overview;
 mod picture;
 mod summary;
 mod table;

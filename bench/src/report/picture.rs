@@ -1,163 +1,53 @@
-//! A picture: rates over frame sizes, and goodput and latency over load at the smallest frame.
+//! A picture: for each system and quantity the middle of all cells, and the range of the half around it.
 
-use weir_results::chart::{Axis, Chart, Column, Curve, Panel, Style};
+use weir_results::chart::{Axis, Range, RangePanel, Ranges};
 use weir_results::quantity::Unit;
 
-use super::summary::at;
-use super::Summary;
-use crate::measure::{LATENCY_LOADS, OVERLOADS};
-use crate::rounds::Measured;
+use super::overview::Row;
 
-/// One column for each number of flows.
-pub fn svg(measured: &Measured) -> String {
-    let summaries = Summary::all(measured);
-    let mut flows: Vec<u32> = summaries.iter().map(|summary| summary.flows).collect();
-    flows.dedup();
-    let columns = flows
-        .into_iter()
-        .map(|flows| {
-            let of_flows: Vec<&Summary<'_>> = summaries
-                .iter()
-                .filter(|summary| summary.flows == flows)
-                .collect();
-            Column {
-                title: if flows == 1 {
-                    "one flow".to_owned()
-                } else {
-                    format!("{flows} flows")
-                },
-                panels: vec![rates(&of_flows), goodput(&of_flows), latency(&of_flows)],
-                moments: Vec::new(),
-            }
-        })
-        .collect();
-    weir_results::chart::svg(&Chart {
-        title: "Wire to wire over veth".to_owned(),
-        columns,
-    })
-}
-
-const MILLION_FRAMES: Unit = Unit {
-    name: "M frames/s",
-    size: 1e6,
-};
-const BYTES: Unit = Unit {
-    name: "B",
+const RATIO: Unit = Unit {
+    name: "",
     size: 1.0,
 };
-const PERCENT: Unit = Unit {
-    name: "% of the rate without loss",
-    size: 1.0,
-};
-const MICROSECONDS: Unit = Unit {
-    name: "µs",
+/// Values are in microseconds.
+const MILLISECONDS: Unit = Unit {
+    name: "ms",
     size: 1e3,
 };
 
-fn rates(summaries: &[&Summary<'_>]) -> Panel {
-    let curves = by_system(summaries, |summary| {
-        let rate = summary.of(|one| Some(one.lossless.frames_per_second))?;
-        Some(vec![(summary.frame_bytes as f64, rate.median)])
-    });
-    panel(
-        "frame",
-        BYTES,
-        "throughput without loss",
-        MILLION_FRAMES,
-        curves,
-    )
-}
+/// Panels: the place of the quantity in [`QUANTITIES`](super::overview::QUANTITIES), what its axis says, and whether 1 is what it is
+/// compared with.
+const PANELS: [(usize, &str, bool); 4] = [
+    (0, "rate without loss, by bare", true),
+    (2, "goodput at 4×, by its own peak", true),
+    (4, "CPU time a frame at 4×, by ovs", true),
+    (5, "p99 at half load", false),
+];
 
-fn goodput(summaries: &[&Summary<'_>]) -> Panel {
-    let smallest = smallest(summaries);
-    let curves = by_system(&smallest, |summary| {
-        let points = OVERLOADS.iter().filter_map(|times| {
-            let goodput = summary.of(|one| Some(at(&one.overload, 100 * times)?.goodput))?;
-            Some((f64::from(100 * times), goodput.median))
-        });
-        Some(points.collect())
-    });
-    panel(
-        "offered",
-        PERCENT,
-        &titled("goodput", &smallest),
-        MILLION_FRAMES,
-        curves,
-    )
-}
-
-fn latency(summaries: &[&Summary<'_>]) -> Panel {
-    let smallest = smallest(summaries);
-    let curves = by_system(&smallest, |summary| {
-        let points = LATENCY_LOADS.iter().filter_map(|percent| {
-            let p99 = summary.of(|one| Some(at(&one.latency, *percent)?.p99_nanos? as f64))?;
-            Some((f64::from(*percent), p99.median))
-        });
-        Some(points.collect())
-    });
-    let values = || {
-        curves
-            .iter()
-            .flat_map(|curve| curve.points.iter().map(|point| point.1))
-    };
-    let (least, most) = (values().fold(1e9, f64::min), values().fold(1e3, f64::max));
-    Panel {
-        up: Axis::logarithmic(
-            &titled("latency, p99", &smallest),
-            MICROSECONDS,
-            least.max(1e3),
-            most * 1.01,
-        ),
-        ..panel("offered", PERCENT, "", MICROSECONDS, curves)
-    }
-}
-
-fn smallest<'a>(summaries: &[&'a Summary<'a>]) -> Vec<&'a Summary<'a>> {
-    let least = summaries.iter().map(|summary| summary.frame_bytes).min();
-    summaries
-        .iter()
-        .filter(|summary| Some(summary.frame_bytes) == least)
-        .copied()
-        .collect()
-}
-
-fn titled(what: &str, summaries: &[&Summary<'_>]) -> String {
-    summaries.first().map_or(what.to_owned(), |summary| {
-        format!("{what} ({} B)", summary.frame_bytes)
-    })
-}
-
-/// One curve for each system, in the order in which they come.
-fn by_system(
-    summaries: &[&Summary<'_>],
-    points: impl Fn(&Summary<'_>) -> Option<Vec<(f64, f64)>>,
-) -> Vec<Curve> {
-    let mut curves: Vec<Curve> = Vec::new();
-    for summary in summaries {
-        let more = points(summary).unwrap_or_default();
-        match curves.iter_mut().find(|curve| curve.name == summary.system) {
-            Some(curve) => curve.points.extend(more),
-            None => curves.push(Curve {
-                name: summary.system.to_owned(),
-                points: more,
-                style: Style::Line,
-            }),
+/// A row for each system.
+pub fn svg(rows: &[Row]) -> String {
+    let panel = |(quantity, label, is_ratio): (usize, &str, bool)| {
+        let values: Vec<Option<Range>> = rows.iter().map(|row| row.ranges[quantity]).collect();
+        let most = values.iter().flatten().map(|range| range.high);
+        let most = most.fold(1.0, f64::max);
+        let least = values.iter().flatten().map(|range| range.low);
+        let least = least.fold(f64::INFINITY, f64::min);
+        let across = match is_ratio {
+            true => Axis::linear(label, RATIO, most),
+            false => Axis::logarithmic(label, MILLISECONDS, least.min(most).max(1.0), most * 1.01),
+        };
+        RangePanel {
+            across,
+            values,
+            reference: is_ratio.then_some(1.0),
         }
-    }
-    curves
-}
-
-fn panel(across: &str, across_unit: Unit, up: &str, up_unit: Unit, curves: Vec<Curve>) -> Panel {
-    let most = |pick: fn(&(f64, f64)) -> f64| {
-        curves
-            .iter()
-            .flat_map(|curve| curve.points.iter().map(pick))
-            .fold(1.0, f64::max)
     };
-    Panel {
-        across: Axis::linear(across, across_unit, most(|point| point.0)),
-        up: Axis::linear(up, up_unit, most(|point| point.1)),
-        curves,
-        levels: Vec::new(),
+    Ranges {
+        title: "Wire to wire over veth".to_owned(),
+        note: "dots: median of all sizes, numbers of flows and rounds; bars: half of them"
+            .to_owned(),
+        rows: rows.iter().map(|row| row.system.clone()).collect(),
+        panels: PANELS.map(panel).into(),
     }
+    .svg()
 }

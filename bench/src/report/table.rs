@@ -2,6 +2,7 @@
 
 use std::fmt::Write as _;
 
+use super::overview::{markdown as markdown_of_all, overview};
 use super::summary::at;
 use super::{Spread, Summary};
 use crate::measure::{Measurement, LATENCY_LOADS, OVERLOADS};
@@ -34,7 +35,7 @@ Medians of all rounds (lowest–highest); ratios within each round. Latencies: p
 † In some round the sender did not reach 95 % of the load that was aimed at.
 ";
 
-/// Three tables for each kind of traffic: rates, CPU time, latencies. Medians over the rounds, the lowest and the highest in brackets.
+/// A table of all cells together, then three tables for each kind of traffic: rates, CPU time, latencies. Medians over the rounds, the lowest and the highest in brackets.
 pub fn text(measured: &Measured) -> String {
     let summaries = Summary::all(measured);
     let mut kinds: Vec<(u32, usize)> = Vec::new();
@@ -43,7 +44,8 @@ pub fn text(measured: &Measured) -> String {
             kinds.push((summary.flows, summary.frame_bytes));
         }
     }
-    let mut out = String::new();
+    let mut out = markdown_of_all(&overview(measured));
+    out.push_str("\nMedians of all sizes, numbers of flows and rounds (quartiles).\n\n");
     for (flows, frame_bytes) in kinds {
         let of_kind: Vec<&Summary<'_>> = summaries
             .iter()

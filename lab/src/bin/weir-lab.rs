@@ -236,7 +236,10 @@ fn run_one(file: &Path, overrides: &[Override], output: &Output) -> Result<bool>
     if let Some(path) = &output.svg {
         write(
             path,
-            &plot::svg(&[(scenario.name.as_str(), &result)], plot::xoff(&scenario)),
+            &plot::svg(
+                &[(scenario.name.as_str(), &result)],
+                plot::Limits::of(&scenario),
+            ),
         )?;
     }
     Ok(result
@@ -291,14 +294,14 @@ const DEMO_ALL: [&str; 7] = [
 
 fn demo(file: &Path, changes: &[&str], duration: Option<&str>, output: &Output) -> Result<bool> {
     let mut results: Vec<RunResult> = Vec::new();
-    let mut xoff_bytes = None;
+    let mut limits = plot::Limits::default();
     for change in changes {
         let mut overrides = vec![parse_override(change)?];
         if let Some(duration) = duration {
             overrides.push(parse_override(&format!("duration={duration}"))?);
         }
         let scenario = Scenario::load(file, &overrides)?;
-        xoff_bytes = plot::xoff(&scenario);
+        limits = plot::Limits::of(&scenario);
         results.push(run(&scenario, output.options())?);
     }
     let rows: Vec<&RunResult> = results.iter().collect();
@@ -310,7 +313,7 @@ fn demo(file: &Path, changes: &[&str], duration: Option<&str>, output: &Output) 
         let titles: Vec<String> = results.iter().map(table::title).collect();
         let columns: Vec<(&str, &RunResult)> =
             titles.iter().map(String::as_str).zip(rows).collect();
-        write(path, &plot::svg(&columns, xoff_bytes))?;
+        write(path, &plot::svg(&columns, limits))?;
         println!("curves: {}", path.display());
     }
     if let Some(path) = &output.json {

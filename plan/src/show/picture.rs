@@ -54,7 +54,7 @@ fn chart(network: &Network, plan: &Plan) -> Result<Chart> {
             columns.push(Column {
                 title: switch.name.clone(),
                 panels: panels.into_iter().map(|(_, panel)| panel).collect(),
-                moments: Vec::new(),
+                ..Column::default()
             });
         }
     }
@@ -102,6 +102,7 @@ fn panel(buffer: &Buffer, row: &IngressPlan, class: &Class, count: usize) -> Res
         });
     }
     Ok(Some(Panel {
+        title: String::new(),
         across: Axis::until("time", Unit::of_time(end), end),
         up,
         curves,

@@ -10,8 +10,10 @@ use weir_api::run::RunResult;
 use weir_config::scenario::Scenario;
 use weir_svg::escaped;
 
-use crate::quantity::setting;
-use crate::{chart, plot, slowdown, table};
+use weir_svg::quantity::setting;
+use weir_svg::chart;
+
+use crate::{plot, slowdown, table};
 
 pub use history::{End, History};
 

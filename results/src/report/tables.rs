@@ -7,7 +7,7 @@ use weir_api::run::{RunEvent, RunResult};
 use weir_api::words::EventName;
 use weir_svg::escaped;
 
-use crate::quantity::{amount, rate, setting, time};
+use weir_svg::quantity::{amount, rate, setting, time};
 
 /// Rows of a table at most. What is left out is said, and stands in the JSON.
 const ROWS_MAX: usize = 1_000;

@@ -18,7 +18,7 @@ use weir_results::quantity::{amount, Unit};
 pub use laws::{LockLaw, LockPoint, ReroutePoint};
 
 use super::observe::{observe, Moments, Observation};
-use super::picture::{amounts, moment, most, rates, seconds};
+use super::picture::{amounts, moment, most, rates, seconds, Counted};
 use super::setting::{set, Setting};
 use super::{File, ReproduceError, Reproduction, ScenarioFile};
 
@@ -247,7 +247,13 @@ fn column(title: &str, run: &RingRun) -> Column {
     let end = run.setting.duration.as_secs_f64();
     let across = Axis::until("time", Unit::of_time(end), end);
     let occupancy = amounts(&seen.occupancy, seen.interval);
-    let throughput = rates(&seen.sent, seen.interval, WINDOW);
+    let throughput = rates(
+        &seen.sent,
+        seen.interval,
+        WINDOW,
+        run.setting.rate,
+        Counted::AtItsBeginning,
+    );
     let xoff = run.setting.xoff.get() as f64;
     // The same axes for every run of a setting, unless one goes beyond.
     let buffer = most(&occupancy).max(xoff * 1.5);
@@ -258,12 +264,14 @@ fn column(title: &str, run: &RingRun) -> Column {
         title: title.to_owned(),
         panels: vec![
             Panel {
+                title: String::new(),
                 across: across.clone(),
                 up: Axis::linear("ingress buffer", Unit::of_amount(buffer), buffer),
                 curves: occupancy,
                 levels: vec![(xoff, format!("X_off {}", amount(xoff)))],
             },
             Panel {
+                title: String::new(),
                 across,
                 up: Axis::linear("sent by port", Unit::of_rate(line), line),
                 curves: throughput,
@@ -293,6 +301,7 @@ fn column(title: &str, run: &RingRun) -> Column {
         .into_iter()
         .flatten()
         .collect(),
+        ..Column::default()
     }
 }
 

@@ -14,7 +14,7 @@ use weir_results::quantity::{amount, rate, setting as span, Unit};
 use weir_results::table::grid;
 
 use super::observe::{observe, Observation};
-use super::picture::{amounts, moment, most, rates, seconds};
+use super::picture::{amounts, moment, most, rates, seconds, Counted};
 use super::setting::{set, Setting};
 use super::{File, ReproduceError, Reproduction, ScenarioFile};
 use crate::scenario::{run, Options};
@@ -318,7 +318,13 @@ fn column(run: &TreeRun) -> Option<Column> {
         .filter(|series| LOOP_FLOWS.contains(&series.name.as_str()))
         .cloned()
         .collect();
-    let mut throughput = rates(&loop_flows, seen.interval, WINDOW);
+    let mut throughput = rates(
+        &loop_flows,
+        seen.interval,
+        WINDOW,
+        SETTING.rate,
+        Counted::AtItsEnd,
+    );
     for curve in &mut throughput {
         curve.name = curve.name.replace('-', " → ");
     }
@@ -338,12 +344,14 @@ fn column(run: &TreeRun) -> Option<Column> {
         title: run.name.to_owned(),
         panels: vec![
             Panel {
+                title: String::new(),
                 across: across.clone(),
                 up: Axis::linear("delivered", Unit::of_rate(most_rate), most_rate),
                 curves: throughput,
                 levels: Vec::new(),
             },
             Panel {
+                title: String::new(),
                 across,
                 up: Axis::linear("ingress buffer", Unit::of_amount(buffer), buffer),
                 curves: occupancy,
@@ -361,6 +369,7 @@ fn column(run: &TreeRun) -> Option<Column> {
         .into_iter()
         .flatten()
         .collect(),
+        ..Column::default()
     })
 }
 

@@ -1,6 +1,7 @@
 //! Pictures of the book's concepts, from runs: a ring that locks, the same ring with each way out, and one buffer that goes over
 //! X_off into its headroom.
 
+mod animation;
 mod headroom;
 mod ring;
 
@@ -11,7 +12,7 @@ use weir_results::quantity::{amount, rate, Unit};
 use weir_results::table::grid;
 
 use super::observe::{observe, Observation};
-use super::picture::{amounts, moment, most, rates, seconds, spans};
+use super::picture::{amounts, moment, most, rates, seconds, spans, Counted};
 use super::setting::{set, Setting};
 use super::{File, ReproduceError, Reproduction, ScenarioFile};
 
@@ -34,6 +35,7 @@ struct Way {
 }
 
 const PAUSED: &str = "paused";
+const BREAKER: &str = "deadlock-breaker.svg";
 const WAYS: [Way; 4] = [
     Way {
         file: "locked.svg",
@@ -42,7 +44,7 @@ const WAYS: [Way; 4] = [
         held_back: PAUSED,
     },
     Way {
-        file: "deadlock-breaker.svg",
+        file: BREAKER,
         title: "Deadlock Breaker",
         overrides: &[("deadlock.policy", "breaker")],
         held_back: PAUSED,
@@ -73,6 +75,10 @@ pub fn reproduce() -> Result<Reproduction, ReproduceError> {
         let seen = run(way)?;
         if index == 0 {
             files.push(file("credit-loop.svg", ring::svg(&seen, SETTING.xoff)));
+        }
+        if let (BREAKER, Some(still)) = (way.file, seen.moments.all_suspected) {
+            let picture = animation::svg(&seen, SETTING.xoff, still);
+            files.push(file("ring-recovers.svg", picture));
         }
         let picture = chart::svg(&Chart {
             title: format!(
@@ -149,7 +155,13 @@ fn column(way: &Way, seen: &Observation) -> Column {
     let xoff = SETTING.xoff.get() as f64;
     let occupancy = amounts(&seen.occupancy, seen.interval);
     let most_held = most(&occupancy).max(xoff);
-    let delivered = rates(&seen.delivered, seen.interval, WINDOW);
+    let delivered = rates(
+        &seen.delivered,
+        seen.interval,
+        WINDOW,
+        SETTING.rate,
+        Counted::AtItsEnd,
+    );
     let most_delivered = most(&delivered);
     let held_back = spans(&seen.held_back, seen.interval);
     let lanes = Axis {
@@ -160,22 +172,21 @@ fn column(way: &Way, seen: &Observation) -> Column {
         is_logarithmic: false,
     };
     // Under Levels no buffer between switches has an X_off.
-    let levels = if way.held_back == PAUSED {
-        vec![(xoff, format!("X_off {}", amount(xoff)))]
-    } else {
-        Vec::new()
-    };
+    let has_xoff = way.held_back == PAUSED;
+    let levels = has_xoff.then(|| (xoff, format!("X_off {}", amount(xoff))));
     let moments = &seen.moments;
     Column {
         title: String::new(),
         panels: vec![
             Panel {
+                title: String::new(),
                 across: across.clone(),
                 up: Axis::linear("ingress buffer", Unit::of_amount(most_held), most_held),
                 curves: occupancy,
-                levels,
+                levels: levels.into_iter().collect(),
             },
             Panel {
+                title: String::new(),
                 across: across.clone(),
                 up: lanes,
                 curves: held_back
@@ -190,6 +201,7 @@ fn column(way: &Way, seen: &Observation) -> Column {
                 levels: Vec::new(),
             },
             Panel {
+                title: String::new(),
                 across,
                 up: Axis::linear("arrives", Unit::of_rate(most_delivered), most_delivered),
                 curves: delivered
@@ -212,5 +224,6 @@ fn column(way: &Way, seen: &Observation) -> Column {
         .into_iter()
         .flatten()
         .collect(),
+        ..Column::default()
     }
 }

@@ -1,24 +1,48 @@
 //! Curves of observations for charts.
 
-use weir_core::{Duration, Instant};
-use weir_results::chart::{Curve, Moment, Style};
+use weir_core::{BitRate, Duration, Instant};
+use weir_results::chart::{carried, Curve, Moment, Style};
 
 use super::observe::Series;
 
-/// Bytes for each interval as a rate in bits per second: each point is the mean over `window` around it.
-pub(super) fn rates(series: &[Series], interval: Duration, window: Duration) -> Vec<Curve> {
+/// When a frame's bytes are counted.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Counted {
+    /// When it begins to leave.
+    AtItsBeginning,
+    /// When it has arrived.
+    AtItsEnd,
+}
+
+/// Bytes for each interval as a rate in bits per second: each point is the mean over `window` around it. Frames are counted whole,
+/// and are on a line of rate `line` for longer than that moment: what it cannot carry in an interval is part of the one beside it.
+pub(super) fn rates(
+    series: &[Series],
+    interval: Duration,
+    window: Duration,
+    line: BitRate,
+    counted: Counted,
+) -> Vec<Curve> {
     let half = (window.as_nanos() / interval.as_nanos().max(1) / 2) as usize;
-    let mean = |values: &[u64], index: usize| {
+    let capacity = line.get() as f64 / 8.0 * interval.as_secs_f64();
+    let mean = |values: &[f64], index: usize| {
         let around = &values[index.saturating_sub(half)..(index + half + 1).min(values.len())];
-        let bits = 8.0 * around.iter().sum::<u64>() as f64;
+        let bits = 8.0 * around.iter().sum::<f64>();
         bits / (around.len() as f64 * interval.as_secs_f64())
     };
-    curves(series, interval, mean)
+    let is_late = counted == Counted::AtItsEnd;
+    curves(series, interval, |values| {
+        let bytes: Vec<f64> = values.iter().map(|bytes| *bytes as f64).collect();
+        let bytes = carried(&bytes, capacity, is_late);
+        (0..bytes.len()).map(|index| mean(&bytes, index)).collect()
+    })
 }
 
 /// Bytes held.
 pub(super) fn amounts(series: &[Series], interval: Duration) -> Vec<Curve> {
-    curves(series, interval, |values, index| values[index] as f64)
+    curves(series, interval, |values| {
+        values.iter().map(|bytes| *bytes as f64).collect()
+    })
 }
 
 /// When values are above zero, as bars, each series at a height of its own: half below 1, 2 and so on, the last one lowest.
@@ -46,20 +70,15 @@ fn edges(values: &[u64]) -> Vec<usize> {
         .collect()
 }
 
-fn curves(
-    series: &[Series],
-    interval: Duration,
-    value: impl Fn(&[u64], usize) -> f64,
-) -> Vec<Curve> {
+fn curves(series: &[Series], interval: Duration, of: impl Fn(&[u64]) -> Vec<f64>) -> Vec<Curve> {
     series
         .iter()
         .map(|series| Curve {
             name: series.name.clone(),
-            points: (0..series.values.len())
-                .map(|index| {
-                    let at = (index + 1) as f64 * interval.as_secs_f64();
-                    (at, value(&series.values, index))
-                })
+            points: of(&series.values)
+                .into_iter()
+                .enumerate()
+                .map(|(index, value)| ((index + 1) as f64 * interval.as_secs_f64(), value))
                 .collect(),
             style: Style::Line,
         })
@@ -87,7 +106,26 @@ pub(super) fn seconds(at: Instant) -> f64 {
 
 #[cfg(test)]
 mod tests {
-    use super::edges;
+    use super::*;
+
+    #[test]
+    fn a_rate_is_never_above_its_line() {
+        // Seventeen frames of 1,500 bytes begin within 5 µs of a line that carries 16.7 in that time.
+        let series = [Series {
+            name: "a".into(),
+            values: vec![6_000, 4_500, 6_000, 4_500, 4_500, 0, 0, 0],
+        }];
+        let micro = Duration::from_micros(1);
+        let line = BitRate::from_mbit(40_000);
+        for counted in [Counted::AtItsBeginning, Counted::AtItsEnd] {
+            let curves = rates(&series, micro, Duration::from_micros(5), line, counted);
+            let points = &curves[0].points;
+            assert!(
+                points.iter().all(|point| point.1 <= 40e9 + 1.0),
+                "{curves:?}"
+            );
+        }
+    }
 
     #[test]
     fn runs_begin_and_end() {

@@ -63,7 +63,7 @@ pub fn run(arguments: &RunArguments) -> Result<bool> {
     }
     if let Some(path) = &arguments.svg {
         let columns = [(scenario.name.as_str(), &result)];
-        write(path, &plot::svg(&columns, plot::xoff(&scenario)))?;
+        write(path, &plot::svg(&columns, plot::Limits::of(&scenario)))?;
     }
     if let Some(path) = &arguments.slowdown {
         let chart = slowdown::chart(&result).context(

@@ -5,7 +5,7 @@ use std::fmt::Write as _;
 
 use weir_config::scenario::Scenario;
 use weir_core::{Duration, Instant, PortId, Priority};
-use weir_results::quantity::{amount, rate};
+use weir_svg::quantity::{amount, rate};
 use weir_sim::network::Network;
 
 /// Ends of links that are shown: those that paused longest since the last look.

@@ -231,12 +231,13 @@ fn lock_column(figure: &Figure5) -> Column {
     Column {
         title: "time to lock".to_owned(),
         panels: vec![Panel {
+            title: String::new(),
             across,
             up,
             curves,
             levels: Vec::new(),
         }],
-        moments: Vec::new(),
+        ..Column::default()
     }
 }
 
@@ -266,6 +267,7 @@ fn reroute_column(figure: &Figure5) -> Column {
     Column {
         title: "from the lock to the reroute".to_owned(),
         panels: vec![Panel {
+            title: String::new(),
             across,
             up,
             curves: vec![
@@ -276,7 +278,7 @@ fn reroute_column(figure: &Figure5) -> Column {
             ],
             levels: Vec::new(),
         }],
-        moments: Vec::new(),
+        ..Column::default()
     }
 }
 

@@ -124,6 +124,7 @@ impl Seen {
                 title: String::new(),
                 panels: vec![
                     Panel {
+                        title: String::new(),
                         across: across.clone(),
                         up: Axis::linear("ingress buffer", Unit::of_amount(top), top),
                         curves: amounts(&[self.held], INTERVAL),
@@ -134,6 +135,7 @@ impl Seen {
                         ],
                     },
                     Panel {
+                        title: String::new(),
                         across,
                         up: Axis::until("", Unit::of_amount(1.0), 2.0),
                         curves: spans(&[self.pausing, arriving], INTERVAL),
@@ -149,6 +151,7 @@ impl Seen {
                         })
                     })
                     .collect(),
+                ..Column::default()
             }],
         }
     }

@@ -11,25 +11,24 @@ use crate::reproduce::observe::Observation;
 const WIDTH: f64 = 760.0;
 const HEIGHT: f64 = 500.0;
 /// Of a switch.
-const BOX: [f64; 2] = [230.0, 96.0];
+pub(super) const BOX: [f64; 2] = [230.0, 96.0];
 /// Middles of the switches, clockwise from the left upper one, as the ring goes.
-const MIDDLES: [[f64; 2]; 4] = [
+pub(super) const MIDDLES: [[f64; 2]; 4] = [
     [150.0, 130.0],
     [610.0, 130.0],
     [610.0, 370.0],
     [150.0, 370.0],
 ];
-const TRAFFIC: &str = PALETTE[0];
+pub(super) const TRAFFIC: &str = PALETTE[0];
 const FILLED: &str = PALETTE[4];
-const PAUSE: &str = "#b00000";
+pub(super) const PAUSE: &str = "#b00000";
 /// Distance of traffic and pause from the line between two switches.
 const ASIDE: f64 = 12.0;
 
 /// The ring at the end of the run. The buffers of a run are named `TO from FROM`.
 pub(super) fn svg(seen: &Observation, xoff: Bytes) -> String {
     let mut out = Svg::on_paper([WIDTH, HEIGHT], 13);
-    let heads = head("traffic", TRAFFIC) + &head("pause", PAUSE);
-    let _ = writeln!(out, "<defs>{heads}</defs>");
+    let _ = writeln!(out, "<defs>{}</defs>", heads());
     out.title(
         [WIDTH / 2.0, 30.0],
         16,
@@ -64,24 +63,33 @@ fn last(values: &[u64]) -> u64 {
     values.last().copied().unwrap_or_default()
 }
 
+/// Heads of both kinds of arrows.
+pub(super) fn heads() -> String {
+    head("traffic", TRAFFIC) + &head("pause", PAUSE)
+}
+
 fn head(name: &str, colour: &str) -> String {
     format!(
         r#"<marker id="{name}" viewBox="0 0 10 10" refX="9" refY="5" markerWidth="7" markerHeight="7" orient="auto"><path d="M0 0 L10 5 L0 10 z" fill="{colour}"/></marker>"#
     )
 }
 
+/// From the edge of one switch to that of the other, to the left of its way.
+pub(super) fn ends(from: [f64; 2], to: [f64; 2]) -> ([f64; 2], [f64; 2]) {
+    let across = [to[0] - from[0], to[1] - from[1]].map(|way| (way / 100.0).clamp(-1.0, 1.0));
+    let edge = |middle: [f64; 2], sign: f64| {
+        [
+            middle[0] + sign * across[0] * (BOX[0] / 2.0 + 4.0) + across[1] * ASIDE,
+            middle[1] + sign * across[1] * (BOX[1] / 2.0 + 4.0) - across[0] * ASIDE,
+        ]
+    };
+    (edge(from, 1.0), edge(to, -1.0))
+}
+
 /// Traffic on one side, and the pause against it on the other.
 fn link(out: &mut Svg, from: [f64; 2], to: [f64; 2], is_paused: bool) {
     let mut arrow = |from: [f64; 2], to: [f64; 2], name: &str, colour: &str, dashes: &str| {
-        let across = [to[0] - from[0], to[1] - from[1]].map(|way| (way / 100.0).clamp(-1.0, 1.0));
-        // From edge to edge, and to the left of its way.
-        let edge = |middle: [f64; 2], sign: f64| {
-            [
-                middle[0] + sign * across[0] * (BOX[0] / 2.0 + 4.0) + across[1] * ASIDE,
-                middle[1] + sign * across[1] * (BOX[1] / 2.0 + 4.0) - across[0] * ASIDE,
-            ]
-        };
-        let ([x1, y1], [x2, y2]) = (edge(from, 1.0), edge(to, -1.0));
+        let ([x1, y1], [x2, y2]) = ends(from, to);
         let _ = writeln!(
             out,
             r#"<line x1="{x1}" y1="{y1}" x2="{x2}" y2="{y2}" stroke="{colour}" stroke-width="2.5"{dashes} marker-end="url(#{name})"/>"#

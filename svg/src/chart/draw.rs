@@ -2,16 +2,18 @@
 
 use std::fmt::Write as _;
 
-use weir_svg::{colour, escaped, point, Svg};
-
-use super::{Axis, Chart, Column, Curve, Moment, Panel, Style};
+use super::names::{legend, right, shared};
+use super::{Axis, Chart, Column, Curve, Marks, Moment, Panel, Style};
 use crate::quantity::time;
+use crate::{colour, escaped, point, Svg};
 
-const PLOT_WIDTH: f64 = 470.0;
-const PLOT_HEIGHT: f64 = 210.0;
+pub(super) const PLOT_WIDTH: f64 = 470.0;
+pub(super) const PLOT_HEIGHT: f64 = 210.0;
 const LEFT: f64 = 66.0;
-/// Room for the legend.
-const RIGHT: f64 = 156.0;
+/// What a character of the title takes.
+const TITLE_CHARACTER: f64 = 8.6;
+/// The names of all panels, below the title.
+const LEGEND: f64 = 26.0;
 /// Room for titles, and for the numbers of moments.
 const TOP: f64 = 60.0;
 const TOP_WITH_MOMENTS: f64 = 112.0;
@@ -21,7 +23,9 @@ const KEY_LINE: f64 = 18.0;
 /// Badges of moments stand in so many rows at most, lest they cover each other.
 const BADGE_ROWS: usize = 3;
 const BADGE_WIDTH: f64 = 17.0;
-const LEVEL_COLOUR: &str = "#444444";
+pub(super) const LEVEL_COLOUR: &str = "#444444";
+/// How levels are broken, in the order in which a panel has them.
+const LEVEL_DASHES: [&str; 4] = ["2 3", "7 4", "14 4 2 4", "1 6"];
 
 /// The picture as SVG.
 pub fn svg(chart: &Chart) -> String {
@@ -29,23 +33,47 @@ pub fn svg(chart: &Chart) -> String {
     let rows = rows.max().unwrap_or(0);
     let key_lines = chart.columns.iter().map(|column| column.moments.len());
     let key = key_lines.max().unwrap_or(0) as f64 * KEY_LINE;
-    let width = (LEFT + PLOT_WIDTH + RIGHT) * chart.columns.len() as f64;
+    let shared = shared(chart);
+    let right = right(chart, shared.is_some());
+    let column_width = LEFT + PLOT_WIDTH + right;
+    let titled = TITLE_CHARACTER * chart.title.chars().count() as f64 + 16.0;
+    let width = (column_width * chart.columns.len() as f64).max(titled);
     let top = if key > 0.0 { TOP_WITH_MOMENTS } else { TOP };
+    let top = top + if shared.is_some() { LEGEND } else { 0.0 };
     let height = top + rows as f64 * (PLOT_HEIGHT + BELOW) + key + 8.0;
     let mut out = Svg::on_paper([width, height], 12);
     out.title([width / 2.0, 22.0], 16, &chart.title);
+    if let Some(curves) = shared {
+        legend(&mut out, curves, LEFT, 48.0);
+    }
     for (index, column) in chart.columns.iter().enumerate() {
-        let left = (LEFT + PLOT_WIDTH + RIGHT) * index as f64 + LEFT;
-        draw_column(&mut out, column, [left, top], rows);
+        let left = column_width * index as f64 + LEFT;
+        let titles = if shared.is_some() {
+            42.0 + LEGEND
+        } else {
+            42.0
+        };
+        out.title([left + PLOT_WIDTH / 2.0, titles], 14, &column.title);
+        draw_column(&mut out, column, [left, top], rows, shared.is_some());
     }
     out.finish()
 }
 
-fn draw_column(out: &mut Svg, column: &Column, [left, highest]: [f64; 2], rows: usize) {
-    out.title([left + PLOT_WIDTH / 2.0, 42.0], 14, &column.title);
+fn draw_column(
+    out: &mut Svg,
+    column: &Column,
+    [left, highest]: [f64; 2],
+    rows: usize,
+    is_shared: bool,
+) {
     for (row, panel) in column.panels.iter().enumerate() {
         let top = highest + row as f64 * (PLOT_HEIGHT + BELOW);
-        Drawing { panel, left, top }.draw(out, &column.moments);
+        let drawing = Drawing { panel, left, top };
+        drawing.draw(out, &column.moments);
+        drawing.names(out, is_shared);
+        if let Some(marks) = &column.marks {
+            drawing.marks(out, marks, row == 0);
+        }
     }
     if let Some(panel) = column.panels.first() {
         badges(out, &column.moments, &panel.across, [left, highest]);
@@ -91,15 +119,19 @@ fn key(out: &mut Svg, moments: &[Moment], left: f64, top: f64) {
     }
 }
 
-struct Drawing<'a> {
-    panel: &'a Panel,
-    left: f64,
-    top: f64,
+pub(super) struct Drawing<'a> {
+    pub(super) panel: &'a Panel,
+    pub(super) left: f64,
+    pub(super) top: f64,
 }
 
 impl Drawing<'_> {
     fn draw(&self, out: &mut Svg, moments: &[Moment]) {
         self.axes(out);
+        if !self.panel.title.is_empty() {
+            let middle = self.left + PLOT_WIDTH / 2.0;
+            out.title([middle, self.top - 7.0], 13, &self.panel.title);
+        }
         for moment in moments {
             let x = self.x(moment.at);
             let bottom = self.top + PLOT_HEIGHT;
@@ -109,30 +141,47 @@ impl Drawing<'_> {
                 self.top
             );
         }
-        for (index, curve) in self.panel.curves.iter().enumerate() {
-            let colour = colour(index);
-            self.curve(out, curve, colour);
-            self.legend(out, index, colour, curve.style, &curve.name);
-        }
-        for (index, (value, name)) in self.panel.levels.iter().enumerate() {
+        for (index, (value, _)) in self.panel.levels.iter().enumerate() {
             let y = self.y(*value);
             let right = self.left + PLOT_WIDTH;
             let _ = writeln!(
                 out,
-                r##"<line x1="{}" x2="{right}" y1="{y:.1}" y2="{y:.1}" stroke="{LEVEL_COLOUR}"{}/>"##,
+                r##"<line x1="{}" x2="{right}" y1="{y:.1}" y2="{y:.1}" stroke="{LEVEL_COLOUR}" stroke-dasharray="{}"/>"##,
                 self.left,
-                dashes(Style::Dashed)
+                level_dashes(index)
             );
-            let index = self.panel.curves.len() + index;
-            self.legend(out, index, LEVEL_COLOUR, Style::Dashed, name);
+        }
+        for (index, curve) in self.panel.curves.iter().enumerate() {
+            self.curve(out, curve, colour(index));
         }
     }
 
-    fn x(&self, value: f64) -> f64 {
+    /// Triangles along the upper edge; their name once, above its right end.
+    fn marks(&self, out: &mut Svg, marks: &Marks, is_first: bool) {
+        for at in &marks.at {
+            let _ = writeln!(
+                out,
+                r##"<path d="M{:.1} {} l-3 -6 h6 z" fill="#00704a"/>"##,
+                self.x(*at),
+                self.top
+            );
+        }
+        if is_first && !marks.at.is_empty() {
+            let _ = writeln!(
+                out,
+                r##"<text x="{}" y="{}" text-anchor="end" fill="#00704a">▾ {}</text>"##,
+                self.left + PLOT_WIDTH,
+                self.top - 10.0,
+                escaped(&marks.name)
+            );
+        }
+    }
+
+    pub(super) fn x(&self, value: f64) -> f64 {
         self.left + self.panel.across.part(value) * PLOT_WIDTH
     }
 
-    fn y(&self, value: f64) -> f64 {
+    pub(super) fn y(&self, value: f64) -> f64 {
         self.top + PLOT_HEIGHT - self.panel.up.part(value) * PLOT_HEIGHT
     }
 
@@ -199,39 +248,21 @@ impl Drawing<'_> {
             return;
         }
         let points = curve.points.iter();
-        let points: Vec<String> = points
+        let mut points: Vec<String> = points
             .map(|(x, y)| point((self.x(*x), self.y(*y))))
             .collect();
-        out.polyline(colour, 1.4, dashes(curve.style), &points);
-    }
-
-    fn legend(&self, out: &mut Svg, index: usize, colour: &str, style: Style, name: &str) {
-        let x = self.left + PLOT_WIDTH + 8.0;
-        let y = self.top + 14.0 + index as f64 * 17.0;
-        let sign = match style {
-            Style::Dots => format!(
-                r#"<circle cx="{}" cy="{}" r="3.2" fill="{colour}"/>"#,
-                x + 8.0,
-                y - 4.0
-            ),
-            style => format!(
-                r#"<line x1="{x}" x2="{}" y1="{}" y2="{}" stroke="{colour}" stroke-width="2.4"{}/>"#,
-                x + 16.0,
-                y - 4.0,
-                y - 4.0,
-                dashes(style)
-            ),
-        };
-        let _ = writeln!(
-            out,
-            r#"{sign}<text x="{}" y="{y}">{}</text>"#,
-            x + 21.0,
-            escaped(name)
-        );
+        points.dedup();
+        let attributes = format!(r#" stroke-linejoin="round"{}"#, dashes(curve.style));
+        out.polyline(colour, 1.4, &attributes, &points);
     }
 }
 
-fn dashes(style: Style) -> &'static str {
+/// How the level of this place is broken.
+pub(super) fn level_dashes(index: usize) -> &'static str {
+    LEVEL_DASHES[index % LEVEL_DASHES.len()]
+}
+
+pub(super) fn dashes(style: Style) -> &'static str {
     match style {
         Style::Dashed => r#" stroke-dasharray="6 4""#,
         Style::Line | Style::Dots | Style::Bars => "",
@@ -240,6 +271,7 @@ fn dashes(style: Style) -> &'static str {
 
 #[cfg(test)]
 mod tests {
+    use super::super::names::LEAD;
     use super::*;
     use crate::quantity::Unit;
 
@@ -267,6 +299,7 @@ mod tests {
 
     fn panel() -> Panel {
         Panel {
+            title: String::new(),
             across: Axis::until("time", Unit::of_time(4e-4), 4e-4),
             up: Axis::linear("rate", Unit::of_rate(3.7e10), 3.7e10),
             curves: vec![Curve {
@@ -285,7 +318,7 @@ mod tests {
             columns: vec![Column {
                 title: "c".into(),
                 panels: vec![panel()],
-                moments: vec![],
+                ..Column::default()
             }],
         };
         let text = svg(&chart);
@@ -293,7 +326,7 @@ mod tests {
         let (left, middle, right) = (LEFT, LEFT + PLOT_WIDTH / 2.0, LEFT + PLOT_WIDTH);
         let points = format!(
             "{left:.1},{bottom:.1} {middle:.1},{:.1} {right:.1},{TOP:.1}",
-            bottom - PLOT_HEIGHT / 2.0
+            bottom - PLOT_HEIGHT * 0.625
         );
         assert!(text.contains(&points), "{points}: {text}");
         for part in [
@@ -302,7 +335,7 @@ mod tests {
             "a &lt; b",
             ">half<",
             ">400<",
-            ">50<",
+            ">40<",
         ] {
             assert!(text.contains(part), "{part}: {text}");
         }
@@ -329,13 +362,48 @@ mod tests {
     }
 
     #[test]
-    fn axes_have_round_numbers() {
-        let axis = Axis::linear("x", Unit::of_time(0.9), 0.00037);
-        assert!((axis.to - 0.0005).abs() < 1e-12);
-        assert_eq!(axis.ticks().len(), 6);
-        let axis = Axis::logarithmic("x", Unit::of_time(2e-6), 2e-6, 3e-4);
-        let numbers: Vec<String> = axis.ticks().iter().map(|tick| axis.number(*tick)).collect();
-        assert_eq!(numbers, ["1", "10", "100", "1000"]);
-        assert!((axis.part(31.622_776_6e-6) - 0.5).abs() < 1e-6);
+    fn panels_of_the_same_curves_name_them_once_and_levels_are_told_apart() {
+        let mut panel = panel();
+        panel.curves.push(Curve {
+            name: "other".into(),
+            ..panel.curves[0].clone()
+        });
+        panel.levels.push((2.6e10, "needed".into()));
+        let chart = |panels: Vec<Panel>| Chart {
+            columns: vec![Column {
+                panels,
+                ..Column::default()
+            }],
+            ..Chart::default()
+        };
+        let text = svg(&chart(vec![panel.clone(), panel.clone(), panel.clone()]));
+        assert_eq!(text.matches(">other<").count(), 1, "{text}");
+        assert_eq!(text.matches(">needed<").count(), 3, "each at its level");
+        for dashes in &LEVEL_DASHES[..2] {
+            let drawn = format!(r#"stroke-dasharray="{dashes}"/>"#);
+            assert_eq!(text.matches(&drawn).count(), 3, "{dashes}: {text}");
+        }
+        // Names of one panel stand at the ends of its curves, right of it.
+        let text = svg(&chart(vec![panel]));
+        let beside = format!(r#"<text x="{:.1}""#, LEFT + PLOT_WIDTH + LEAD);
+        assert_eq!(text.matches(&beside).count(), 4, "{text}");
+    }
+
+    #[test]
+    fn marks_are_in_every_panel_and_named_once() {
+        let column = Column {
+            panels: vec![panel(), panel()],
+            marks: Some(Marks {
+                name: "release".into(),
+                at: vec![1e-4, 2e-4],
+            }),
+            ..Column::default()
+        };
+        let text = svg(&Chart {
+            columns: vec![column],
+            ..Chart::default()
+        });
+        assert_eq!(text.matches("<path").count(), 4);
+        assert_eq!(text.matches("▾ release").count(), 1);
     }
 }

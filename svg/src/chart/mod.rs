@@ -1,0 +1,127 @@
+//! Charts as SVG: columns of panels, curves with their names at their ends, and numbered moments that are explained below.
+//!
+//! A chart whose panels all have the same curves names them once, below the title.
+
+mod axis;
+mod draw;
+mod labels;
+mod names;
+mod ranges;
+
+pub use axis::Axis;
+pub use draw::svg;
+pub use ranges::{Range, RangePanel, Ranges};
+
+/// A picture.
+#[derive(Clone, Debug, Default)]
+pub struct Chart {
+    /// Above everything.
+    pub title: String,
+    /// Side by side.
+    pub columns: Vec<Column>,
+}
+
+/// Panels one above the other.
+#[derive(Clone, Debug, Default)]
+pub struct Column {
+    /// Above the panels.
+    pub title: String,
+    /// From top to bottom.
+    pub panels: Vec<Panel>,
+    /// Moments, drawn through all panels, in the order of time. Only where the axis across is time.
+    pub moments: Vec<Moment>,
+    /// What happens too often for numbers: triangles along the upper edge.
+    pub marks: Option<Marks>,
+}
+
+/// Something that happened.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Moment {
+    /// When, in seconds.
+    pub at: f64,
+    /// What, for the key.
+    pub text: String,
+}
+
+/// Something that happened often.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Marks {
+    /// What.
+    pub name: String,
+    /// When, in seconds.
+    pub at: Vec<f64>,
+}
+
+/// Curves over two axes.
+#[derive(Clone, Debug)]
+pub struct Panel {
+    /// Above it; may be empty.
+    pub title: String,
+    /// The axis across.
+    pub across: Axis,
+    /// The axis up.
+    pub up: Axis,
+    /// In the order of their colours.
+    pub curves: Vec<Curve>,
+    /// Lines across the panel, each at a value with its name, and each broken in another way.
+    pub levels: Vec<(f64, String)>,
+}
+
+/// How a curve is drawn.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Style {
+    /// A line through all points.
+    Line,
+    /// A broken line.
+    Dashed,
+    /// Points alone.
+    Dots,
+    /// A bar from each point with an even index to the one behind it: spans of time.
+    Bars,
+}
+
+/// One curve.
+#[derive(Clone, Debug)]
+pub struct Curve {
+    /// Beside its end.
+    pub name: String,
+    /// In base units of the axes.
+    pub points: Vec<(f64, f64)>,
+    /// How it is drawn.
+    pub style: Style,
+}
+
+/// What a line carries, of amounts that are counted when their frames are: what is counted in an interval beyond `capacity` was on
+/// the line in the intervals next to it. With `is_late`, frames are counted at their ends or after them, else at their beginnings.
+/// The sum stays, but for what was on the line before the first interval or after the last one.
+pub fn carried(counted: &[f64], capacity: f64, is_late: bool) -> Vec<f64> {
+    let mut carried = counted.to_vec();
+    if is_late {
+        carried.reverse();
+    }
+    let mut waiting = 0.0;
+    for amount in &mut carried {
+        waiting += *amount;
+        *amount = f64::min(waiting, capacity);
+        waiting -= *amount;
+    }
+    if is_late {
+        carried.reverse();
+    }
+    carried
+}
+
+#[cfg(test)]
+mod tests {
+    use super::carried;
+
+    #[test]
+    fn a_line_carries_no_more_than_it_can_and_loses_nothing() {
+        let counted = [0.0, 9.0, 12.0, 7.0, 0.0];
+        assert_eq!(carried(&counted, 10.0, false), [0.0, 9.0, 10.0, 9.0, 0.0]);
+        assert_eq!(carried(&counted, 10.0, true), [1.0, 10.0, 10.0, 7.0, 0.0]);
+        // The rest leaves after the last interval, or came before the first one.
+        assert_eq!(carried(&[1.0, 30.0], 10.0, false), [1.0, 10.0]);
+        assert_eq!(carried(&[30.0, 1.0], 10.0, true), [10.0, 1.0]);
+    }
+}
