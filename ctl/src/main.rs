@@ -21,8 +21,8 @@ use std::process::ExitCode;
 use clap::{CommandFactory, Parser};
 
 use cli::{
-    Cli, Command, ConfigCommand, DeadlockCommand, PfcCommand, XdpCommand, EXIT_BAD, EXIT_DEGRADED,
-    EXIT_FAILING, EXIT_UNBALANCED, EXIT_UNREACHABLE, EXIT_USAGE,
+    Cli, Command, ConfigCommand, DeadlockCommand, PfcCommand, XdpCommand, EXIT_BAD, EXIT_CHANGE,
+    EXIT_DEGRADED, EXIT_FAILING, EXIT_UNBALANCED, EXIT_UNREACHABLE, EXIT_USAGE,
 };
 use target::TargetError;
 use weir_api::words::Verdict;
@@ -32,8 +32,12 @@ fn main() -> ExitCode {
     cli::complete::answer();
     let cli = Cli::parse();
     let output = Output::new(cli.json);
+    if cli.check && (cli.watch.is_some() || !change::check::can_check(&cli.command)) {
+        eprintln!("switchctl: --check works only with commands that change a running switch: reload, route, ecn set, pfcwd, port, config save and config rollback");
+        return ExitCode::from(EXIT_USAGE);
+    }
     let outcome = match cli.watch {
-        Some(_) if !cli.command.can_be_watched() => {
+        Some(_) if !watch::can_watch(&cli.command) => {
             eprintln!("switchctl: --watch works only with commands that show a running switch");
             return ExitCode::from(EXIT_USAGE);
         }
@@ -52,6 +56,10 @@ fn main() -> ExitCode {
 
 /// The exit status.
 fn run(cli: &Cli, output: &Output) -> anyhow::Result<u8> {
+    if cli.check {
+        let changes = change::check::check(&cli.target, output, &cli.command)?;
+        return Ok(if changes { EXIT_CHANGE } else { 0 });
+    }
     if matches!(cli.command, Command::Status) {
         return Ok(match show::status(&cli.target, output)? {
             Some(Verdict::Degraded) => EXIT_DEGRADED,

@@ -81,8 +81,8 @@ fn path(destination: MacAddress) -> String {
     format!("/v1/routes/{destination}")
 }
 
-/// Of the route for one VLAN alone.
-fn path_in(destination: MacAddress, vlan: Option<u16>) -> String {
+/// Of the route for one VLAN alone, where that is given.
+pub fn path_in(destination: MacAddress, vlan: Option<u16>) -> String {
     match vlan {
         None => path(destination),
         Some(vlan) => format!("{}@{vlan}", path(destination)),

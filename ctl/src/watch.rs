@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use anyhow::Result;
 
+use crate::cli::{Command, DeadlockCommand, ImpairCommand, PfcwdCommand, RouteCommand, XdpCommand};
 use weir_output::Output;
 
 /// To the top left, with all below gone.
@@ -86,6 +87,36 @@ fn changes(before: &str, now: &str, mark: &str) -> String {
         out.push('\n');
     }
     out
+}
+
+/// True for what shows a running switch and changes nothing.
+pub fn can_watch(command: &Command) -> bool {
+    match command {
+        Command::Status
+        | Command::Ports
+        | Command::Queues { .. }
+        | Command::Pfc { .. }
+        | Command::Ecn { command: None }
+        | Command::Buffers { .. }
+        | Command::Counters { .. }
+        | Command::Levels
+        | Command::Mirrors
+        | Command::Impair(ImpairCommand::List)
+        | Command::Vlans
+        | Command::Audit
+        | Command::Neighbors
+        | Command::Flows { .. }
+        | Command::Deadlock { command: None }
+        | Command::Pfcwd(PfcwdCommand::Show(_) | PfcwdCommand::Stats(_))
+        | Command::Route(RouteCommand::List { .. })
+        | Command::Xdp(XdpCommand::Status { .. })
+        | Command::Deadlock {
+            command: Some(DeadlockCommand::Show { svg: None, .. }),
+        } => true,
+        Command::Events { follow, .. } => !follow,
+        Command::Watermark(arguments) => !arguments.clears(),
+        _ => false,
+    }
 }
 
 #[cfg(test)]

@@ -81,6 +81,25 @@ fn the_switch_is_shown_and_the_terminal_is_as_it_was() {
     }
     terminal.tmux(&["send-keys", "Tab", "Tab", "Tab"]);
     terminal.shows("started");
+    // Details of a row, and all switches, at any size of the terminal.
+    for (columns, rows) in [("200", "50"), ("80", "24")] {
+        terminal.tmux(&["resize-window", "-x", columns, "-y", rows]);
+        terminal.tmux(&["send-keys", "2", "Enter"]);
+        terminal.shows("Port h1: arrows and PgDn move, Esc closes");
+        terminal.shows("kernel lost  –");
+        terminal.tmux(&["send-keys", "Escape"]);
+        until("the details go", || {
+            (!terminal.screen().contains("Esc closes")).then_some(())
+        });
+        terminal.tmux(&["send-keys", "f"]);
+        terminal.shows("1 switch of this machine: 1 ok");
+        terminal.tmux(&["send-keys", "Enter"]);
+        terminal.shows("s1  running");
+        terminal.tmux(&["send-keys", "Escape"]);
+        terminal.shows("1 switch of this machine");
+    }
+    terminal.tmux(&["send-keys", "1"]);
+    terminal.shows("s1  running");
     terminal.tmux(&["send-keys", "?"]);
     terminal.shows("freeze; again: resume");
     // Esc closes the help, and nothing else.

@@ -28,7 +28,8 @@ pub fn ecn(target: &Target, output: &Output, command: Option<&EcnCommand>) -> Re
     output.print(&profile, |profile| list(std::slice::from_ref(profile)))
 }
 
-fn change(values: &EcnValues) -> EcnChange {
+/// The body of the request.
+pub fn change(values: &EcnValues) -> EcnChange {
     EcnChange {
         kmin_bytes: values.kmin.map(Bytes::get),
         kmax_bytes: values.kmax.map(Bytes::get),

@@ -1,5 +1,6 @@
 //! Changes of a running switch as a whole or of its ports.
 
+pub mod check;
 pub mod ecn;
 pub mod impair;
 pub mod port;

@@ -13,3 +13,5 @@ pub const EXIT_UNBALANCED: u8 = 4;
 pub const EXIT_DEGRADED: u8 = 5;
 /// Exit status of `status` when the switch is failing.
 pub const EXIT_FAILING: u8 = 6;
+/// Exit status of `--check` when the command would change something.
+pub const EXIT_CHANGE: u8 = 7;

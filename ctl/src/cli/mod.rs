@@ -50,6 +50,7 @@ Exit status:
   4  frames or packet memory do not add up (audit)
   5  the switch is degraded (status)
   6  the switch is failing (status)
+  7  the command would change something (--check)
 
 Examples:
   switchctl status
@@ -78,6 +79,10 @@ pub struct Cli {
     #[arg(long, global = true, value_name = "SECONDS", num_args = 0..=1, require_equals = true,
           default_missing_value = "1", value_parser = interval, help_heading = GLOBAL)]
     pub watch: Option<Duration>,
+    /// Change nothing: say what the command would change, and exit with 7 if that is anything, else with 0. For reload, route, ecn,
+    /// pfcwd, port, config save and config rollback.
+    #[arg(long, global = true, help_heading = GLOBAL)]
+    pub check: bool,
     /// What to do.
     #[command(subcommand)]
     pub command: Command,
@@ -358,11 +363,13 @@ Examples:
         #[arg(long, value_name = "SECONDS", default_value = "30", value_parser = interval)]
         timeout: Duration,
     },
-    /// Live view in a terminal: buffers, ports, Levels, deadlocks, events.
+    /// Live view in a terminal: buffers, ports, Levels, deadlocks, events, all switches.
     #[command(after_help = "\
-Keys: Tab next view, arrows select a row, Enter opens a deadlock, s sort,
-r reverse, p freeze, ? help, Esc closes what is open, q quit. Rates are over the
-last interval. The live page at `page.listen` shows the same in a browser.
+Keys: Tab next view, arrows select a row, Enter tells all of it, f shows all
+switches of this machine and Enter goes to one, s sort, r reverse, p freeze,
+? help, Esc closes what is open, q quit. Where several switches run and none is
+chosen, all of them come first. Rates are over the last interval. The live page
+at `page.listen` shows the same in a browser.
 
 NO_COLOR disables colours; --json prints the data of all views once.
 
@@ -444,38 +451,6 @@ fn waiting(text: &str) -> Result<Duration, String> {
         _ => Err(format!(
             "write a number of seconds up to {CONFIRM_SECONDS_MAX}, such as 60"
         )),
-    }
-}
-
-impl Command {
-    /// True for what shows a running switch and changes nothing.
-    pub fn can_be_watched(&self) -> bool {
-        match self {
-            Self::Status
-            | Self::Ports
-            | Self::Queues { .. }
-            | Self::Pfc { .. }
-            | Self::Ecn { command: None }
-            | Self::Buffers { .. }
-            | Self::Counters { .. }
-            | Self::Levels
-            | Self::Mirrors
-            | Self::Impair(ImpairCommand::List)
-            | Self::Vlans
-            | Self::Audit
-            | Self::Neighbors
-            | Self::Flows { .. }
-            | Self::Deadlock { command: None }
-            | Self::Pfcwd(PfcwdCommand::Show(_) | PfcwdCommand::Stats(_))
-            | Self::Route(RouteCommand::List { .. })
-            | Self::Xdp(XdpCommand::Status { .. })
-            | Self::Deadlock {
-                command: Some(DeadlockCommand::Show { svg: None, .. }),
-            } => true,
-            Self::Events { follow, .. } => !follow,
-            Self::Watermark(arguments) => !arguments.clears(),
-            _ => false,
-        }
     }
 }
 

@@ -12,7 +12,14 @@ fn the_command_line_is_sound() {
 #[test]
 fn the_help_tells_every_exit_status() {
     let help = Cli::command().render_long_help().to_string();
-    for status in [0, EXIT_BAD, EXIT_USAGE, EXIT_UNREACHABLE, EXIT_UNBALANCED] {
+    for status in [
+        0,
+        EXIT_BAD,
+        EXIT_USAGE,
+        EXIT_UNREACHABLE,
+        EXIT_UNBALANCED,
+        EXIT_CHANGE,
+    ] {
         assert!(help.contains(&format!("\n  {status}  ")), "{status}");
     }
 }

@@ -40,6 +40,34 @@ fn when(past: &Past) -> String {
         .unwrap_or_else(|| format!("{} s", past.unix_seconds))
 }
 
+/// What `config rollback` would put in force, and what is.
+///
+/// # Errors
+///
+/// As [`rollback`].
+pub fn wanted(target: &Target, number: Option<u64>) -> Result<(DaemonConfig, Configuration)> {
+    let (past, running) = asked(target, number)?;
+    Ok((parsed(&past)?, running))
+}
+
+/// The configuration that is meant, and the one in force.
+fn asked(target: &Target, number: Option<u64>) -> Result<(PastConfiguration, Configuration)> {
+    let number = match number {
+        Some(number) => number,
+        None => before_the_last(&target.get("/v1/config/history")?)?,
+    };
+    let past = target.get(&format!("/v1/config/history/{number}"))?;
+    Ok((past, target.get("/v1/config")?))
+}
+
+fn name(past: &PastConfiguration) -> String {
+    format!("configuration {} of {}", past.past.number, when(&past.past))
+}
+
+fn parsed(past: &PastConfiguration) -> Result<DaemonConfig> {
+    DaemonConfig::parse(&past.text, Path::new(&name(past))).context("this version cannot read it")
+}
+
 /// `config rollback`. False when some settings need a restart, or with `dry_run` when there is a difference.
 ///
 /// # Errors
@@ -52,20 +80,14 @@ pub fn rollback(
     dry_run: bool,
     confirm: Option<Duration>,
 ) -> Result<bool> {
-    let number = match number {
-        Some(number) => number,
-        None => before_the_last(&target.get("/v1/config/history")?)?,
-    };
-    let wanted: PastConfiguration = target.get(&format!("/v1/config/history/{number}"))?;
-    let running: Configuration = target.get("/v1/config")?;
+    let (past, running) = asked(target, number)?;
     let path = PathBuf::from(&running.file);
-    let name = format!("configuration {number} of {}", when(&wanted.past));
-    let config = DaemonConfig::parse(&wanted.text, Path::new(&name))
-        .context("this version cannot read it")?;
+    let name = name(&past);
+    let config = parsed(&past)?;
     if dry_run {
         return diff::from_running(output, &running, name, config);
     }
-    let backup = file::replace(&path, &wanted.text)?;
+    let backup = file::replace(&path, &past.text)?;
     eprintln!(
         "{} is as in {name}; the text from before is in {}",
         running.file,

@@ -34,17 +34,17 @@ struct Saved {
 ///
 /// When the switch does not answer, or the file is not valid or cannot be written.
 pub fn run(target: &Target, output: &Output, dry_run: bool) -> Result<bool> {
-    let running: Configuration = target.get("/v1/config")?;
+    let states = States::of(target)?;
+    let changed = states.changed();
+    let States {
+        running,
+        text,
+        config,
+        before,
+        now,
+        wanted,
+    } = states;
     let path = Path::new(&running.file);
-    let (config, text) = DaemonConfig::load_with_text(path)?;
-    let parse = |text: &str| {
-        DaemonConfig::parse(text, path).map_err(|error| {
-            anyhow!("the running switch has a configuration that this switchctl cannot read; do they have the same version? {error}")
-        })
-    };
-    let (before, now) = (parse(&running.text)?, parse(&running.now)?);
-    let wanted = config.with_changes_by_hand(&before, &now);
-    let changed = config.changes_to(&wanted);
     let backup = match changed.is_empty() || dry_run {
         true => None,
         false => {
@@ -77,6 +77,56 @@ pub fn run(target: &Target, output: &Output, dry_run: bool) -> Result<bool> {
     };
     output.print(&saved, told)?;
     Ok(saved.kept.is_empty())
+}
+
+/// What `config save` would write.
+///
+/// # Errors
+///
+/// As [`run`].
+pub fn wanted(target: &Target) -> Result<Vec<AppliedSetting>> {
+    let states = States::of(target)?;
+    Ok(states.changed().into_iter().map(setting).collect())
+}
+
+/// The file and the running switch.
+struct States {
+    running: Configuration,
+    /// Of the file.
+    text: String,
+    config: DaemonConfig,
+    /// What the switch has loaded, and what it has by now.
+    before: DaemonConfig,
+    now: DaemonConfig,
+    /// The file with what was changed at run time.
+    wanted: DaemonConfig,
+}
+
+impl States {
+    fn of(target: &Target) -> Result<Self> {
+        let running: Configuration = target.get("/v1/config")?;
+        let path = Path::new(&running.file);
+        let (config, text) = DaemonConfig::load_with_text(path)?;
+        let parse = |text: &str| {
+            DaemonConfig::parse(text, path).map_err(|error| {
+                anyhow!("the running switch has a configuration that this switchctl cannot read; do they have the same version? {error}")
+            })
+        };
+        let (before, now) = (parse(&running.text)?, parse(&running.now)?);
+        let wanted = config.with_changes_by_hand(&before, &now);
+        Ok(Self {
+            running,
+            text,
+            config,
+            before,
+            now,
+            wanted,
+        })
+    }
+
+    fn changed(&self) -> Vec<Change> {
+        self.config.changes_to(&self.wanted)
+    }
 }
 
 fn setting(change: Change) -> AppliedSetting {

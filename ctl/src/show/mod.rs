@@ -30,8 +30,9 @@ pub use flight::{flight, flight_text};
 pub use flows::flows;
 pub use neighbors::neighbors;
 pub use pauses::pfc_counters;
-pub use pfcwd::pfcwd;
+pub use pfcwd::{pfcwd, pfcwd_change};
 pub use trace::{trace, FrameArgument};
+pub use views::{cable, express, link_state, loop_blocked, verdict};
 pub use vlans::vlans;
 pub use watermarks::watermark;
 

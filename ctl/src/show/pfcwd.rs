@@ -33,20 +33,30 @@ pub fn pfcwd(target: &Target, output: &Output, command: &PfcwdCommand) -> Result
             }
             output.print(&pfcwd.queues, |queues| stats(queues))
         }
+        PfcwdCommand::Start { .. } | PfcwdCommand::StartDefault | PfcwdCommand::Stop { .. } => {
+            let pfcwd: Pfcwd = target.send(Method::PUT, PATH, pfcwd_change(command).as_ref())?;
+            output.print(&pfcwd.ports, |ports| config(ports))
+        }
+    }
+}
+
+/// What the command asks for, if it changes anything.
+pub fn pfcwd_change(command: &PfcwdCommand) -> Option<PfcwdChange> {
+    let (ports, watchdog) = match command {
+        PfcwdCommand::Show(_) | PfcwdCommand::Stats(_) => return None,
         PfcwdCommand::Start {
             action,
             restoration_time,
             ports,
             detection_time,
         } => {
-            // SONiC's own default: twice the detection time.
-            let restoration = restoration_time.unwrap_or(2 * detection_time);
             let settings = PfcwdSettings {
                 action: StormAction::from(*action).into(),
                 detection_milliseconds: *detection_time,
-                restoration_milliseconds: restoration,
+                // SONiC's own default: twice the detection time.
+                restoration_milliseconds: restoration_time.unwrap_or(2 * detection_time),
             };
-            set(target, output, ports, Some(settings))
+            (ports.as_slice(), Some(settings))
         }
         PfcwdCommand::StartDefault => {
             let settings = PfcwdSettings {
@@ -54,25 +64,15 @@ pub fn pfcwd(target: &Target, output: &Output, command: &PfcwdCommand) -> Result
                 detection_milliseconds: DEFAULT_MILLISECONDS,
                 restoration_milliseconds: DEFAULT_MILLISECONDS,
             };
-            set(target, output, &[], Some(settings))
+            (&[][..], Some(settings))
         }
-        PfcwdCommand::Stop { ports } => set(target, output, ports, None),
-    }
-}
-
-fn set(
-    target: &Target,
-    output: &Output,
-    ports: &[String],
-    watchdog: Option<PfcwdSettings>,
-) -> Result<()> {
+        PfcwdCommand::Stop { ports } => (ports.as_slice(), None),
+    };
     let all = ports.iter().any(|port| port == ALL);
-    let change = PfcwdChange {
+    Some(PfcwdChange {
         ports: if all { Vec::new() } else { ports.to_vec() },
         watchdog,
-    };
-    let pfcwd: Pfcwd = target.send(Method::PUT, PATH, Some(&change))?;
-    output.print(&pfcwd.ports, |ports| config(ports))
+    })
 }
 
 fn config(ports: &[PfcwdPort]) -> String {

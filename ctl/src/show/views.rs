@@ -105,7 +105,8 @@ fn port_count(status: &Status) -> String {
     }
 }
 
-fn link_state(port: &Port) -> String {
+/// Up, down, or without a device.
+pub fn link_state(port: &Port) -> String {
     match (port.device_gone, port.link_up) {
         (true, _) => "GONE",
         (false, true) => "up",
@@ -155,13 +156,13 @@ pub fn ports(ports: &[Port]) -> String {
 }
 
 /// Where it floods nothing because of a loop.
-fn loop_blocked(port: &Port) -> String {
+pub fn loop_blocked(port: &Port) -> String {
     let blocked = port.loop_blocked.as_ref();
     blocked.map_or_else(|| NONE.to_owned(), |it| format!("BLOCKED ({it})"))
 }
 
 /// Its length and the headroom that follows from it; what is needed where that is not enough.
-fn cable(port: &Port) -> String {
+pub fn cable(port: &Port) -> String {
     let Some(cable) = &port.cable else {
         return NONE.to_owned();
     };
@@ -173,7 +174,7 @@ fn cable(port: &Port) -> String {
 }
 
 /// What of the frames sent has taken the express path, or why none does now.
-fn express(port: &Port) -> String {
+pub fn express(port: &Port) -> String {
     let (express, sent) = (port.express_tx_frames_total, port.tx_frames_total);
     match port.express.known() {
         Some(Express::Open) if sent > 0 => {

@@ -1,5 +1,6 @@
 //! Which daemon is meant, and what it answers.
 
+mod all;
 mod explain;
 mod places;
 
@@ -30,7 +31,7 @@ pub const GLOBAL: &str = "Options of all commands";
 
 /// Which daemon to ask. Conflicts are found here: clap does not look for them between a global option
 /// and one of a subcommand.
-#[derive(Debug, Args)]
+#[derive(Clone, Debug, PartialEq, Eq, Args)]
 pub struct Target {
     /// API socket of the daemon. Default: $WEIR_SOCKET, else the only one under /run/weir.
     #[arg(long, global = true, value_name = "PATH", help_heading = GLOBAL)]
@@ -102,6 +103,18 @@ impl Target {
     /// When no daemon is there, or it refuses.
     pub fn get<T: DeserializeOwned>(&self, path: &str) -> Result<T, TargetError> {
         self.get_within(path, ANSWER_LIMIT)
+    }
+
+    /// Asks for `path`; `None` where the daemon has nothing there.
+    ///
+    /// # Errors
+    ///
+    /// When no daemon is there, or it refuses for another reason.
+    pub fn find<T: DeserializeOwned>(&self, path: &str) -> Result<Option<T>, TargetError> {
+        self.ask(|socket| match client::get(socket, path, ANSWER_LIMIT) {
+            Err(ClientError::Refused { status: 404, .. }) => Ok(None),
+            answer => answer.map(Some),
+        })
     }
 
     /// Asks for `path`, whose answer may take longer.
@@ -277,14 +290,14 @@ mod tests {
 
     use super::*;
 
-    fn target(socket: Option<&str>, name: Option<&str>) -> Target {
+    pub fn target(socket: Option<&str>, name: Option<&str>) -> Target {
         Target {
             socket: socket.map(PathBuf::from),
             name: name.map(str::to_owned),
         }
     }
 
-    fn run_with(names: &[&str]) -> tempfile::TempDir {
+    pub fn run_with(names: &[&str]) -> tempfile::TempDir {
         let run = tempfile::tempdir().unwrap();
         for name in names {
             fs::create_dir(run.path().join(name)).unwrap();

@@ -1,34 +1,30 @@
 //! What is shown and what keys do to it; no terminal in here.
 
-use ratatui::layout::{Alignment, Constraint, Layout, Rect};
-use ratatui::style::{Color, Modifier, Style};
-use ratatui::text::{Line, Span, Text};
-use ratatui::widgets::{Cell as Shown, Paragraph, Row, Table, TableState, Wrap};
-use ratatui::Frame;
-use weir_api::daemon::Deadlock;
+use ratatui::widgets::TableState;
+use weir_api::daemon::FlightRecord;
 use weir_api::overview::Overview;
-use weir_api::words::Verdict;
 
-use super::dialog::Dialog;
-use super::grid::{Cell, Grid, Weight};
+use super::detail::{Facts, Subject};
+use super::dialog::{Content, Dialog};
+use super::fabric::{Answer, Fabric};
+use super::grid::Grid;
 use super::views::View;
-use weir_output::{bytes, facts, seconds};
 
 /// What keys do.
 pub const HELP: &str = "\
-Tab, Shift-Tab, → ←   another view (or its number, 1 to 5)
+Tab, Shift-Tab, → ←   another view (or its number, 1 to 6)
 ↓ ↑ j k, PgDn PgUp    another row
-Enter                 open the row (Deadlocks: the record of a suspicion)
+Enter                 all of the row (Deadlocks: the record of a suspicion;
+                      Switches: go to that switch)
+f                     all switches of this machine
 s, S                  sort by the next or the previous column
 r                     reverse the order
 0                     back to the daemon's own order
 p, Space              freeze; again: resume
 ?                     this help
-Esc                   close what is open, else leave
+Esc                   close what is open; else back to the switches, if this
+                      one was chosen there; else leave
 q, Ctrl-C             leave";
-
-/// Characters between two columns.
-const SPACING: u16 = 1;
 
 /// What a key asks for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -49,6 +45,8 @@ pub enum Action {
     Unsort,
     /// Hold still, or go on.
     Hold,
+    /// All switches of this machine.
+    All,
     /// Show or hide the help.
     Help,
     /// Tell more of the selected row.
@@ -58,7 +56,7 @@ pub enum Action {
 }
 
 /// What a key comes to.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Next {
     /// Nothing but another picture.
     Draw,
@@ -66,21 +64,28 @@ pub enum Next {
     Leave,
     /// The record of this suspicion is wanted, for [`App::open`].
     Record(u64),
+    /// This switch of the machine is wanted, for [`App::enter`].
+    Enter(String),
 }
 
 /// Everything that is on the screen.
 #[derive(Debug)]
 pub struct App {
-    colour: bool,
-    view: View,
-    table: TableState,
-    sorted_by: Option<usize>,
-    descending: bool,
+    pub(super) colour: bool,
+    pub(super) view: View,
+    pub(super) table: TableState,
+    pub(super) sorted_by: Option<usize>,
+    pub(super) descending: bool,
     held: bool,
-    dialog: Option<Dialog>,
-    trouble: Option<String>,
-    now: Overview,
+    pub(super) dialog: Option<Dialog>,
+    /// What the dialog tells of, renewed with each answer.
+    told: Option<Subject>,
+    pub(super) trouble: Option<String>,
+    pub(super) now: Overview,
     before: Option<Overview>,
+    pub(super) fabric: Fabric,
+    /// True after a switch was chosen among all: Esc goes back to them.
+    chosen: bool,
 }
 
 impl App {
@@ -94,15 +99,23 @@ impl App {
             descending: false,
             held: false,
             dialog: None,
+            told: None,
             trouble: None,
             now,
             before: None,
+            fabric: Fabric::default(),
+            chosen: false,
         }
     }
 
     /// True while nothing is to change.
     pub fn is_held(&self) -> bool {
         self.held
+    }
+
+    /// True while all switches are shown instead of one.
+    pub fn shows_all(&self) -> bool {
+        self.view == View::Switches
     }
 
     /// What the daemon has said, or why it has not.
@@ -114,8 +127,41 @@ impl App {
                 // After a restart the totals begin anew.
                 let same = before.status.pid == self.now.status.pid;
                 self.before = same.then_some(before);
+                self.renew();
             }
             Err(trouble) => self.trouble = Some(trouble),
+        }
+    }
+
+    /// What all switches of this machine have said.
+    pub fn learn_all(&mut self, answers: Vec<Answer>) {
+        self.fabric.learn(answers);
+    }
+
+    /// What the open dialog tells of may have changed; of what is gone it tells what was there last.
+    fn renew(&mut self) {
+        let told = self.told.as_ref();
+        let facts = told.and_then(|told| told.facts(&self.now));
+        if let (Some(dialog), Some(facts)) = (&mut self.dialog, facts) {
+            dialog.renew(Content::Facts(facts));
+        }
+    }
+
+    /// Shows another switch, or why that is not possible.
+    pub fn enter(&mut self, name: &str, answer: Result<Overview, String>) {
+        match answer {
+            Ok(now) => {
+                self.now = now;
+                self.before = None;
+                self.trouble = None;
+                self.chosen = true;
+                self.show(View::Buffers);
+            }
+            Err(trouble) => {
+                let facts = vec![("switch", name.to_owned()), ("no answer", trouble)];
+                let title = format!("Switch {name}: Esc closes");
+                self.dialog = Some(Dialog::long(title, Content::Facts(facts)));
+            }
         }
     }
 
@@ -133,23 +179,36 @@ impl App {
             return Next::Leave;
         }
         if let Some(dialog) = &mut self.dialog {
-            let moved = match action {
-                Action::Move(rows) => dialog.scroll(rows, 0),
-                Action::Turn(by) => dialog.scroll(0, by),
-                _ => false,
-            };
-            if !moved {
-                self.dialog = None;
+            match action {
+                Action::Move(rows) => dialog.scroll(rows),
+                Action::Turn(_) | Action::Hold => {}
+                _ => {
+                    self.dialog = None;
+                    self.told = None;
+                }
             }
             return Next::Draw;
         }
+        match action {
+            Action::Quit => return Next::Leave,
+            Action::Close if self.chosen && !self.shows_all() => self.show(View::Switches),
+            Action::Close => return Next::Leave,
+            Action::Open => return self.open_row(),
+            Action::Hold => self.held = !self.held,
+            Action::Help => self.dialog = Some(Dialog::small("Keys", HELP)),
+            Action::All => self.show(View::Switches),
+            other => self.turn(other),
+        }
+        Next::Draw
+    }
+
+    /// Another view, row or order.
+    fn turn(&mut self, action: Action) {
         let position = View::ALL
             .iter()
             .position(|view| *view == self.view)
             .unwrap_or(0);
         match action {
-            Action::Quit | Action::Close => return Next::Leave,
-            Action::Open => return self.wanted().map_or(Next::Draw, Next::Record),
             Action::Turn(by) => self.show(View::ALL[wrapped(position, by, View::ALL.len())]),
             Action::Go(index) => {
                 if let Some(view) = View::ALL.get(index) {
@@ -175,37 +234,65 @@ impl App {
                 self.sorted_by = None;
                 self.descending = false;
             }
-            Action::Hold => self.held = !self.held,
-            Action::Help => self.dialog = Some(Dialog::small("Keys", HELP)),
+            _ => {}
         }
-        Next::Draw
     }
 
-    /// The suspicion of the selected row.
-    fn wanted(&self) -> Option<u64> {
-        if self.view != View::Deadlocks {
-            return None;
-        }
+    /// What the selected row is about.
+    pub(super) fn selected(&self) -> Option<Subject> {
         let grid = self.grid();
         let row = grid.rows.get(self.table.selected()?)?;
-        row.first()?.value.map(|id| id as u64)
+        Subject::of(self.view, row)
+    }
+
+    fn open_row(&mut self) -> Next {
+        let Some(subject) = self.selected() else {
+            return Next::Draw;
+        };
+        match subject {
+            Subject::Deadlock(id) => Next::Record(id),
+            Subject::Switch(name) => Next::Enter(name),
+            other => {
+                let title = format!("{}: arrows and PgDn move, Esc closes", other.title());
+                let facts = other.facts(&self.now).unwrap_or_default();
+                self.dialog = Some(Dialog::long(title, Content::Facts(facts)));
+                self.told = Some(other);
+                Next::Draw
+            }
+        }
     }
 
     /// Shows the record of a suspicion, or why there is none beside what the list has of it.
-    pub fn open(&mut self, id: u64, record: Result<String, String>) {
-        let text = record.unwrap_or_else(|trouble| {
-            let all = &self.now.deadlocks;
-            let mut all = all.current.iter().chain(&all.past);
-            let known = all.find(|one| one.id == id).map(summary);
-            format!("{}\n{trouble}\n", known.unwrap_or_default())
-        });
+    pub fn open(&mut self, id: u64, record: Result<Box<FlightRecord>, String>) {
+        let content = match record {
+            Ok(record) => Content::Record(record),
+            Err(trouble) => {
+                let known = Subject::Deadlock(id).facts(&self.now);
+                let mut facts = known.unwrap_or_default();
+                facts.push(("no record", trouble));
+                Content::Facts(facts)
+            }
+        };
         let title = format!("Suspicion {id}: arrows and PgDn move, Esc closes");
-        self.dialog = Some(Dialog::long(title, text));
+        self.dialog = Some(Dialog::long(title, content));
+        self.told = None;
+    }
+
+    /// What is known of the selected row.
+    pub(super) fn selected_facts(&self) -> Option<(Subject, Facts)> {
+        let subject = self.selected()?;
+        let facts = match &subject {
+            Subject::Switch(name) => self.fabric.facts(name),
+            other => other.facts(&self.now)?,
+        };
+        Some((subject, facts))
     }
 
     /// The view's table as it is sorted.
     pub fn grid(&self) -> Grid {
-        let mut grid = self.view.grid(&self.now, self.before.as_ref());
+        let mut grid = self
+            .view
+            .grid(&self.now, self.before.as_ref(), &self.fabric);
         match self.sorted_by {
             Some(column) => grid.sort(column, self.descending),
             None if self.descending => grid.rows.reverse(),
@@ -213,180 +300,6 @@ impl App {
         }
         grid
     }
-
-    /// Draws everything.
-    pub fn draw(&mut self, frame: &mut Frame<'_>) {
-        let head_rows = self.head_rows(frame.area().width);
-        let [head, tabs, body, foot] = Layout::vertical([
-            Constraint::Length(head_rows),
-            Constraint::Length(1),
-            Constraint::Min(1),
-            Constraint::Length(1),
-        ])
-        .areas(frame.area());
-        let text = Paragraph::new(self.head()).wrap(Wrap { trim: true });
-        frame.render_widget(text, head);
-        frame.render_widget(Paragraph::new(self.tabs()), tabs);
-        self.body(frame, body);
-        let keys = "Tab view  ↑↓ row  Enter open  s sort  r reverse  p freeze  ? help  q quit";
-        frame.render_widget(Paragraph::new(keys).style(self.dim()), foot);
-        if let Some(dialog) = &self.dialog {
-            dialog.draw(frame);
-        }
-    }
-
-    /// Rows of the head in so many columns: one more where what is wrong, with its remedy, does not fit into one.
-    pub fn head_rows(&self, columns: u16) -> u16 {
-        let lines = self.head().lines;
-        let is_long = lines
-            .iter()
-            .skip(1)
-            .any(|line| line.width() > columns.into());
-        2 + u16::from(is_long)
-    }
-
-    fn head(&self) -> Text<'static> {
-        let status = &self.now.status;
-        let first = format!(
-            "{}  {}, up {}  policy {}  {} frames inside  {} dropped",
-            status.name,
-            status.state,
-            seconds(status.uptime_seconds),
-            status.deadlock_policy,
-            status.held_frames,
-            status.drops_total.values().sum::<u64>(),
-        );
-        let suspected = self.now.deadlocks.current.len();
-        let second = match (&self.trouble, self.held, suspected) {
-            (Some(trouble), _, _) => {
-                Span::styled(format!("STALE FIGURES: {trouble}"), self.style(Weight::Bad))
-            }
-            (None, true, _) => Span::styled("frozen; p resumes", self.style(Weight::Warn)),
-            (None, false, _) if status.health.is_some() => self.health(),
-            // Daemons that make no verdict.
-            (None, false, 0) => Span::raw("no deadlock suspected"),
-            (None, false, _) => Span::styled(
-                format!("deadlock SUSPECTED: {}", self.suspects()),
-                self.style(Weight::Bad),
-            ),
-        };
-        let bold = Style::new().add_modifier(Modifier::BOLD);
-        Text::from(vec![Line::styled(first, bold), Line::from(second)])
-    }
-
-    fn health(&self) -> Span<'static> {
-        let Some(health) = &self.now.status.health else {
-            return Span::raw("");
-        };
-        let weight = match health.verdict.known() {
-            Some(Verdict::Ok) => return Span::raw("health ok"),
-            Some(Verdict::Degraded) => Weight::Warn,
-            Some(Verdict::Failing) | None => Weight::Bad,
-        };
-        let verdict = health.verdict.as_str().to_uppercase();
-        Span::styled(format!("{verdict}: {}", health.why()), self.style(weight))
-    }
-
-    fn suspects(&self) -> String {
-        let current = self.now.deadlocks.current.iter();
-        let names: Vec<String> = current
-            .map(|one| format!("{} priority {}", one.port, one.priority))
-            .collect();
-        names.join(", ")
-    }
-
-    fn tabs(&self) -> Line<'static> {
-        let mut spans = Vec::new();
-        for (index, view) in View::ALL.into_iter().enumerate() {
-            let label = format!(" {} {} ", index + 1, view.name());
-            let style = if view == self.view {
-                Style::new().add_modifier(Modifier::REVERSED)
-            } else {
-                Style::new()
-            };
-            spans.push(Span::styled(label, style));
-            spans.push(Span::raw(" "));
-        }
-        Line::from(spans)
-    }
-
-    fn body(&mut self, frame: &mut Frame<'_>, area: Rect) {
-        let mut grid = self.grid();
-        if grid.rows.is_empty() {
-            frame.render_widget(Paragraph::new(grid.nothing).style(self.dim()), area);
-            return;
-        }
-        let mark = match self.descending {
-            false => "↑",
-            true => "↓",
-        };
-        let room = area.width.saturating_sub(2);
-        let sorted_by = self.sorted_by.map(|column| (column, mark));
-        let (heads, widths) = grid.fit(sorted_by, room, SPACING);
-        let widths = widths.into_iter().map(Constraint::Length);
-        let heads = heads.into_iter().zip(&grid.columns);
-        let head = Row::new(heads.map(|(head, column)| aligned(head, column.right, Style::new())))
-            .style(self.dim().add_modifier(Modifier::UNDERLINED));
-        let rows = grid.rows.iter().map(|row| {
-            let cells = row.iter().zip(&grid.columns);
-            Row::new(cells.map(|(cell, column): (&Cell, _)| {
-                aligned(cell.text.clone(), column.right, self.style(cell.weight))
-            }))
-        });
-        let table = Table::new(rows, widths)
-            .header(head)
-            .column_spacing(SPACING)
-            .highlight_symbol("› ")
-            .row_highlight_style(Style::new().add_modifier(Modifier::BOLD));
-        let last = grid.rows.len() - 1;
-        self.table
-            .select(self.table.selected().map(|row| row.min(last)));
-        frame.render_stateful_widget(table, area, &mut self.table);
-    }
-
-    fn dim(&self) -> Style {
-        if self.colour {
-            Style::new().fg(Color::Gray)
-        } else {
-            Style::new()
-        }
-    }
-
-    fn style(&self, weight: Weight) -> Style {
-        let bold = Style::new().add_modifier(Modifier::BOLD);
-        match (weight, self.colour) {
-            (Weight::Plain, _) => Style::new(),
-            (_, false) => bold,
-            (Weight::Warn, true) => Style::new().fg(Color::Yellow),
-            (Weight::Bad, true) => bold.fg(Color::Red),
-        }
-    }
-}
-
-/// What the list has of a suspicion.
-fn summary(one: &Deadlock) -> String {
-    let lasted = one.lasted_seconds.map(seconds);
-    facts(&[
-        ("port", format!("{}, priority {}", one.port, one.priority)),
-        (
-            "lasted",
-            lasted.unwrap_or("ongoing: STILL SUSPECTED".to_owned()),
-        ),
-        ("reason", one.reason.to_string()),
-        ("queued", bytes(one.queued_bytes)),
-        ("loops found", one.loops_found.to_string()),
-        ("releases", one.releases.to_string()),
-        ("flows moved", one.flows_moved.to_string()),
-    ])
-}
-
-fn aligned(text: String, right: bool, style: Style) -> Shown<'static> {
-    let alignment = if right {
-        Alignment::Right
-    } else {
-        Alignment::Left
-    };
-    Shown::from(Text::from(text).alignment(alignment)).style(style)
 }
 
 fn wrapped(from: usize, by: isize, count: usize) -> usize {

@@ -1,22 +1,48 @@
 //! What lies over the views: the help, and what a row has to tell.
 
 use ratatui::layout::{Margin, Rect};
-use ratatui::text::Text;
+use ratatui::text::{Line, Text};
 use ratatui::widgets::{Block, Clear, Paragraph};
 use ratatui::Frame;
+use weir_api::daemon::FlightRecord;
 
-/// Columns that an arrow key moves by.
-const STEP_COLUMNS: isize = 10;
+use super::detail::{wrapped, Facts};
+use crate::show;
+use weir_output::facts;
+
+/// What a dialog shows. Lines are wrapped: nothing is cut.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Content {
+    /// Some text.
+    Text(String),
+    /// What is known of a row.
+    Facts(Facts),
+    /// A suspicion's record.
+    Record(Box<FlightRecord>),
+}
+
+impl Content {
+    fn lines(&self, columns: usize) -> Vec<String> {
+        let text = match self {
+            Self::Text(text) => text.clone(),
+            Self::Facts(all) => facts(all),
+            Self::Record(record) => show::flight_text(record, Some(columns)),
+        };
+        text.lines()
+            .flat_map(|line| wrapped(line, columns))
+            .collect()
+    }
+}
 
 /// Some text in a frame, closed by a key.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct Dialog {
     title: String,
-    text: String,
-    /// Takes the whole screen and can be moved in.
+    content: Content,
+    /// Takes the whole screen.
     is_long: bool,
-    /// The first row and the first column that are shown.
-    from: (usize, usize),
+    /// The first row that is shown.
+    from: usize,
 }
 
 impl Dialog {
@@ -24,64 +50,59 @@ impl Dialog {
     pub fn small(title: &str, text: &str) -> Self {
         Self {
             title: title.to_owned(),
-            text: text.to_owned(),
+            content: Content::Text(text.to_owned()),
             is_long: false,
-            from: (0, 0),
+            from: 0,
         }
     }
 
     /// Over everything.
-    pub fn long(title: String, text: String) -> Self {
+    pub fn long(title: String, content: Content) -> Self {
         Self {
             title,
-            text,
+            content,
             is_long: true,
-            from: (0, 0),
+            from: 0,
         }
     }
 
-    /// Moves down so many rows and right so many arrow keys; false where it does not move.
-    pub fn scroll(&mut self, rows: isize, keys: isize) -> bool {
-        if !self.is_long {
-            return false;
-        }
-        let (height, width) = self.size();
-        let (row, column) = self.from;
-        self.from = (
-            row.saturating_add_signed(rows)
-                .min(height.saturating_sub(1)),
-            column
-                .saturating_add_signed(keys * STEP_COLUMNS)
-                .min(width.saturating_sub(1)),
-        );
-        true
+    /// Shows this from now on, from the same row.
+    pub fn renew(&mut self, content: Content) {
+        self.content = content;
     }
 
-    /// Rows and columns of the text.
-    fn size(&self) -> (usize, usize) {
-        let widths = self.text.lines().map(|line| line.chars().count());
-        (self.text.lines().count(), widths.max().unwrap_or(0))
+    /// Moves down so many rows; those that are not there do not count once it is drawn.
+    pub fn scroll(&mut self, rows: isize) {
+        self.from = self.from.saturating_add_signed(rows);
     }
 
     /// Draws it over what is there.
-    pub fn draw(&self, frame: &mut Frame<'_>) {
+    pub fn draw(&mut self, frame: &mut Frame<'_>) {
         let whole = frame.area();
+        let lines = self.content.lines(whole.width.saturating_sub(2).into());
         let area = if self.is_long {
             whole
         } else {
-            let (height, width) = self.size();
+            let widest = lines.iter().map(|line| line.chars().count()).max();
             let short = |length: usize| u16::try_from(length).unwrap_or(u16::MAX);
-            centred(whole, short(width + 4), short(height + 2))
+            centred(
+                whole,
+                short(widest.unwrap_or(0) + 4),
+                short(lines.len() + 2),
+            )
         };
         frame.render_widget(Clear, area);
-        let block = Block::bordered().title(format!(" {} ", self.title));
-        frame.render_widget(block, area);
         let inside = area.inner(Margin::new(1, 1));
-        let (row, column) = self.from;
-        let lines = self.text.lines().skip(row).take(inside.height.into());
-        let shown: Vec<String> = lines
-            .map(|line| line.chars().skip(column).collect())
-            .collect();
+        let rows = usize::from(inside.height);
+        self.from = self.from.min(lines.len().saturating_sub(rows));
+        let mut block = Block::bordered().title(format!(" {} ", self.title));
+        if lines.len() > rows {
+            let last = (self.from + rows).min(lines.len());
+            let place = format!(" lines {} to {last} of {} ", self.from + 1, lines.len());
+            block = block.title_top(Line::from(place).right_aligned());
+        }
+        frame.render_widget(block, area);
+        let shown: Vec<&str> = lines.iter().map(|it| &**it).skip(self.from).collect();
         frame.render_widget(Paragraph::new(Text::from(shown.join("\n"))), inside);
     }
 }

@@ -1,7 +1,10 @@
 //! `switchctl top`: the live page in a terminal.
 
 mod app;
+mod detail;
 mod dialog;
+mod draw;
+mod fabric;
 mod grid;
 #[cfg(test)]
 mod tests;
@@ -14,10 +17,10 @@ use anyhow::{bail, Result};
 use ratatui::backend::TestBackend;
 use ratatui::crossterm::event::{self, Event, KeyCode, KeyEvent, KeyEventKind, KeyModifiers};
 use ratatui::Terminal;
+use weir_api::daemon::FlightRecord;
 use weir_api::overview::Overview;
 
-use crate::show;
-use crate::target::Target;
+use crate::target::{Target, TargetError};
 use app::{Action, App, Next};
 use views::View;
 use weir_output::Output;
@@ -32,20 +35,31 @@ const ONCE_COLUMNS: u16 = 120;
 /// Rows of a frame beside those of its head and its table: tabs, headings, foot.
 const FRAME_ROWS: usize = 3;
 
-/// Shows the switch until a key ends it; with `once`, prints one frame of each view.
+/// Shows the switch until a key ends it; with `once`, prints one frame of each view. Where several run and none is chosen,
+/// begins with all of them.
 ///
 /// # Errors
 ///
 /// When no daemon answers at the beginning, or there is no terminal.
 pub fn top(target: &Target, output: &Output, interval: Duration, once: bool) -> Result<()> {
-    let first: Overview = target.get(PATH)?;
+    let (target, first, all) = match target.get(PATH) {
+        Ok(first) => (target.clone(), first, false),
+        Err(several @ TargetError::Several { .. }) if !output.is_json() => {
+            let (target, first) = any(&target.all()).ok_or(several)?;
+            (target, first, true)
+        }
+        Err(error) => return Err(error.into()),
+    };
     if once || output.is_json() {
-        return print(target, output, first, interval);
+        return print(&target, output, first, interval, all);
     }
     if !io::stdout().is_terminal() || !io::stdin().is_terminal() {
         bail!("`top` needs a terminal; `top --once` prints one frame as text");
     }
     let mut app = App::new(first, weir_output::colour());
+    if all {
+        app.show(View::Switches);
+    }
     // Restores the terminal on panic, too.
     let mut terminal = ratatui::try_init()?;
     let outcome = run(target, &mut terminal, &mut app, interval);
@@ -53,41 +67,85 @@ pub fn top(target: &Target, output: &Output, interval: Duration, once: bool) -> 
     outcome
 }
 
+/// The first of them that answers.
+fn any(all: &[(String, Target)]) -> Option<(Target, Overview)> {
+    let mut answers = all.iter().map(|(_, target)| {
+        let answer = target.get_within(PATH, ANSWER_LIMIT);
+        answer.ok().map(|answer| (target.clone(), answer))
+    });
+    answers.find_map(|answer| answer)
+}
+
 fn run(
-    target: &Target,
+    mut target: Target,
     terminal: &mut ratatui::DefaultTerminal,
     app: &mut App,
     interval: Duration,
 ) -> Result<()> {
-    let mut next = Instant::now() + interval;
+    // The switches beside the first one stay in the list, whichever is shown.
+    let home = target.clone();
+    let mut next = Instant::now();
     loop {
         terminal.draw(|frame| app.draw(frame))?;
         let wait = next.saturating_duration_since(Instant::now());
         if event::poll(wait)? {
             if let Event::Key(key) = event::read()? {
+                let all = app.shows_all();
                 match action(key).map(|action| app.act(action)) {
                     Some(Next::Leave) => return Ok(()),
-                    Some(Next::Record(id)) => app.open(id, record(target, id)),
+                    Some(Next::Record(id)) => app.open(id, record(&target, id)),
+                    Some(Next::Enter(name)) => {
+                        if let Some(other) = enter(app, &home, &name) {
+                            target = other;
+                        }
+                    }
                     Some(Next::Draw) | None => {}
+                }
+                if app.shows_all() != all {
+                    next = Instant::now();
                 }
             }
         }
         if Instant::now() >= next {
             if !app.is_held() {
-                let answer = target.get_within(PATH, ANSWER_LIMIT);
-                app.learn(answer.map_err(|error| error.to_string()));
+                look(app, &home, &target);
             }
             next = Instant::now() + interval;
         }
     }
 }
 
+/// Asks for what is shown.
+fn look(app: &mut App, home: &Target, target: &Target) {
+    if app.shows_all() {
+        app.learn_all(fabric::look(&home.all(), overview));
+    } else {
+        app.learn(overview(target));
+    }
+}
+
+fn overview(target: &Target) -> std::result::Result<Overview, String> {
+    let answer = target.get_within(PATH, ANSWER_LIMIT);
+    answer.map_err(|error| error.to_string())
+}
+
+/// Goes to the switch of this name if it answers.
+fn enter(app: &mut App, home: &Target, name: &str) -> Option<Target> {
+    let found = home.all().into_iter().find(|(other, _)| other == name);
+    let Some((_, target)) = found else {
+        app.enter(name, Err("it is gone".to_owned()));
+        return None;
+    };
+    let answer = overview(&target);
+    let answers = answer.is_ok();
+    app.enter(name, answer);
+    answers.then_some(target)
+}
+
 /// The record of a suspicion as `switchctl deadlock show` prints it, or why there is none.
-fn record(target: &Target, id: u64) -> std::result::Result<String, String> {
+fn record(target: &Target, id: u64) -> std::result::Result<Box<FlightRecord>, String> {
     let record = target.get_within(&format!("/v1/deadlocks/{id}"), ANSWER_LIMIT);
-    record
-        .map(|record| show::flight_text(&record))
-        .map_err(|error| error.to_string())
+    record.map_err(|error| error.to_string())
 }
 
 fn action(key: KeyEvent) -> Option<Action> {
@@ -112,22 +170,39 @@ fn action(key: KeyEvent) -> Option<Action> {
         KeyCode::Char('r') => Action::Reverse,
         KeyCode::Char('0') => Action::Unsort,
         KeyCode::Char('p' | ' ') => Action::Hold,
+        KeyCode::Char('f') => Action::All,
         KeyCode::Char('?' | 'h') => Action::Help,
         KeyCode::Char(digit @ '1'..='9') => Action::Go(digit as usize - '1' as usize),
         _ => return None,
     })
 }
 
-/// One frame of each view, as text; as JSON, what they are drawn from.
-fn print(target: &Target, output: &Output, first: Overview, interval: Duration) -> Result<()> {
+/// One frame of each view, as text; as JSON, what they are drawn from. That of all switches is printed where there are
+/// several, and alone where none of them is chosen.
+fn print(
+    target: &Target,
+    output: &Output,
+    first: Overview,
+    interval: Duration,
+    all: bool,
+) -> Result<()> {
     if output.is_json() {
         return output.print(&first, |_| String::new());
     }
     let mut app = App::new(first, false);
+    app.learn_all(fabric::look(&target.all(), overview));
     // Rates are between two moments.
     std::thread::sleep(interval);
     app.learn(Ok(target.get(PATH)?));
+    let several = app.fabric.len() > 1;
+    if several {
+        app.learn_all(fabric::look(&target.all(), overview));
+    }
     for view in View::ALL {
+        let is_all = view == View::Switches;
+        if (is_all && !several) || (!is_all && all) {
+            continue;
+        }
         app.show(view);
         let head = usize::from(app.head_rows(ONCE_COLUMNS));
         let rows = head + app.grid().rows.len() + FRAME_ROWS;

@@ -1,10 +1,12 @@
 //! Frames as text, of a switch whose ring has locked.
 
+use weir_api::daemon::FlightRecord;
 use weir_api::overview::Overview;
 
 use super::app::{Action, App, Next};
 use super::text;
 use super::views::View;
+use crate::target::Target;
 
 /// A moment at which so many seconds have passed since the last one that the file has.
 fn overview(seconds: u64) -> Overview {
@@ -40,8 +42,8 @@ fn buffers_are_drawn_against_their_thresholds() {
         "\
 s1  running, up 1 min 01 s  policy breaker  82 frames inside  3 dropped
 deadlock SUSPECTED: s2 priority 3
- 1 Buffers   2 Ports   3 Levels   4 Deadlocks   5 Events
-  port prio xoff │ headroom      bytes     xoff pauses paused by note        for
+ 1 Buffers   2 Ports   3 Levels   4 Deadlocks   5 Events   6 Switches
+  port prio   xoff │ headroom    bytes     xoff pauses paused by note        for
 › s2      3 ··········│······      0 B 60.0 KiB –      leaf2     SUSPECTED 1.5 s
   s4      3 ██████████│▓▓▓··· 90.0 KiB 60.0 KiB s4     –         –         1.5 s
 "
@@ -69,8 +71,10 @@ fn rates_are_between_two_looks() {
 fn keys_turn_sort_hold_and_leave() {
     let mut app = app();
     app.act(Action::Turn(-1));
+    assert!(app.shows_all());
+    app.act(Action::Turn(-1));
     assert!(frame(&mut app, 100, 7).contains("loop found"));
-    app.act(Action::Turn(1));
+    app.act(Action::Turn(2));
     let first = |app: &App| app.grid().rows[0][0].text.clone();
     assert_eq!(first(&app), "s2");
     app.act(Action::Sort(1));
@@ -94,37 +98,39 @@ fn esc_closes_what_is_open_and_leaves_where_nothing_is() {
     assert_eq!(app.act(Action::Close), Next::Draw);
     assert!(!frame(&mut app, 80, 24).contains("freeze; again: resume"));
     app.show(View::Deadlocks);
-    app.open(7, Ok("what happened".to_owned()));
+    app.open(7, Err("what happened".to_owned()));
     assert!(frame(&mut app, 80, 24).contains("what happened"));
     assert_eq!(app.act(Action::Close), Next::Draw);
     assert!(!frame(&mut app, 80, 24).contains("what happened"));
     assert_eq!(app.act(Action::Close), Next::Leave);
 }
 
+/// The record that a switch keeps of a suspicion.
+fn record() -> Box<FlightRecord> {
+    let text = include_str!("../../tests/data/record.json");
+    serde_json::from_str(text).unwrap()
+}
+
 #[test]
 fn a_deadlock_opens_and_its_record_can_be_moved_in() {
     let mut app = app();
-    // Other views have nothing to open.
-    assert_eq!(app.act(Action::Open), Next::Draw);
     app.show(View::Deadlocks);
     let id = overview(0).deadlocks.current[0].id;
     assert_eq!(app.act(Action::Open), Next::Record(id));
-    let lines: Vec<String> = (0..100)
-        .map(|line| format!("line {line} of the record"))
-        .collect();
-    app.open(id, Ok(lines.join("\n")));
-    assert!(frame(&mut app, 80, 24).contains("line 0 of"));
-    app.act(Action::Move(10));
+    app.open(id, Ok(record()));
+    let first = frame(&mut app, 80, 24);
+    assert!(
+        first.contains("suspicion") && first.contains("lines 1 to 22 of"),
+        "{first}"
+    );
+    app.act(Action::Move(3));
     let told = frame(&mut app, 80, 24);
-    assert!(
-        told.contains("line 10 of") && !told.contains("line 9 of"),
-        "{told}"
-    );
-    app.act(Action::Turn(1));
-    assert!(
-        frame(&mut app, 80, 24).contains("the record")
-            && !frame(&mut app, 80, 24).contains("line 11")
-    );
+    assert!(told.contains("lines 4 to 25 of"), "{told}");
+    // Nothing is beyond the last line.
+    app.act(Action::Move(10_000));
+    let last = frame(&mut app, 80, 24);
+    app.act(Action::Move(1));
+    assert_eq!(frame(&mut app, 80, 24), last);
     app.act(Action::Close);
     // Without a record, what the list has.
     app.open(id, Err("no record of it is kept".to_owned()));
@@ -132,6 +138,274 @@ fn a_deadlock_opens_and_its_record_can_be_moved_in() {
     assert!(
         told.contains("STILL SUSPECTED") && told.contains("no record of it is kept"),
         "{told}"
+    );
+}
+
+/// All that a dialog has, from its first line to its last, without the frame.
+fn all_lines(app: &mut App, columns: u16, rows: u16) -> String {
+    let mut all = String::new();
+    let mut last = String::new();
+    for _ in 0..1000 {
+        let shown = frame(app, columns, rows);
+        if shown == last {
+            return all;
+        }
+        let lines: Vec<&str> = shown.lines().collect();
+        for line in &lines[1..] {
+            let inside: String = line.trim_matches('│').trim_end().to_owned();
+            all.push_str(&inside);
+            all.push('\n');
+        }
+        last = shown;
+        app.act(Action::Move(1));
+    }
+    panic!("the dialog has no end:\n{all}");
+}
+
+/// Words of a text, without the spaces and lines between them.
+fn joined(text: &str) -> String {
+    text.split_whitespace().collect()
+}
+
+#[test]
+fn no_word_of_a_record_is_cut() {
+    for (columns, rows) in [(80, 24), (200, 50)] {
+        let mut app = app();
+        let record = record();
+        let whole = crate::show::flight_text(&record, Some(usize::from(columns) - 2));
+        app.open(2, Ok(record));
+        let told = all_lines(&mut app, columns, rows);
+        let told = joined(&told);
+        for line in whole.lines().map(str::trim).filter(|it| !it.is_empty()) {
+            assert!(
+                told.contains(&joined(line)),
+                "{columns}x{rows}: {line}\n{told}"
+            );
+        }
+    }
+}
+
+#[test]
+fn every_row_opens_and_its_details_change_with_the_switch() {
+    let mut app = app();
+    assert_eq!(app.act(Action::Open), Next::Draw);
+    let told = frame(&mut app, 80, 24);
+    for words in [
+        "Port s2, priority 3",
+        "suspected   yes",
+        "xoff        60.0 KiB",
+    ] {
+        assert!(told.contains(words), "{words}\n{told}");
+    }
+    // It tells what the switch says now, and goes by Esc.
+    let mut later = overview(4);
+    later.pfc[0].suspected = false;
+    app.learn(Ok(later));
+    assert!(frame(&mut app, 80, 24).contains("suspected   no"));
+    assert_eq!(app.act(Action::Close), Next::Draw);
+    assert!(!frame(&mut app, 80, 24).contains("received   "));
+
+    app.show(View::Ports);
+    app.act(Action::Move(1));
+    app.act(Action::Open);
+    let told = frame(&mut app, 80, 24);
+    for words in [
+        "Port s4:",
+        "kernel lost  2 rx_ring_full",
+        "device       s4",
+        "02:00:00:00:00:01",
+    ] {
+        assert!(told.contains(words), "{words}\n{told}");
+    }
+    app.act(Action::Close);
+    app.show(View::Events);
+    app.act(Action::Open);
+    let event = &overview(0).events[0];
+    let told = frame(&mut app, 80, 24);
+    assert!(told.contains(&event.time), "{told}");
+    for (name, value) in &event.details {
+        assert!(told.contains(&format!("{name}={value}")), "{told}");
+    }
+}
+
+/// A switch with the longest names and the largest numbers that there are.
+fn crowded() -> Overview {
+    let mut now = overview(2);
+    let long = |name: &str| format!("{name}-{}", "x".repeat(14 - name.len()));
+    let names: Vec<(String, String)> = now
+        .ports
+        .iter()
+        .map(|port| (port.name.clone(), long(&port.name)))
+        .collect();
+    let renamed = |name: &str| {
+        let found = names.iter().find(|(old, _)| old == name);
+        found.map_or(name.to_owned(), |(_, new)| new.clone())
+    };
+    for port in &mut now.ports {
+        port.name = renamed(&port.name);
+        port.rx_frames_total = 123_456_789_012;
+        port.tx_frames_total = 987_654_321_098;
+        port.drops_total.insert("headroom_exceeded".into(), 24_576);
+        port.drops_total.insert("no_route".into(), 1_000_001);
+        let neighbor = format!("a-leaf-with-a-long-name-{}", port.name);
+        now.neighbors.insert(port.name.clone(), neighbor);
+    }
+    for queue in &mut now.pfc {
+        queue.port = renamed(&queue.port);
+        queue.release_ingress = queue.suspected.then(|| "h1-xxxxxxxxxxxx".to_owned());
+        queue.paused_seconds_total = 123_456.7;
+        (queue.ingress_bytes, queue.xoff_bytes) = (1_234_567_890, 1_023_456_789);
+    }
+    for one in now
+        .deadlocks
+        .current
+        .iter_mut()
+        .chain(&mut now.deadlocks.past)
+    {
+        one.port = renamed(&one.port);
+        (one.loops_found, one.releases, one.flows_moved) = (123_456, 234_567, 345_678);
+        (one.queued_bytes, one.id) = (1_234_567_890, one.id + 1_000_000);
+    }
+    for event in &mut now.events {
+        event.port = event.port.as_deref().map(renamed);
+        event.sequence += 10_000_000;
+        let text = "a long word of explanation, and another that goes on".to_owned();
+        event.details.insert("reason".to_owned(), text);
+    }
+    now
+}
+
+#[test]
+fn nothing_of_a_row_is_lost_in_80_columns() {
+    let mut app = App::new(crowded(), false);
+    app.learn(Ok(crowded()));
+    app.learn_all(vec![
+        ("a-switch-of-some-name".to_owned(), Ok(crowded())),
+        (
+            "s2".to_owned(),
+            Err("no daemon answers at /run/weir/s2/api.sock".to_owned()),
+        ),
+    ]);
+    for (columns, rows) in [(80, 24), (200, 50)] {
+        for view in View::ALL {
+            app.show(view);
+            let count = app.grid().rows.len();
+            for index in 0..count {
+                app.show(view);
+                app.act(Action::Move(index as isize));
+                let told = frame(&mut app, columns, rows);
+                let heads = told
+                    .lines()
+                    .skip_while(|line| !line.contains(" 1 Buffers "))
+                    .nth(1);
+                assert!(!heads.unwrap_or_default().contains('…'), "{told}");
+                // What a text has lost in its column is below.
+                let joined_told = joined(&told);
+                for cell in &app.grid().rows[index] {
+                    let is_short = cell.short.is_some()
+                        && joined_told.contains(&joined(cell.short.as_deref().unwrap_or("")));
+                    assert!(
+                        is_short || joined_told.contains(&joined(&cell.text)),
+                        "{view:?} {columns}x{rows}: {}\n{told}",
+                        cell.text
+                    );
+                }
+            }
+        }
+    }
+}
+
+#[test]
+fn the_help_is_whole_at_80_by_24() {
+    let mut app = app();
+    app.act(Action::Help);
+    let told = frame(&mut app, 80, 24);
+    for line in super::app::HELP.lines() {
+        assert!(told.contains(line.trim_end()), "{line}\n{told}");
+    }
+    assert!(super::draw::KEYS.chars().count() <= 80);
+}
+
+#[test]
+fn all_switches_are_shown_and_one_is_entered() {
+    let mut app = app();
+    app.act(Action::All);
+    assert!(app.shows_all());
+    let mut failing = overview(0);
+    failing.status.name = "s2".to_owned();
+    let reason = serde_json::json!({"kind": "suspected", "verdict": "failing", "count": 1, "text": "s2 priority 3: suspected of a deadlock for 52 s"});
+    let health = serde_json::json!({"verdict": "failing", "reasons": [reason]});
+    failing.status.health = Some(serde_json::from_value(health).unwrap());
+    let mut well = overview(0);
+    well.deadlocks.current.clear();
+    well.pfc
+        .iter_mut()
+        .for_each(|queue| (queue.paused, queue.pausing) = (false, false));
+    let answers = |seconds: u64| {
+        let mut later = (well.clone(), failing.clone());
+        for one in [&mut later.0, &mut later.1] {
+            one.monotonic_nanos += seconds * 1_000_000_000;
+            one.ports[0].rx_bytes_total += seconds * 1_250_000;
+        }
+        vec![
+            ("s1".to_owned(), Ok(later.0)),
+            ("s2".to_owned(), Ok(later.1)),
+            ("s3".to_owned(), Err("Connection refused".to_owned())),
+        ]
+    };
+    app.learn_all(answers(0));
+    app.learn_all(answers(2));
+    app.act(Action::Move(1));
+    let told = frame(&mut app, 80, 24);
+    for words in [
+        "3 switches of this machine: 1 FAILING, 1 without an answer",
+        "queues suspected of a deadlock: 1; links paused: 1",
+        "10.0M",
+        "› s2",
+        "SILENT",
+        "52 s",
+    ] {
+        assert!(told.contains(words), "{words}\n{told}");
+    }
+    assert!(frame(&mut app, 200, 50).contains("10.0 Mbit/s"));
+    assert_eq!(app.act(Action::Open), Next::Enter("s2".to_owned()));
+    app.enter("s2", Ok(failing.clone()));
+    assert!(!app.shows_all());
+    assert!(frame(&mut app, 80, 24).contains("s2  running"));
+    // Back to all of them, and from there out.
+    assert_eq!(app.act(Action::Close), Next::Draw);
+    assert!(app.shows_all());
+    app.enter("s3", Err("Connection refused".to_owned()));
+    assert!(app.shows_all() && frame(&mut app, 80, 24).contains("Connection refused"));
+    assert_eq!(app.act(Action::Close), Next::Draw);
+    assert_eq!(app.act(Action::Close), Next::Leave);
+}
+
+#[test]
+fn a_switch_that_does_not_answer_holds_up_only_its_own_row() {
+    let target = |name: &str| Target {
+        socket: Some(name.into()),
+        name: None,
+    };
+    // More than are asked at a time; each waits for all others of its group to have begun.
+    let all: Vec<_> = (0..40)
+        .map(|it| (format!("s{it}"), target(&format!("/{it}"))))
+        .collect();
+    let begun = std::sync::Barrier::new(8);
+    let answers = super::fabric::look(&all, |target| {
+        begun.wait();
+        let is_first = target.socket.as_deref() == Some(std::path::Path::new("/0"));
+        if is_first {
+            Err("silent".to_owned())
+        } else {
+            Ok(overview(0))
+        }
+    });
+    let names: Vec<&String> = answers.iter().map(|(name, _)| name).collect();
+    assert_eq!(names, all.iter().map(|(name, _)| name).collect::<Vec<_>>());
+    assert_eq!(
+        answers.iter().filter(|(_, answer)| answer.is_err()).count(),
+        1
     );
 }
 

@@ -4,6 +4,7 @@ use weir_api::daemon::{Deadlock, Event, LevelLink, Pfc, Port};
 use weir_api::overview::Overview;
 use weir_api::words::EventName;
 
+use super::fabric::Fabric;
 use super::grid::{number, text, Cell, Grid, Weight};
 use weir_output::{bytes, rate, reasons, seconds, NONE};
 
@@ -23,16 +24,19 @@ pub enum View {
     Deadlocks,
     /// What happened.
     Events,
+    /// All switches of this machine.
+    Switches,
 }
 
 impl View {
     /// All of them.
-    pub const ALL: [Self; 5] = [
+    pub const ALL: [Self; 6] = [
         Self::Buffers,
         Self::Ports,
         Self::Levels,
         Self::Deadlocks,
         Self::Events,
+        Self::Switches,
     ];
 
     /// Its tab.
@@ -43,17 +47,19 @@ impl View {
             Self::Levels => "Levels",
             Self::Deadlocks => "Deadlocks",
             Self::Events => "Events",
+            Self::Switches => "Switches",
         }
     }
 
     /// Its table. `before` is an earlier moment, for rates.
-    pub fn grid(self, now: &Overview, before: Option<&Overview>) -> Grid {
+    pub fn grid(self, now: &Overview, before: Option<&Overview>, fabric: &Fabric) -> Grid {
         match self {
             Self::Buffers => buffers(now),
             Self::Ports => ports(now, before),
             Self::Levels => levels(now),
             Self::Deadlocks => deadlocks(now),
             Self::Events => events(now),
+            Self::Switches => fabric.grid(),
         }
     }
 }
@@ -62,11 +68,12 @@ fn buffers(now: &Overview) -> Grid {
     let headings = [
         "port",
         ">prio",
-        "xoff │ headroom",
+        // Always as wide as it is: a bar that is cut would say something else.
+        ">xoff │ headroom",
         ">bytes",
         ">xoff",
         "pauses",
-        "paused by",
+        "paused by|by",
         "note",
         ">for",
     ];
@@ -79,11 +86,11 @@ fn buffers(now: &Overview) -> Grid {
             text(&queue.port),
             number(f64::from(queue.priority), queue.priority.to_string()),
             number(queue.ingress_bytes as f64, bar(queue)).marked(Weight::Warn, beyond),
-            number(queue.ingress_bytes as f64, bytes(queue.ingress_bytes)),
-            number(queue.xoff_bytes as f64, bytes(queue.xoff_bytes)),
+            amount(queue.ingress_bytes),
+            amount(queue.xoff_bytes),
             flag(queue.pausing),
             flag(queue.paused),
-            text(note(queue)).marked(Weight::Bad, queue.suspected),
+            note(queue).marked(Weight::Bad, queue.suspected),
             number(
                 queue.paused_seconds_total,
                 seconds(queue.paused_seconds_total),
@@ -93,13 +100,17 @@ fn buffers(now: &Overview) -> Grid {
     grid
 }
 
-fn note(queue: &Pfc) -> String {
+fn note(queue: &Pfc) -> Cell {
     match (&queue.release_ingress, queue.suspected) {
-        (Some(port), true) => format!("SUSPECTED, release for {port}"),
-        (Some(port), false) => format!("release for {port}"),
-        (None, true) => "SUSPECTED".to_owned(),
-        (None, false) => NONE.to_owned(),
+        (Some(port), true) => text(format!("SUSPECTED, release for {port}")).or("SUSPECTED"),
+        (Some(port), false) => text(format!("release for {port}")).or("release"),
+        (None, true) => text("SUSPECTED"),
+        (None, false) => text(NONE),
     }
+}
+
+fn amount(count: u64) -> Cell {
+    number(count as f64, bytes(count)).or(scaled(count as f64))
 }
 
 /// `█` up to xoff, then `▓` in the headroom; `│` is xoff.
@@ -202,7 +213,7 @@ fn dropped(port: &Port) -> String {
 }
 
 /// With three digits that count, and the power of 1000: `12.5M`.
-fn scaled(value: f64) -> String {
+pub fn scaled(value: f64) -> String {
     const POWERS: [&str; 5] = ["", "k", "M", "G", "T"];
     let (mut value, mut power) = (value, 0);
     // What rounds to 1000 is one of the next.
@@ -219,7 +230,8 @@ fn scaled(value: f64) -> String {
     format!("{value:.digits$}{}", POWERS[power])
 }
 
-fn megabits(bits_per_second: f64) -> String {
+/// A rate to a tenth of a Mbit/s.
+pub fn megabits(bits_per_second: f64) -> String {
     format!("{:.1} Mbit/s", bits_per_second / 1e6)
 }
 
@@ -260,11 +272,11 @@ fn deadlocks(now: &Overview) -> Grid {
         "port",
         ">prio",
         "state",
-        "reason",
+        "reason|why",
         ">queued",
         ">loops",
-        ">releases",
-        ">to release",
+        ">releases|freed",
+        ">to release|after",
         ">moved",
     ];
     let mut grid = Grid::new(&headings, "no deadlock has been suspected");
@@ -272,8 +284,10 @@ fn deadlocks(now: &Overview) -> Grid {
     grid.rows.extend(all.map(|one: &Deadlock| {
         let whole = |count: u64| number(count as f64, count.to_string());
         let state = match one.lasted_seconds {
-            Some(lasted) => number(lasted, format!("lasted {}", seconds(lasted))),
-            None => number(f64::INFINITY, "SUSPECTED NOW"),
+            Some(lasted) => {
+                number(lasted, format!("lasted {}", seconds(lasted))).or(seconds(lasted))
+            }
+            None => number(f64::INFINITY, "SUSPECTED NOW").or("NOW"),
         };
         vec![
             whole(one.id),
@@ -281,7 +295,7 @@ fn deadlocks(now: &Overview) -> Grid {
             whole(one.priority.into()),
             state.marked(Weight::Bad, one.lasted_seconds.is_none()),
             text(one.reason.as_str()),
-            number(one.queued_bytes as f64, bytes(one.queued_bytes)),
+            amount(one.queued_bytes),
             whole(one.loops_found),
             whole(one.releases),
             number(

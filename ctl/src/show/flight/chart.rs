@@ -1,39 +1,45 @@
 //! Curves in one line of text.
 
-/// Columns of a chart.
+/// Columns of a chart where there is room for them.
 pub const WIDTH: usize = 64;
 
 const BLOCKS: [char; 9] = [' ', '▁', '▂', '▃', '▄', '▅', '▆', '▇', '█'];
 
-/// A line of time that is cut into [`WIDTH`] columns.
+/// A line of time that is cut into columns.
 #[derive(Clone, Copy, Debug)]
 pub struct TimeLine {
     start: f64,
     end: f64,
+    columns: usize,
 }
 
 impl TimeLine {
-    /// From `start` to `end`, in seconds.
-    pub fn new((start, end): (f64, f64)) -> Self {
+    /// From `start` to `end`, in seconds, in so many columns, at least one.
+    pub fn new((start, end): (f64, f64), columns: usize) -> Self {
         let end = if end > start { end } else { start + 1e-9 };
-        Self { start, end }
+        let columns = columns.max(1);
+        Self {
+            start,
+            end,
+            columns,
+        }
     }
 
     /// Seconds that one column stands for.
     pub fn column_seconds(&self) -> f64 {
-        (self.end - self.start) / WIDTH as f64
+        (self.end - self.start) / self.columns as f64
     }
 
     /// The column of a moment.
     pub fn column(&self, at: f64) -> usize {
         let column = (at - self.start) / self.column_seconds();
-        (column.max(0.0) as usize).min(WIDTH - 1)
+        (column.max(0.0) as usize).min(self.columns - 1)
     }
 
     /// The most of each column as a block; a column without a sample shows what was before it. `top` is
     /// where a block is full.
     pub fn curve(&self, points: impl IntoIterator<Item = (f64, u64)>, top: u64) -> String {
-        let mut most = [None; WIDTH];
+        let mut most = vec![None; self.columns];
         for (at, value) in points {
             let slot: &mut Option<u64> = &mut most[self.column(at)];
             *slot = (*slot).max(Some(value));
@@ -49,20 +55,20 @@ impl TimeLine {
 
     /// The columns that the spans touch.
     pub fn bars(&self, spans: &[(f64, f64)], mark: char) -> String {
-        let mut line = [' '; WIDTH];
+        let mut line = vec![' '; self.columns];
         for (start, end) in spans {
             line[self.column(*start)..=self.column(*end)].fill(mark);
         }
-        line.iter().collect()
+        line.into_iter().collect()
     }
 
     /// A mark in the column of each moment.
     pub fn marks(&self, moments: impl IntoIterator<Item = (f64, char)>) -> String {
-        let mut line = [' '; WIDTH];
+        let mut line = vec![' '; self.columns];
         for (at, mark) in moments {
             line[self.column(at)] = mark;
         }
-        line.iter().collect()
+        line.into_iter().collect()
     }
 }
 
@@ -81,7 +87,7 @@ mod tests {
 
     #[test]
     fn a_curve_shows_the_most_of_each_column() {
-        let line = TimeLine::new((-1.0, 1.0));
+        let line = TimeLine::new((-1.0, 1.0), WIDTH);
         let points = [(-1.0, 0), (-0.99, 8), (0.0, 16), (0.5, 1), (1.0, 0)];
         let curve: Vec<char> = line.curve(points, 16).chars().collect();
         assert_eq!(curve.len(), WIDTH);
@@ -95,7 +101,7 @@ mod tests {
 
     #[test]
     fn bars_and_marks_stay_inside() {
-        let line = TimeLine::new((0.0, 64.0));
+        let line = TimeLine::new((0.0, 64.0), WIDTH);
         let bars = line.bars(&[(2.0, 3.5), (60.0, 900.0)], '=');
         assert_eq!(bars, format!("  =={}====", " ".repeat(56)));
         let marks = line.marks([(-5.0, 'a'), (10.5, 'b'), (64.0, 'c')]);
@@ -104,7 +110,7 @@ mod tests {
 
     #[test]
     fn no_time_at_all_is_one_column() {
-        let line = TimeLine::new((0.0, 0.0));
+        let line = TimeLine::new((0.0, 0.0), WIDTH);
         assert_eq!(line.curve([(0.0, 5)], 5), "█".repeat(WIDTH));
         assert_eq!(line.curve([], 0), " ".repeat(WIDTH));
     }

@@ -21,10 +21,10 @@ pub fn flight(target: &Target, output: &Output, id: u64, svg: Option<&Path>) -> 
         std::fs::write(path, svg::picture(&View::new(&record)))
             .with_context(|| format!("cannot write {}", path.display()))?;
     }
-    output.print(&record, flight_text)
+    output.print(&record, |record| flight_text(record, None))
 }
 
-/// A record as text.
-pub fn flight_text(record: &FlightRecord) -> String {
-    text::text(&View::new(record))
+/// A record as text; its curves fit into so many columns, if that is given.
+pub fn flight_text(record: &FlightRecord, columns: Option<usize>) -> String {
+    text::text(&View::new(record), columns)
 }

@@ -4,13 +4,17 @@ use weir_api::daemon::{Event, Master};
 use weir_api::words::{EventName, Suspicion};
 use weir_core::SuspicionReason;
 
-use super::chart::TimeLine;
+use super::chart::{TimeLine, WIDTH};
 use super::view::{concerns, Series, View};
 use weir_output::{bytes, facts, seconds, NONE};
 
-/// All of it.
-pub fn text(view: &View<'_>) -> String {
-    format!("{}\n{}\n{}", summary(view), curves(view), time_line(view))
+/// Characters of a curve at least, however narrow the terminal is.
+const CURVE_MIN: usize = 16;
+
+/// All of it. With `columns`, curves are shorter where their lines would not fit.
+pub fn text(view: &View<'_>, columns: Option<usize>) -> String {
+    let curves = curves(view, columns);
+    format!("{}\n{curves}\n{}", summary(view), time_line(view))
 }
 
 fn summary(view: &View<'_>) -> String {
@@ -163,8 +167,32 @@ fn recorded(view: &View<'_>) -> String {
     text
 }
 
-fn curves(view: &View<'_>) -> String {
-    let line = TimeLine::new(view.span);
+fn curves(view: &View<'_>, columns: Option<usize>) -> String {
+    let longest = |of: fn(&(String, String, String)) -> &String| {
+        let rows = drawn(view, WIDTH);
+        rows.iter().map(|row| of(row).chars().count()).max()
+    };
+    let beside = [longest(|row| &row.0), longest(|row| &row.2), Some(4)];
+    let beside: usize = beside.into_iter().flatten().sum();
+    let room = columns.map_or(WIDTH, |columns| columns.saturating_sub(beside));
+    let width = room.clamp(CURVE_MIN, WIDTH);
+    let rows = drawn(view, width);
+    let names = rows.iter().map(|(name, ..)| name.chars().count()).max();
+    let names = names.unwrap_or(0);
+    let mut out = format!(
+        "{:names$}  each column {}; the suspicion begins at !\n",
+        "",
+        seconds(TimeLine::new(view.span, width).column_seconds())
+    );
+    for (name, curve, note) in rows {
+        out += &format!("{name:names$} |{curve}| {note}\n");
+    }
+    out
+}
+
+/// Each row: its name, a curve of so many columns, and a note.
+fn drawn(view: &View<'_>, width: usize) -> Vec<(String, String, String)> {
+    let line = TimeLine::new(view.span, width);
     let all = view.series();
     let suspected = &view.record.deadlock.port;
     let mut rows = Vec::new();
@@ -211,17 +239,7 @@ fn curves(view: &View<'_>) -> String {
         marks(&line, view),
         "! suspected, r released, m moved, . over".into(),
     ));
-    let width = rows.iter().map(|(name, ..)| name.chars().count()).max();
-    let width = width.unwrap_or(0);
-    let mut out = format!(
-        "{:width$}  each column {}; the suspicion begins at !\n",
-        "",
-        seconds(line.column_seconds())
-    );
-    for (name, curve, note) in rows {
-        out += &format!("{name:width$} |{curve}| {note}\n");
-    }
-    out
+    rows
 }
 
 /// When the neighbour held us, when we held it, and when a release was in force.
