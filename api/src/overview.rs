@@ -7,6 +7,10 @@ use utoipa::ToSchema;
 
 use crate::daemon::{Deadlocks, Event, Levels, Pfc, Port, Status};
 
+/// The header of an answer by TCP that has what the machine's monotonic clock said when the answer was sent, in nanoseconds.
+/// The overview in the answer may be older: whoever compares clocks takes this one.
+pub const CLOCK_HEADER: &str = "weir-clock";
+
 /// The whole switch at one moment.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, ToSchema)]
 pub struct Overview {

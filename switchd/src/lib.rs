@@ -1,7 +1,7 @@
 //! The Weir daemon: an AF_XDP dataplane thread that drives [`weir_core::Switch`], and a tokio
 //! control plane that never stands in its way.
 //!
-//! Its floors, of which each knows those below it alone (`tests/floors.rs`): [`model`], [`os`] and [`http`]; the
+//! Its floors, of which each knows those below it alone (`tests/floors.rs`): [`model`] and [`os`]; the
 //! [`dataplane`]; the [`control`] plane; [`api`], [`metrics`], [`page`] and [`capture`], and the [`keeper`]; the [`daemon`].
 //!
 //! [`daemon::run`] is the whole life of one daemon. Between the dataplane and everything else stands
@@ -24,7 +24,6 @@ pub mod control;
 pub mod daemon;
 #[allow(unsafe_code)] // the edge to the kernel: shared memory and sockets
 pub mod dataplane;
-pub mod http;
 pub mod keeper;
 pub mod logging;
 pub mod metrics;

@@ -261,6 +261,17 @@ async fn metrics_want_tls_and_the_token() {
         "{body}"
     );
 
+    // The overview is for whoever may read the metrics.
+    let overview = format!("https://{address}/overview");
+    let told = curl(
+        STRANGERS_ID,
+        &["--cacert", &authority, "-i", "-H", &right, &overview],
+    )
+    .await;
+    assert!(told.0 == 200 && told.1.contains("weir-clock: "), "{told:?}");
+    let told = curl(STRANGERS_ID, &["--cacert", &authority, &overview]).await;
+    assert!(told.0 == 401 && !told.1.contains("uptime"), "{told:?}");
+
     let longer = format!("{right}0");
     let shorter = &right[..right.len() - 1];
     let basic = format!("Authorization: Basic {TOKEN}");

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 /// From the ground up. Rooms of one floor do not know each other.
 const FLOORS: [&[&str]; 8] = [
-    &["cli", "http", "logging", "model"],
+    &["cli", "logging", "model"],
     &["os"],
     &["dataplane"],
     &["control"],

@@ -313,7 +313,10 @@ async fn a_scrape_over_tcp_has_the_format_in_its_head() {
         answer.head
     );
     assert!(answer.body.contains("weir_build_info{"));
-    assert_eq!(exchange(connect().await, "GET", "/").await.status, 404);
+    // Without a token there is nothing but metrics.
+    for path in ["/", "/overview"] {
+        assert_eq!(exchange(connect().await, "GET", path).await.status, 404);
+    }
     let (head, packed) = compressed(connect().await, "*/*").await;
     assert!(head.contains("content-encoding: gzip"), "{head}");
     assert!(packed.len() * 4 < answer.body.len(), "{}", packed.len());

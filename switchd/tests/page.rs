@@ -8,9 +8,10 @@ use support::{answer, get, info, settings, Answer, FakeDataplane, FakeXdp, LIMIT
 use tokio::io::AsyncWriteExt;
 use tokio::net::TcpStream;
 use weir_api::overview::Overview;
+use weir_http::guard::Names;
 use weir_switchd::control::{self, Control};
 use weir_switchd::daemon::RunningDataplane;
-use weir_switchd::page::{self, Names};
+use weir_switchd::page;
 
 struct Served {
     address: std::net::SocketAddr,
@@ -26,7 +27,7 @@ impl Served {
         let control = control::start(info(), &settings(), fake.link().unwrap(), xdp).unwrap();
         let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
         let address = listener.local_addr().unwrap();
-        let names = Names::new(&["leaf1.example.net".to_owned()]);
+        let names = Names::new(&["leaf1.example.net".to_owned()], page::NAMES_SETTING);
         let server = tokio::spawn(page::serve(listener, Arc::clone(&control.shared), names));
         Self {
             address,
@@ -78,7 +79,14 @@ async fn the_page_and_its_files_are_served_with_their_kinds() {
             assert!(head.contains(&line), "{path}: {line}: {head}");
         }
     }
-    let overview: Overview = served.get("/overview").await.json();
+    let answer = served.get("/overview").await;
+    let clock = answer
+        .head
+        .lines()
+        .find_map(|line| line.strip_prefix("weir-clock: "));
+    let clock: u64 = clock.unwrap().trim().parse().unwrap();
+    let overview: Overview = answer.json();
+    assert!(clock >= overview.monotonic_nanos);
     assert_eq!(
         (overview.status.name.as_str(), overview.ports.len()),
         ("s1", 3)
@@ -142,7 +150,7 @@ async fn viewers_share_one_look_at_the_switch() {
         let overview: Overview = served.get("/overview").await.json();
         moments.insert(overview.monotonic_nanos);
     }
-    let intervals = began.elapsed().as_nanos() / page::OVERVIEW_INTERVAL.as_nanos();
+    let intervals = began.elapsed().as_nanos() / weir_switchd::api::overview::INTERVAL.as_nanos();
     assert!(
         moments.len() as u128 <= intervals + 1,
         "{} in {intervals}",

@@ -15,10 +15,10 @@ use support::{answer, ask, exchange, info, settings, until, FakeDataplane, FakeX
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream, UnixStream};
 use tokio::sync::Notify;
+use weir_http::guard::Names;
+use weir_http::{serve, Limits};
 use weir_switchd::control;
 use weir_switchd::daemon::RunningDataplane;
-use weir_switchd::http::{serve, Limits};
-use weir_switchd::page::Names;
 use weir_switchd::{api, metrics, page};
 
 /// More than any listener has places for.
@@ -110,7 +110,11 @@ async fn page_metrics_and_api_answer_beside_three_hundred_silent_connections() {
     tokio::spawn(metrics::serve(listener, shared(), Default::default()));
     let listener = TcpListener::bind(any).await.unwrap();
     let looked_at = listener.local_addr().unwrap();
-    tokio::spawn(page::serve(listener, shared(), Names::new(&[])));
+    tokio::spawn(page::serve(
+        listener,
+        shared(),
+        Names::new(&[], page::NAMES_SETTING),
+    ));
 
     let mut silent = Vec::new();
     let mut silent_at_socket = Vec::new();

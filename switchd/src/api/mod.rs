@@ -43,11 +43,11 @@ use weir_api::routes::{Endpoint, Route, ROUTES};
 
 use crate::control::Shared;
 use crate::dataplane::tables::Tables;
-use crate::http::{self, Limits};
 use forwarding::{flows, levels, mirrors, routes, trace, vlans};
 use life::{reload, restart};
 use pfcwd::PfcwdError;
 use views::watermarks::ClearError;
+use weir_http::{self as http, Limits};
 
 /// The longest wait for an event; a longer one asked for is cut to this.
 pub const WAIT_SECONDS_MAX: f64 = 60.0;

@@ -1,10 +1,17 @@
 //! `GET /v1/overview`.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::time::Duration;
 
+use axum::http::header::CONTENT_TYPE;
+use axum::http::StatusCode;
+use axum::response::{IntoResponse, Response};
 use weir_api::daemon::Event;
-use weir_api::overview::Overview;
+use weir_api::overview::{Overview, CLOCK_HEADER};
 use weir_api::words::EventName;
+use weir_http::guard::refuse;
+use weir_http::Cached;
 
 use super::{flights, levels, neighbors, views};
 use crate::control::Shared;
@@ -17,6 +24,45 @@ pub const PAST_MAX: usize = 16;
 pub const EVENTS_MAX: usize = 64;
 /// Lines of the Level Table shown at most.
 pub const DESTINATIONS_MAX: usize = 64;
+
+/// No overview is younger than this after the one before, however many ask.
+pub const INTERVAL: Duration = Duration::from_millis(250);
+
+/// Overviews for whoever asks by TCP: a listener has one of these.
+pub struct Overviews {
+    shared: Arc<Shared>,
+    body: Cached,
+}
+
+impl Overviews {
+    /// Of this switch.
+    pub fn new(shared: Arc<Shared>) -> Self {
+        Self {
+            shared,
+            body: Cached::new(INTERVAL),
+        }
+    }
+
+    /// The newest overview, and what the machine's clock says as it is sent.
+    pub async fn answer(&self) -> Response {
+        let make = async || {
+            let snapshot = self.shared.dataplane.fresh_snapshot().await;
+            serde_json::to_vec(&overview(&self.shared, &snapshot))
+        };
+        match self.body.get(make).await {
+            Ok(body) => {
+                let clock = clock::now().as_nanos().to_string();
+                let kind = "application/json".to_owned();
+                let headers = [(CONTENT_TYPE.as_str(), kind), (CLOCK_HEADER, clock)];
+                (headers, body).into_response()
+            }
+            Err(error) => {
+                tracing::error!(%error, "cannot write JSON for the page");
+                refuse(StatusCode::INTERNAL_SERVER_ERROR, error.to_string())
+            }
+        }
+    }
+}
 
 /// The whole switch as `snapshot` has it.
 pub fn overview(shared: &Shared, snapshot: &Snapshot) -> Overview {

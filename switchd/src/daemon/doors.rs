@@ -11,6 +11,7 @@ use std::time::{Duration, Instant};
 use tokio::net::{TcpListener, UnixListener};
 use tokio::task::JoinHandle;
 use weir_config::daemon::read_socket;
+use weir_http::guard::Names;
 
 use super::plan::{DaemonError, Plan};
 use super::watchdog;
@@ -22,7 +23,7 @@ use crate::control::lldp::LldpAgent;
 use crate::control::Shared;
 use crate::metrics::gnmi::{self, GnmiSettings};
 use crate::metrics::protection::Protection;
-use crate::page::{self, Names};
+use crate::page;
 use crate::{api, metrics};
 
 /// The switch that has given its place to this one may take so long to close what it listened on.
@@ -78,7 +79,7 @@ impl Doors {
                 let listener = listen_at(address, patience)
                     .await
                     .map_err(|source| DaemonError::Page { address, source })?;
-                Some((listener, Names::new(&settings.names)))
+                Some((listener, Names::new(&settings.names, page::NAMES_SETTING)))
             }
             None => None,
         };

@@ -25,10 +25,11 @@ use flate2::Compression;
 use prometheus::process_collector::ProcessCollector;
 use prometheus::{Registry, TextEncoder};
 use tokio::net::TcpListener;
+use weir_http::{self as http, Limits, Peer};
 
+use crate::api::overview::Overviews;
 use crate::control::shared::Published;
 use crate::control::Shared;
-use crate::http::{self, Limits, Peer};
 use crate::model::clock;
 use crate::model::histogram::Histogram;
 use collector::SnapshotCollector;
@@ -75,15 +76,17 @@ where
     L::Addr: Peer + std::fmt::Debug,
 {
     let ending = Arc::clone(&shared);
-    let mut router = router(shared);
+    let mut router = router(Arc::clone(&shared));
     if let Some(token) = token {
-        router = router.layer(middleware::from_fn_with_state(token, protection::guard));
+        router = router
+            .merge(overview_router(shared))
+            .layer(middleware::from_fn_with_state(token, protection::guard));
     }
     let ending = async move { ending.life.ending().await };
     http::serve(listener, Limits::DEFAULT, router, ending).await
 }
 
-/// The one route.
+/// The one route that everybody has.
 pub fn router(shared: Arc<Shared>) -> Router {
     let scraped = Arc::new(Scraped {
         shared,
@@ -126,6 +129,17 @@ impl Scraped {
     fn times(&self) -> std::sync::MutexGuard<'_, Histogram> {
         self.times.lock().unwrap_or_else(PoisonError::into_inner)
     }
+}
+
+/// The overview for who watches many switches, and shows the token: by the page's listener it is to be had without TLS only.
+/// Without a token there is none here, so that a web site cannot have a browser read it from the loopback address.
+fn overview_router(shared: Arc<Shared>) -> Router {
+    async fn show(State(overviews): State<Arc<Overviews>>) -> Response {
+        overviews.answer().await
+    }
+    Router::new()
+        .route("/overview", get(show))
+        .with_state(Arc::new(Overviews::new(shared)))
 }
 
 async fn scrape(State(scraped): State<Arc<Scraped>>, request: HeaderMap) -> Response {

@@ -2,7 +2,6 @@
 //! nothing else. Whoever looks, and however many do, the dataplane is asked four times a second at most.
 
 mod cache;
-mod guard;
 
 use std::io;
 use std::net::SocketAddr;
@@ -16,17 +15,16 @@ use axum::http::StatusCode;
 use axum::middleware;
 use axum::response::{IntoResponse, Response};
 use axum::routing::get;
-use axum::{Json, Router};
+use axum::Router;
 use tokio::net::TcpListener;
-use weir_api::daemon::Error;
 use weir_api::timeline::Timeline;
+use weir_http::guard::{self, refuse, Names};
+use weir_http::{self as http, Limits};
 
 use crate::api::flights;
-use crate::api::overview::overview;
+use crate::api::overview::Overviews;
 use crate::control::Shared;
-use crate::http::{self, Limits};
-use cache::{Cached, Recent};
-pub use guard::Names;
+use cache::Recent;
 
 /// Few and short: a page that is looked at asks twice a second.
 pub const LIMITS: Limits = Limits {
@@ -35,8 +33,8 @@ pub const LIMITS: Limits = Limits {
     silence: Duration::from_secs(15),
     ..Limits::DEFAULT
 };
-/// No overview is younger than this after the one before.
-pub const OVERVIEW_INTERVAL: Duration = Duration::from_millis(250);
+/// Where the operator lists names by which the page may be asked for.
+pub const NAMES_SETTING: &str = "page.names";
 
 const PAGE: &str = include_str!("../../assets/page.html");
 const STYLE: &str = include_str!("../../assets/page.css");
@@ -66,7 +64,7 @@ pub struct PageSettings {
 /// What all viewers share.
 struct Page {
     shared: Arc<Shared>,
-    overview: Cached,
+    overviews: Overviews,
     timelines: Recent,
 }
 
@@ -84,8 +82,8 @@ pub async fn serve(listener: TcpListener, shared: Arc<Shared>, names: Names) -> 
 /// All that is served.
 pub fn router(shared: Arc<Shared>, names: Names) -> Router {
     let page = Arc::new(Page {
+        overviews: Overviews::new(Arc::clone(&shared)),
         shared,
-        overview: Cached::new(OVERVIEW_INTERVAL),
         timelines: Recent::default(),
     });
     let asset = |kind: &'static str, text: &'static str| {
@@ -113,11 +111,7 @@ pub fn router(shared: Arc<Shared>, names: Names) -> Router {
 }
 
 async fn show_overview(State(page): State<Arc<Page>>) -> Response {
-    let make = async || {
-        let snapshot = page.shared.dataplane.fresh_snapshot().await;
-        serde_json::to_vec(&overview(&page.shared, &snapshot))
-    };
-    json(page.overview.get(make).await)
+    page.overviews.answer().await
 }
 
 async fn show_timeline(
@@ -159,13 +153,6 @@ fn json(body: serde_json::Result<axum::body::Bytes>) -> Response {
             refuse(StatusCode::INTERNAL_SERVER_ERROR, &error.to_string())
         }
     }
-}
-
-fn refuse(status: StatusCode, error: &str) -> Response {
-    let error = Error {
-        error: error.to_owned(),
-    };
-    (status, Json(error)).into_response()
 }
 
 #[cfg(test)]

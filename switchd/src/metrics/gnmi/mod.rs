@@ -16,8 +16,8 @@ use weir_gnmi::{Gnmi, Refusal};
 
 use super::protection::{bearer, Protection, TlsListener, Token};
 use crate::control::Shared;
-use crate::http::{self, Limits, Peer};
 use source::Switch;
+use weir_http::{self as http, Limits, Peer};
 
 /// A client's library may connect long before its user asks for something.
 pub const LIMITS: Limits = Limits {

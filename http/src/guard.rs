@@ -7,7 +7,9 @@ use axum::extract::{Request, State};
 use axum::http::header::{HeaderName, HOST};
 use axum::http::{HeaderValue, StatusCode};
 use axum::middleware::Next;
-use axum::response::Response;
+use axum::response::{IntoResponse, Response};
+use axum::Json;
+use weir_api::daemon::Error;
 
 /// On every answer: nothing but our own files, in no frame, with no guess at their kind, kept nowhere.
 const HEADERS: [(HeaderName, &str); 6] = [
@@ -30,13 +32,19 @@ const HEADERS: [(HeaderName, &str); 6] = [
 ///
 /// A web site that has its own name resolve to our address would be of our origin in a browser's eyes, and
 /// could read everything (DNS rebinding). Its requests carry its name; an address cannot be rebound.
-#[derive(Clone, Debug, Default)]
-pub struct Names(Vec<String>);
+#[derive(Clone, Debug)]
+pub struct Names {
+    names: Vec<String>,
+    setting: &'static str,
+}
 
 impl Names {
-    /// These, whatever their case.
-    pub fn new(names: &[String]) -> Self {
-        Self(names.iter().map(|name| name.to_ascii_lowercase()).collect())
+    /// These, whatever their case; `setting` is where an operator lists them.
+    pub fn new(names: &[String], setting: &'static str) -> Self {
+        Self {
+            names: names.iter().map(|name| name.to_ascii_lowercase()).collect(),
+            setting,
+        }
     }
 
     /// Whether `host`, as it stands in the header, is one of ours.
@@ -51,7 +59,7 @@ impl Names {
         {
             return inside.parse::<Ipv6Addr>().is_ok();
         }
-        name == "localhost" || name.parse::<Ipv4Addr>().is_ok() || self.0.contains(&name)
+        name == "localhost" || name.parse::<Ipv4Addr>().is_ok() || self.names.contains(&name)
     }
 }
 
@@ -75,10 +83,11 @@ pub async fn guard(State(names): State<Arc<Names>>, request: Request, next: Next
     let mut response = if is_ours {
         next.run(request).await
     } else {
-        super::refuse(
-            StatusCode::MISDIRECTED_REQUEST,
-            "this page is not served under that name; use the address, or list the name in page.names",
-        )
+        let error = format!(
+            "this page is not served under that name; use the address, or list the name in {}",
+            names.setting
+        );
+        refuse(StatusCode::MISDIRECTED_REQUEST, error)
     };
     let headers = response.headers_mut();
     for (name, value) in HEADERS {
@@ -87,13 +96,21 @@ pub async fn guard(State(names): State<Arc<Names>>, request: Request, next: Next
     response
 }
 
+/// An answer that says what is wrong and what to do.
+pub fn refuse(status: StatusCode, error: impl Into<String>) -> Response {
+    let error = Error {
+        error: error.into(),
+    };
+    (status, Json(error)).into_response()
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
 
     #[test]
     fn addresses_and_known_names_are_ours() {
-        let names = Names::new(&["Leaf1.example.net".to_owned()]);
+        let names = Names::new(&["Leaf1.example.net".to_owned()], "page.names");
         for good in [
             "127.0.0.1:9465",
             "127.0.0.1",
