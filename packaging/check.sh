@@ -102,13 +102,14 @@ in_root weir-switchd --version
 in_root switchctl --help >/dev/null
 in_root switchctl plan --help >/dev/null
 in_root weir-host --version
+in_root weir-page --version
 in_root weir-endpoint reflect --help >/dev/null
 for file in man/man8/weir-switchd.8.gz man/man5/weir-switchd.toml.5.gz man/man1/switchctl.1.gz man/man1/switchctl-pfc.1.gz \
     man/man1/weir-plan.1.gz man/man1/weir-plan-compare.1.gz man/man1/weir-host.1.gz man/man1/weir-host-attach.1.gz \
-    man/man1/weir-host-plug.1.gz man/man1/weir-host-push-back.1.gz; do
+    man/man1/weir-host-plug.1.gz man/man1/weir-host-push-back.1.gz man/man1/weir-page.1.gz; do
     gzip -t "$root/usr/share/$file" || fail "$file"
 done
-for file in bash-completion/completions/{switchctl,weir-plan,weir-host} zsh/vendor-completions/_{switchctl,weir-plan,weir-host} weir/prometheus/weir.rules.yml \
+for file in bash-completion/completions/{switchctl,weir-plan,weir-host,weir-page} zsh/vendor-completions/_{switchctl,weir-plan,weir-host,weir-page} weir/prometheus/weir.rules.yml \
     weir/grafana/weir-fabric.json weir/wireshark/weir.lua; do
     [ -s "$root/usr/share/$file" ] || fail "$file is missing"
 done
@@ -120,7 +121,7 @@ while read -r page anchor; do
 done < <(sed -n 's|.*runbook_url: "file://\(.*\)#\(.*\)"|\1 \2|p' "$root/usr/share/weir/prometheus/weir.rules.yml")
 [ "$links" -gt 0 ] || fail "no alert points to the book"
 say "the book: $links alerts point to sections that are there, $(find "$root/usr/share/doc/weir/book" -name '*.html' | wc -l) pages"
-for unit in weir-host@ weir-host-plug@; do
+for unit in weir-host@ weir-host-plug@ weir-page; do
     in_root sh -c "cp /lib/systemd/system/$unit.service /tmp/${unit}lo.service && systemd-analyze verify --man=no /tmp/${unit}lo.service" || fail "$unit.service"
 done
 in_root getent group weir >/dev/null || fail "no group weir"

@@ -8,12 +8,13 @@ use std::process::Command;
 use anyhow::{bail, Context, Error, Result};
 
 /// What there is to install.
-pub const PROGRAMS: [&str; 7] = [
+pub const PROGRAMS: [&str; 8] = [
     "weir-switchd",
     "weir-endpoint",
     "switchctl",
     "weir-plan",
     "weir-host",
+    "weir-page",
     "weir-sim",
     "weir-lab",
 ];

@@ -189,7 +189,7 @@ fn generate(binaries: &Path, directory: &Path, no_install: bool) -> Result<()> {
         directory.join("man5/weir-switchd.toml.5"),
         manual::page(&reference),
     )?;
-    for name in ["switchctl", "weir-plan", "weir-host"] {
+    for name in ["switchctl", "weir-plan", "weir-host", "weir-page"] {
         let program = binaries.join(name);
         tool::run(
             Command::new(&program)

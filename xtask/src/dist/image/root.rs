@@ -14,6 +14,7 @@ const PROGRAMS: [(&str, &str); 5] = [
     ("usr/sbin/", "weir-host"),
     ("usr/bin/", "switchctl"),
     ("usr/bin/", "weir-plan"),
+    ("usr/bin/", "weir-page"),
 ];
 /// Files that the C library reads: there is one user, and a group that may use the API.
 const FILES: [(&str, &str); 3] = [

@@ -1,0 +1,266 @@
+//! Which switches there are, by the command line and a list file.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use serde::Deserialize;
+use url::Url;
+
+use super::place::{Place, PlaceError};
+use crate::model::fabric::SWITCHES_MAX;
+use crate::model::text::{cut, NAME_MAX};
+
+/// A switch that was named.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Listed {
+    /// What it is called on the page.
+    pub name: String,
+    /// Where it is asked.
+    pub place: Place,
+    /// Its own page, if that is known.
+    pub page: Option<Url>,
+    /// Where Prometheus finds its metrics, if that is known: `HOST:PORT`.
+    pub metrics: Option<String>,
+    /// By TLS.
+    pub metrics_tls: bool,
+    /// File of the token, if it has one of its own.
+    pub token_file: Option<PathBuf>,
+}
+
+/// What is wrong with a list.
+#[derive(Debug, thiserror::Error)]
+pub enum RosterError {
+    /// The file cannot be read.
+    #[error("{}: {source}", path.display())]
+    Unreadable {
+        /// The file.
+        path: PathBuf,
+        /// Why not.
+        source: std::io::Error,
+    },
+    /// It is no list.
+    #[error("{}: {reason}", path.display())]
+    Malformed {
+        /// The file.
+        path: PathBuf,
+        /// What is wrong, with line and column.
+        reason: String,
+    },
+    /// A switch is nowhere.
+    #[error("switch `{name}`: {source}")]
+    Place {
+        /// Its name.
+        name: String,
+        /// Why.
+        source: PlaceError,
+    },
+    /// Its page is none.
+    #[error("switch `{0}`: page must be a URL that begins with http:// or https://")]
+    Page(String),
+    /// The name is none.
+    #[error(
+        "`{0}` cannot be a switch's name: it must have 1 to {NAME_MAX} characters, all printable"
+    )]
+    Name(String),
+    /// Two switches have one name.
+    #[error("two switches are called `{0}`; give each a name of its own")]
+    Twice(String),
+    /// There are too many.
+    #[error("{0} switches are listed; one page has at most {SWITCHES_MAX}: start another weir-page for the rest")]
+    TooMany(usize),
+    /// Not `NAME=PLACE`.
+    #[error("`{0}` is not NAME=PLACE, such as leaf1=http://192.0.2.11:9465")]
+    NoPair(String),
+}
+
+/// All that were named, in order.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Roster {
+    /// Each with a name of its own.
+    pub switches: Vec<Listed>,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields, rename_all = "kebab-case")]
+struct File {
+    #[serde(default, rename = "switch")]
+    switches: Vec<Entry>,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields, rename_all = "kebab-case")]
+struct Entry {
+    name: String,
+    url: String,
+    page: Option<String>,
+    metrics: Option<String>,
+    token_file: Option<PathBuf>,
+}
+
+impl Roster {
+    /// What `pairs` of the command line and the list file say together.
+    ///
+    /// # Errors
+    ///
+    /// Names what is wrong.
+    pub fn load(pairs: &[String], file: Option<&Path>) -> Result<Self, RosterError> {
+        let mut entries = Vec::new();
+        for pair in pairs {
+            let (name, url) = pair
+                .split_once('=')
+                .ok_or_else(|| RosterError::NoPair(pair.clone()))?;
+            entries.push(Entry {
+                name: name.to_owned(),
+                url: url.to_owned(),
+                page: None,
+                metrics: None,
+                token_file: None,
+            });
+        }
+        if let Some(path) = file {
+            let text = fs::read_to_string(path).map_err(|source| RosterError::Unreadable {
+                path: path.to_owned(),
+                source,
+            })?;
+            let read = toml::from_str::<File>(&text).map_err(|error| RosterError::Malformed {
+                path: path.to_owned(),
+                reason: error.to_string().trim_end().to_owned(),
+            })?;
+            entries.extend(read.switches);
+        }
+        if entries.len() > SWITCHES_MAX {
+            return Err(RosterError::TooMany(entries.len()));
+        }
+        let mut roster = Self::default();
+        for entry in entries {
+            let listed = listed(entry)?;
+            if roster
+                .switches
+                .iter()
+                .any(|other| other.name == listed.name)
+            {
+                return Err(RosterError::Twice(listed.name));
+            }
+            roster.switches.push(listed);
+        }
+        Ok(roster)
+    }
+}
+
+fn listed(entry: Entry) -> Result<Listed, RosterError> {
+    let name = entry.name;
+    if name.is_empty() || cut(&name, NAME_MAX) != name {
+        return Err(RosterError::Name(name));
+    }
+    let place = Place::parse(&entry.url).map_err(|source| RosterError::Place {
+        name: name.clone(),
+        source,
+    })?;
+    let page = match entry.page {
+        None => None,
+        Some(text) => {
+            let url = Url::parse(&text)
+                .ok()
+                .filter(|url| ["http", "https"].contains(&url.scheme()));
+            Some(url.ok_or_else(|| RosterError::Page(name.clone()))?)
+        }
+    };
+    // The page has no TLS, and metrics that others can reach have nothing else.
+    let (own_page, own_metrics, metrics_tls) = match &place {
+        Place::Listener(listener) if listener.tls => (None, Some(listener.authority()), true),
+        Place::Listener(listener) => (Some(listener.url.clone()), None, false),
+        Place::Socket(_) => (None, None, false),
+    };
+    Ok(Listed {
+        page: page.or(own_page),
+        metrics: entry.metrics.or(own_metrics),
+        metrics_tls,
+        token_file: entry.token_file,
+        name,
+        place,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn read(text: &str) -> Result<Roster, RosterError> {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("switches.toml");
+        fs::write(&path, text).unwrap();
+        Roster::load(&["a=/run/weir/a/api.sock".to_owned()], Some(&path))
+    }
+
+    #[test]
+    fn a_list_says_where_switches_pages_and_metrics_are() {
+        let roster = read(
+            "[[switch]]\nname = \"leaf1\"\nurl = \"https://192.0.2.11:9464\"\ntoken-file = \"/t\"\n\
+             [[switch]]\nname = \"leaf2\"\nurl = \"http://192.0.2.12:9465\"\nmetrics = \"192.0.2.12:9464\"\n",
+        )
+        .unwrap();
+        let told: Vec<_> = roster
+            .switches
+            .iter()
+            .map(|one| {
+                (
+                    one.name.as_str(),
+                    one.page.as_ref().map(Url::as_str),
+                    one.metrics.as_deref(),
+                    one.metrics_tls,
+                )
+            })
+            .collect();
+        assert_eq!(
+            told,
+            [
+                ("a", None, None, false),
+                ("leaf1", None, Some("192.0.2.11:9464"), true),
+                (
+                    "leaf2",
+                    Some("http://192.0.2.12:9465/"),
+                    Some("192.0.2.12:9464"),
+                    false
+                ),
+            ]
+        );
+    }
+
+    #[test]
+    fn what_is_wrong_with_a_list_is_told() {
+        for (text, told) in [
+            ("[[switch]]\nname = \"b\"\n", "missing field `url`"),
+            (
+                "[[switch]]\nname = \"b\"\nurl = \"x\"\n",
+                "switch `b`: `x` is no place",
+            ),
+            (
+                "[[switch]]\nname = \"a\"\nurl = \"http://h\"\n",
+                "two switches are called `a`",
+            ),
+            (
+                "[[switch]]\nname = \"\"\nurl = \"http://h\"\n",
+                "cannot be a switch's name",
+            ),
+            (
+                "[[switch]]\nname = \"b\"\nurl = \"http://h\"\nport = 1\n",
+                "unknown field `port`",
+            ),
+            (
+                "[[switch]]\nname = \"b\"\nurl = \"http://h\"\npage = \"javascript:alert(1)\"\n",
+                "page must be a URL",
+            ),
+        ] {
+            let error = read(text).unwrap_err().to_string();
+            assert!(error.contains(told), "{error}");
+        }
+        let many: String = (0..300)
+            .map(|n| format!("[[switch]]\nname = \"n{n}\"\nurl = \"http://h\"\n"))
+            .collect();
+        assert!(matches!(read(&many), Err(RosterError::TooMany(301))));
+        assert!(matches!(
+            Roster::load(&["x".to_owned()], None),
+            Err(RosterError::NoPair(_))
+        ));
+    }
+}
