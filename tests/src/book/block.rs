@@ -7,7 +7,7 @@ const OTHER: [&str; 9] = [
     "text", "usage", "toml", "json", "ini", "yaml", "hex", "lua", "python",
 ];
 /// What a line of commands begins with. None hides in a block of text.
-const COMMANDS: [&str; 10] = [
+const COMMANDS: [&str; 11] = [
     "$ ",
     "cargo ",
     "sudo ",
@@ -15,6 +15,7 @@ const COMMANDS: [&str; 10] = [
     "switchctl ",
     "weir-lab ",
     "weir-plan ",
+    "weir-page ",
     "weir-sim ",
     "weir-switchd --",
     "target/release/",
