@@ -150,7 +150,7 @@ fn json(body: serde_json::Result<axum::body::Bytes>) -> Response {
         Ok(body) => ([(CONTENT_TYPE, "application/json")], body).into_response(),
         Err(error) => {
             tracing::error!(%error, "cannot write JSON for the page");
-            refuse(StatusCode::INTERNAL_SERVER_ERROR, &error.to_string())
+            refuse(StatusCode::INTERNAL_SERVER_ERROR, error.to_string())
         }
     }
 }
