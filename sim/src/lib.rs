@@ -14,5 +14,6 @@ pub mod scenario;
 pub mod schedule;
 pub mod search;
 pub mod sweep;
+mod table;
 pub mod transport;
 pub mod trial;

@@ -15,21 +15,26 @@ use std::collections::BTreeMap;
 
 use weir_core::{Duration, Instant};
 
+use crate::table::Table;
 use wheel::Wheel;
 
 /// No window is longer, in nanoseconds.
 const WINDOW_MAX: u64 = wheel::SLOT_COUNT as u64;
 
+/// The source of what the first place pushes.
+const FIRST_PLACE: u32 = 1 << 31;
+
 /// Windows after the present one whose events are looked at in each turn; later ones lie apart.
 const NEAR_WINDOWS: u64 = 4;
 
+/// An event and what its order at its place goes by.
 #[derive(Clone, Copy, Debug)]
-struct Entry<T> {
-    at: u64,
+pub(crate) struct Entry<T> {
+    pub(crate) at: u64,
     pushed_at: u64,
-    /// Zero: no place.
+    /// From [`FIRST_PLACE`] on: a place. Below: no place, but a step of what concerns all of them.
     source: u32,
-    event: T,
+    pub(crate) event: T,
 }
 
 /// What waits at one place, in the order of pushing.
@@ -41,19 +46,21 @@ struct Waiting<T> {
     far_from: u64,
 }
 
-/// Events by place and time.
+/// Events by place and time; in a part of a network those of its places.
 #[derive(Debug)]
 pub struct Schedule<T> {
-    places: Vec<Waiting<T>>,
-    /// By place: the first event that waits.
+    places: Table<Waiting<T>>,
+    /// By position in `places`: the first event that waits.
     next: Vec<u64>,
     /// Events that concern all places, by moment and order of pushing. All that is earlier happens before.
     everywhere: BTreeMap<(u64, u64), T>,
     pushed_everywhere: u64,
+    /// The step of what concerns all places: what is pushed in a later one comes later.
+    step: u32,
     lookahead: u64,
     /// First moment after the window; zero while there is none.
     window_end: u64,
-    /// The place whose turn it is; their number while it is nobody's.
+    /// The position of the place whose turn it is; beyond the last one while it is nobody's.
     turn: usize,
     /// What happens at that place in the window.
     wheel: Wheel<T>,
@@ -71,10 +78,11 @@ impl<T: Copy> Schedule<T> {
             far_from: u64::MAX,
         };
         Self {
-            places: std::iter::repeat_with(waiting).take(place_count).collect(),
+            places: Table::whole(std::iter::repeat_with(waiting).take(place_count).collect()),
             next: vec![u64::MAX; place_count],
             everywhere: BTreeMap::new(),
             pushed_everywhere: 0,
+            step: 0,
             lookahead: lookahead.as_nanos().clamp(1, WINDOW_MAX),
             window_end: 0,
             turn: place_count,
@@ -90,21 +98,54 @@ impl<T: Copy> Schedule<T> {
     /// When another place's turn makes it happen sooner than the lookahead allows.
     #[inline]
     pub fn push(&mut self, place: u32, at: Instant, event: T) {
-        let index = place as usize;
-        let has_turn = self.turn < self.places.len();
-        let entry = Entry {
-            at: at.as_nanos().max(self.now),
-            pushed_at: self.now,
-            source: if has_turn { self.turn as u32 + 1 } else { 0 },
-            event,
-        };
+        let entry = self.entry(at, event);
+        let position = self.places.position(place as usize);
         if entry.at < self.window_end {
-            assert!(index == self.turn, "an event overtakes the lookahead");
+            assert!(position == self.turn, "an event overtakes the lookahead");
             self.wheel.insert(entry);
             return;
         }
-        self.next[index] = self.next[index].min(entry.at);
-        let waiting = &mut self.places[index];
+        self.add(position, entry);
+    }
+
+    /// What is to be [taken in](Self::take_in) where its place is.
+    ///
+    /// # Panics
+    ///
+    /// When it happens sooner than the lookahead allows.
+    pub(crate) fn entry_elsewhere(&self, at: Instant, event: T) -> Entry<T> {
+        let entry = self.entry(at, event);
+        assert!(
+            entry.at >= self.window_end,
+            "an event overtakes the lookahead"
+        );
+        entry
+    }
+
+    /// What the place of another part makes happen here, between two windows.
+    pub(crate) fn take_in(&mut self, place: u32, entry: Entry<T>) {
+        self.add(self.places.position(place as usize), entry);
+    }
+
+    #[inline]
+    fn entry(&self, at: Instant, event: T) -> Entry<T> {
+        let has_turn = self.turn < self.places.len();
+        Entry {
+            at: at.as_nanos().max(self.now),
+            pushed_at: self.now,
+            source: if has_turn {
+                FIRST_PLACE + self.places.index_at(self.turn)
+            } else {
+                self.step
+            },
+            event,
+        }
+    }
+
+    #[inline]
+    fn add(&mut self, position: usize, entry: Entry<T>) {
+        self.next[position] = self.next[position].min(entry.at);
+        let waiting = self.places.at_mut(position);
         let near_until = self.now + (NEAR_WINDOWS + 1) * self.lookahead;
         if entry.at < near_until {
             waiting.near.push(entry);
@@ -131,65 +172,144 @@ impl<T: Copy> Schedule<T> {
     #[inline]
     pub fn pop_until(&mut self, limit: Instant) -> Option<(Instant, T)> {
         loop {
+            let event = self.pop_in_window();
+            if event.is_some() {
+                return event;
+            }
+            let (first, everywhere) = (self.first(), self.first_everywhere());
+            if first < everywhere && first <= limit.as_nanos() {
+                self.open_window(first, limit);
+                continue;
+            }
+            return if everywhere <= limit.as_nanos() {
+                self.pop_everywhere()
+            } else {
+                None
+            };
+        }
+    }
+
+    /// The next event of the window; `None`: the window is over.
+    #[inline]
+    pub(crate) fn pop_in_window(&mut self) -> Option<(Instant, T)> {
+        loop {
             if let Some((at, event)) = self.wheel.pop() {
                 self.now = at;
                 return Some((Instant::from_nanos(at), event));
             }
-            if !self.pass_turn() && !self.open_window(limit.as_nanos()) {
-                return self.pop_everywhere(limit.as_nanos());
+            if !self.pass_turn() {
+                return None;
             }
         }
     }
 
     /// The next place with something to do in the window has its turn; false when there is none.
     fn pass_turn(&mut self) -> bool {
-        let first = (self.turn + 1).min(self.places.len());
+        let first = self.turn.wrapping_add(1).min(self.next.len());
         let end = self.window_end;
         let step = self.next[first..].iter().position(|next| *next < end);
         let Some(step) = step else {
-            self.turn = self.places.len();
+            self.turn = self.next.len();
             self.window_end = 0;
             return false;
         };
         self.turn = first + step;
-        self.next[self.turn] = self.places[self.turn].take(end, self.lookahead, &mut self.wheel);
+        let waiting = self.places.at_mut(self.turn);
+        self.next[self.turn] = waiting.take(end, self.lookahead, &mut self.wheel);
         true
     }
 
-    /// A window from the next event on, whose first turn is still to be passed; false when something else is
-    /// to happen before, or nothing until `limit`.
-    fn open_window(&mut self, limit: u64) -> bool {
-        let start = self.next.iter().copied().min().unwrap_or(u64::MAX);
-        let stop = self
-            .everywhere
-            .keys()
-            .next()
-            .map_or(u64::MAX, |(at, _)| *at);
-        if start >= stop || start > limit {
-            return false;
-        }
+    /// The moment of the first event that waits at a place. O(places).
+    pub(crate) fn first(&self) -> u64 {
+        self.next.iter().copied().min().unwrap_or(u64::MAX)
+    }
+
+    /// The moment of the first event that concerns all places.
+    pub(crate) fn first_everywhere(&self) -> u64 {
+        let first = self.everywhere.first_key_value();
+        first.map_or(u64::MAX, |((at, _), _)| *at)
+    }
+
+    /// Opens the window from `start` on, the moment of the first event of all places, and before
+    /// [`first_everywhere`](Self::first_everywhere).
+    pub(crate) fn open_window(&mut self, start: u64, limit: Instant) {
         self.window_end = (start + self.lookahead)
-            .min(stop)
-            .min(limit.saturating_add(1));
+            .min(self.first_everywhere())
+            .min(limit.as_nanos().saturating_add(1));
         self.wheel.begin(start);
-        let first = self.next.iter().position(|next| *next < self.window_end);
-        self.turn = first.unwrap_or(0);
-        self.next[self.turn] =
-            self.places[self.turn].take(self.window_end, self.lookahead, &mut self.wheel);
-        true
+        // The first turn is that of the first place.
+        self.turn = usize::MAX;
     }
 
-    fn pop_everywhere(&mut self, limit: u64) -> Option<(Instant, T)> {
-        let first = self.everywhere.first_entry()?;
-        let at = first.key().0;
-        let is_next = at <= limit && self.next.iter().all(|next| *next >= at);
-        let event = is_next.then(|| first.remove())?;
+    /// The first event that concerns all places: the next one of all.
+    pub(crate) fn pop_everywhere(&mut self) -> Option<(Instant, T)> {
+        let ((at, _), event) = self.everywhere.pop_first()?;
         self.now = at;
+        self.begin_step();
         Some((Instant::from_nanos(at), event))
+    }
+
+    /// What concerns all places goes on with another place, so that what it pushes there comes behind what was pushed
+    /// before, whichever part pushes it.
+    pub(crate) fn begin_step(&mut self) {
+        self.step += 1;
+    }
+
+    /// Everything that waits at places, while no window is open.
+    pub(crate) fn events_mut(&mut self) -> impl Iterator<Item = &mut T> {
+        let places = self.places.iter_mut();
+        let entries = places.flat_map(|place| place.near.iter_mut().chain(&mut place.far));
+        entries.map(|entry| &mut entry.event)
+    }
+
+    /// Parts of a schedule of which no window is open, each with the places that `owner` gives it.
+    pub(crate) fn split(self, count: usize, owner: impl Fn(usize) -> usize) -> Vec<Self> {
+        debug_assert!(self.window_end == 0, "a window is handled by one thread");
+        let parts = self
+            .places
+            .split(count, |index, _| owner(index), |_, _| None);
+        let part = |places: Table<Waiting<T>>| Self {
+            next: (0..places.len())
+                .map(|position| self.next[places.index_at(position) as usize])
+                .collect(),
+            turn: places.len(),
+            places,
+            everywhere: self.everywhere.clone(),
+            pushed_everywhere: self.pushed_everywhere,
+            step: self.step,
+            lookahead: self.lookahead,
+            window_end: 0,
+            wheel: Wheel::new(),
+            now: self.now,
+        };
+        parts.into_iter().map(part).collect()
+    }
+
+    /// The whole schedule again.
+    pub(crate) fn join(parts: Vec<Self>, owner: impl Fn(usize) -> usize) -> Self {
+        let mut whole = Self::new(0, Duration::ZERO);
+        let mut places = Vec::with_capacity(parts.len());
+        for part in parts {
+            whole.lookahead = part.lookahead;
+            whole.now = whole.now.max(part.now);
+            whole.everywhere = part.everywhere;
+            whole.pushed_everywhere = part.pushed_everywhere;
+            whole.step = part.step;
+            places.push(part.places);
+        }
+        whole.places = Table::join(places, |index, _| owner(index), |_, _| {});
+        whole.next = whole.places.iter().map(Waiting::first).collect();
+        whole.turn = whole.next.len();
+        whole
     }
 }
 
 impl<T: Copy> Waiting<T> {
+    fn first(&self) -> u64 {
+        let near = self.near.iter().map(|entry| entry.at).min();
+        near.map_or(self.far_from, |near| near.min(self.far_from))
+    }
+
     /// Puts what is due before `end` on the wheel; gives the moment of the first event after that.
     fn take(&mut self, end: u64, lookahead: u64, wheel: &mut Wheel<T>) -> u64 {
         if self.far_from < end + lookahead {

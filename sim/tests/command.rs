@@ -1,8 +1,11 @@
 //! `weir-sim` as people call it.
 
+use std::os::unix::process::ExitStatusExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
+use nix::sys::signal::{kill, Signal};
+use nix::unistd::Pid;
 use weir_api::run::RunResult;
 
 fn weir_sim(arguments: &[&str]) -> Output {
@@ -186,4 +189,54 @@ fn a_search_says_how_many_networks_kept_their_promise() {
         "{told}"
     );
     assert!(told.contains("0 failures"), "{told}");
+}
+
+#[test]
+fn a_run_on_threads_writes_the_same_bytes() {
+    let scratch = Scratch::new("threads");
+    let written = ["1", "3"].map(|threads| {
+        let files = ["json", "svg"].map(|kind| scratch.file(&format!("{threads}.{kind}")));
+        let output = weir_sim(&[
+            "run",
+            "scenarios/fat-tree.toml",
+            "--until",
+            "100us",
+            "--threads",
+            threads,
+            "--json",
+            &files[0],
+            "--svg",
+            &files[1],
+        ]);
+        let files = files.map(|file| std::fs::read_to_string(file).expect("a file"));
+        (output.status.code(), output.stdout, files)
+    });
+    assert!(
+        written[0] == written[1],
+        "three threads write something else"
+    );
+    let none = weir_sim(&["run", "scenarios/ring4.toml", "--threads", "0"]);
+    assert_eq!(none.status.code(), Some(2), "{}", text(&none.stderr));
+}
+
+#[test]
+fn an_interrupt_ends_all_threads_and_nothing_is_written() {
+    let scratch = Scratch::new("interrupt");
+    let json = scratch.file("never.json");
+    let scenarios = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
+    let mut child = Command::new(env!("CARGO_BIN_EXE_weir-sim"))
+        .args(["run", "scenarios/fat-tree.toml", "--set", "duration=100s"])
+        .args(["--quiet", "--threads", "3", "--json", &json])
+        .current_dir(scenarios)
+        .spawn()
+        .expect("weir-sim runs");
+    let tasks = format!("/proc/{}/task", child.id());
+    while std::fs::read_dir(&tasks).map_or(0, Iterator::count) < 3 {
+        assert_eq!(child.try_wait().expect("its state"), None, "it ends early");
+        std::thread::yield_now();
+    }
+    kill(Pid::from_raw(child.id() as i32), Signal::SIGINT).expect("SIGINT");
+    let status = child.wait().expect("it ends");
+    assert_eq!(status.signal(), Some(Signal::SIGINT as i32));
+    assert!(!Path::new(&json).exists());
 }

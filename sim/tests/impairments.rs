@@ -121,7 +121,7 @@ fn filters_see_what_the_labs_hosts_send() {
 #[test]
 fn pauses_can_be_lost_on_their_way() {
     let storm = "[[fault]]\nkind = \"host-storm\"\nhost = \"h1\"\nat = \"2ms\"\nfor = \"1ms\"\n";
-    let heard = |network: &Network| network.flows()[1].longest_gap;
+    let heard = |network: &Network| network.flows()[1].longest_gap();
     let with = run(storm);
     // 65535 quanta at 1 Gbit/s are 33 ms.
     assert!(
@@ -185,7 +185,7 @@ fn a_host_is_paused_for_a_part_of_the_time() {
         there.sent,
         back.sent
     );
-    assert!(there.longest_gap > Duration::from_micros(1_400));
+    assert!(there.longest_gap() > Duration::from_micros(1_400));
     assert_eq!(lost(&network), [0, 0]);
     // Once, and never again.
     let network = at_h1(
@@ -206,7 +206,7 @@ fn a_link_is_taken_for_down_for_a_part_of_the_time() {
         "{down} of {sent}"
     );
     assert_eq!(lost(&network), [down, 0]);
-    assert!(network.flows()[1].longest_gap >= Duration::from_micros(990));
+    assert!(network.flows()[1].longest_gap() >= Duration::from_micros(990));
 }
 
 #[test]

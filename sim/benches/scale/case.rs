@@ -1,5 +1,7 @@
 //! One network, run and measured in a process of its own.
 
+use std::ops::ControlFlow;
+
 use clap::ValueEnum;
 use serde_json::{json, Value};
 use weir_core::Duration;
@@ -62,19 +64,26 @@ impl Case {
     }
 }
 
-/// Runs a case; gives what was measured. A network that loses count of a frame is a panic.
-pub fn run(case: Case) -> Value {
+/// Runs a case on `threads` threads; gives what was measured. A network that loses count of a frame is a panic.
+pub fn run(case: Case, threads: usize) -> Value {
     let plan = case.plan();
     let counts = (plan.switches.len(), plan.hosts.len());
     let (flows, links) = (plan.flows.len(), plan.links.len());
     let begun = cpu_seconds();
     let mut network = Network::new(plan).expect("the plan is sound");
     let build = cpu_seconds() - begun;
+    let built = resident_peak_kib();
     let [warm_up, measured] = case.spans();
-    network.run_until(network.now() + warm_up);
+    let run = |network: &mut Network, span: Duration| {
+        let stop = [network.now() + span];
+        let go_on = &mut |_: &_| ControlFlow::Continue(());
+        let ran = network.run_on_threads(threads, &stop, go_on);
+        ran.expect("threads start");
+    };
+    run(&mut network, warm_up);
     let before = *network.totals();
     let (begun, begun_cpu) = (std::time::Instant::now(), cpu_seconds());
-    network.run_until(network.now() + measured);
+    run(&mut network, measured);
     let (wall, cpu) = (begun.elapsed().as_secs_f64(), cpu_seconds() - begun_cpu);
     network
         .check_conservation()
@@ -93,6 +102,8 @@ pub fn run(case: Case) -> Value {
         "cpu_seconds": cpu,
         "wall_seconds": wall,
         "build_cpu_seconds": build,
+        "threads": threads,
+        "resident_built_kib": built,
         "resident_peak_kib": resident_peak_kib(),
         "frames_in_network": network.frames_in_network(),
         "dropped": totals.dropped,

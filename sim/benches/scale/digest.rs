@@ -19,7 +19,7 @@ pub fn of(network: &Network) -> u64 {
         add(flow.reordered);
         add(flow.delay_total.as_nanos());
         add(flow.delay_max.as_nanos());
-        add(flow.longest_gap.as_nanos());
+        add(flow.longest_gap().as_nanos());
     }
     for (index, port) in ports(network) {
         let switch = network.switch(index);

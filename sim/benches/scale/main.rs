@@ -49,6 +49,9 @@ enum Command {
     Case {
         /// Which one.
         case: case::Case,
+        /// On how many threads.
+        #[arg(long, default_value_t = 1)]
+        threads: usize,
     },
 }
 
@@ -56,7 +59,7 @@ fn main() -> anyhow::Result<()> {
     let cli = Cli::parse();
     match cli.command {
         None => steps::run(cli.k, Duration::from_micros(cli.step)),
-        Some(Command::Case { case }) => println!("{}", case::run(case)),
+        Some(Command::Case { case, threads }) => println!("{}", case::run(case, threads)),
         Some(Command::Table { rounds, json }) => table::run(rounds, json.as_deref())?,
     }
     Ok(())

@@ -19,13 +19,16 @@ const WITH_HUGE_PAGES: [Case; 2] = [Case::FatTreeHalf, Case::FatTreeFull];
 /// Runs all, prints tables, and writes everything that was measured to `json`.
 pub fn run(rounds: u32, json: Option<&Path>) -> Result<()> {
     let ns3 = Ns3::build()?;
-    let jobs = jobs();
+    let cores = std::thread::available_parallelism().map_or(1, usize::from);
+    let jobs = jobs(cores);
     let mut runs: Vec<Value> = Vec::new();
     for round in 1..=rounds {
-        for (case, pages) in &jobs {
-            eprintln!("round {round} of {rounds}: {}", name(*case, *pages));
-            runs.push(run_case(*case, *pages)?);
-            let Some(ns3) = ns3.as_ref().filter(|_| *case == COMPARED) else {
+        for job in &jobs {
+            eprintln!("round {round} of {rounds}: {}", job.name());
+            runs.push(job.run()?);
+            let Job { case, pages, .. } = job;
+            let is_compared = *case == COMPARED && job.threads == 1;
+            let Some(ns3) = ns3.as_ref().filter(|_| is_compared) else {
                 continue;
             };
             for mode in ns3::MODES {
@@ -35,12 +38,9 @@ pub fn run(rounds: u32, json: Option<&Path>) -> Result<()> {
         }
     }
     println!(
-        "Medians of {rounds} runs, lowest and highest in brackets. Rates are by CPU time; M is 10^6.\n"
+        "Medians of {rounds} runs, lowest and highest in brackets. Rates are by CPU time of all threads, but for the one by the clock; M is 10^6.\n"
     );
-    let names: Vec<String> = jobs
-        .iter()
-        .map(|(case, pages)| name(*case, *pages))
-        .collect();
+    let names: Vec<String> = jobs.iter().map(Job::name).collect();
     print_cases(&names, &runs);
     match ns3 {
         Some(_) => print_comparison(&runs),
@@ -54,16 +54,62 @@ pub fn run(rounds: u32, json: Option<&Path>) -> Result<()> {
     Ok(())
 }
 
-fn jobs() -> Vec<(Case, Pages)> {
-    let cases = Case::value_variants().iter();
-    cases
-        .flat_map(|case| {
-            let huge = WITH_HUGE_PAGES.contains(case).then_some(Pages::Huge);
-            std::iter::once(Pages::Small)
-                .chain(huge)
-                .map(|pages| (*case, pages))
-        })
-        .collect()
+/// One case and how it is run.
+struct Job {
+    case: Case,
+    pages: Pages,
+    threads: usize,
+}
+
+/// Cases that run on all cores, too: those with much to do in each window.
+const ON_ALL_CORES: [Case; 3] = [Case::FatTreeHalf, Case::FatTreeFull, Case::Regular10000];
+
+fn jobs(cores: usize) -> Vec<Job> {
+    let mut jobs = Vec::new();
+    for case in Case::value_variants() {
+        let mut add = |pages, threads| {
+            jobs.push(Job {
+                case: *case,
+                pages,
+                threads,
+            });
+        };
+        add(Pages::Small, 1);
+        if WITH_HUGE_PAGES.contains(case) {
+            add(Pages::Huge, 1);
+        }
+        if ON_ALL_CORES.contains(case) && cores > 1 {
+            add(Pages::Small, cores);
+        }
+    }
+    jobs
+}
+
+impl Job {
+    fn name(&self) -> String {
+        let name = name(self.case, self.pages);
+        match self.threads {
+            1 => name,
+            threads => format!("{name}, {threads} threads"),
+        }
+    }
+
+    /// A process of its own has a peak of memory of its own.
+    fn run(&self) -> Result<Value> {
+        let case = self.case.name();
+        let output = self
+            .pages
+            .command(std::env::current_exe()?)
+            .args(["case", &case, "--threads", &self.threads.to_string()])
+            .stderr(std::process::Stdio::inherit())
+            .output()
+            .context("starting this program again")?;
+        ensure!(output.status.success(), "case {case} failed");
+        let mut figures: Value =
+            serde_json::from_slice(&output.stdout).with_context(|| format!("case {case}"))?;
+        figures["case"] = self.name().into();
+        Ok(figures)
+    }
 }
 
 fn name(case: Case, pages: Pages) -> String {
@@ -78,21 +124,6 @@ fn processor() -> Option<String> {
     Some(model.trim().to_owned())
 }
 
-/// A process of its own has a peak of memory of its own.
-fn run_case(case: Case, pages: Pages) -> Result<Value> {
-    let output = pages
-        .command(std::env::current_exe()?)
-        .args(["case", &case.name()])
-        .stderr(std::process::Stdio::inherit())
-        .output()
-        .context("starting this program again")?;
-    ensure!(output.status.success(), "case {} failed", case.name());
-    let mut figures: Value =
-        serde_json::from_slice(&output.stdout).with_context(|| format!("case {}", case.name()))?;
-    figures["case"] = name(case, pages).into();
-    Ok(figures)
-}
-
 fn print_cases(names: &[String], runs: &[Value]) {
     let mut rows = vec![[
         "case",
@@ -103,7 +134,9 @@ fn print_cases(names: &[String], runs: &[Value]) {
         "frame-hops",
         "M events/s",
         "M frame-hops/s",
+        "by the clock",
         "peak, MiB",
+        "MB a switch",
         "built, s",
     ]
     .map(String::from)];
@@ -122,9 +155,15 @@ fn print_cases(names: &[String], runs: &[Value]) {
             count("frame_hops"),
             spread(&|run| rate(run, "events")).text(),
             spread(&|run| rate(run, "frame_hops")).text(),
+            spread(&|run| number(run, "frame_hops") / number(run, "wall_seconds") / 1e6).text(),
             format!(
                 "{:.0}",
                 spread(&|run| number(run, "resident_peak_kib") / 1024.0).median
+            ),
+            format!(
+                "{:.2}",
+                spread(&|run| number(run, "resident_peak_kib") * 1024e-6 / number(run, "switches"))
+                    .median
             ),
             format!(
                 "{:.1}",

@@ -19,7 +19,7 @@ pub struct Counters {
 }
 
 /// Frames that do not add up.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, thiserror::Error)]
 #[error(
     "{sent} frames sent, {received} received, {inside} inside, {lost} lost: they do not add up"
 )]
@@ -34,7 +34,42 @@ pub struct Imbalance {
     pub lost: u64,
 }
 
+impl Imbalance {
+    /// Whether they add up after all.
+    pub(super) fn check(self) -> Result<(), Self> {
+        if self.sent == self.received + self.inside + self.lost {
+            Ok(())
+        } else {
+            Err(self)
+        }
+    }
+
+    pub(super) fn add(&mut self, other: Self) {
+        self.sent += other.sent;
+        self.received += other.received;
+        self.inside += other.inside;
+        self.lost += other.lost;
+    }
+}
+
 impl Counters {
+    pub(super) fn add(&mut self, other: &Self) {
+        let Self {
+            drops,
+            pfc_sent,
+            clcm_sent,
+            xoff_sent,
+            marks,
+        } = other;
+        for (sum, count) in self.drops.iter_mut().zip(drops) {
+            *sum += count;
+        }
+        self.pfc_sent += pfc_sent;
+        self.clcm_sent += clcm_sent;
+        self.xoff_sent += xoff_sent;
+        self.marks += marks;
+    }
+
     pub(super) fn note(&mut self, switch: &Switch) {
         for port in (0..switch.config().ports.len()).filter_map(PortId::from_index) {
             let counters = switch.counters(port);

@@ -8,7 +8,7 @@ use super::plan::{End, PriorityMap};
 use crate::random::Random;
 
 /// One direction of a link.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(super) struct Line {
     pub(super) from: End,
     /// `None` while nothing is connected: what is sent is lost, and counted.

@@ -1,6 +1,6 @@
 //! Switches, hosts and the lines between them, driven event by event.
 
-mod answers;
+mod build;
 mod control;
 mod counters;
 pub mod faults;
@@ -8,23 +8,26 @@ mod flow;
 mod hosts;
 mod line;
 mod log;
-mod nic;
 mod node;
 pub mod plan;
 mod pool;
 mod samples;
 mod switches;
+pub mod threads;
 
-use weir_core::{Bytes, ConfigError, Duration, FrameHandle, Instant, PortId};
+use std::sync::Arc;
 
-use crate::random::Random;
+use weir_core::{ConfigError, Duration, FrameHandle, Instant, PortId};
+
 use crate::schedule::Schedule;
+use crate::table::Table;
 use faults::impairment::Impairing;
+use hosts::nic::Nic;
 use line::Line;
-use nic::Nic;
 use node::{Node, Payload};
-use plan::{End, NetworkPlan, PriorityMap};
+use plan::{End, NetworkPlan};
 use pool::{FrameKind, FrameRecord, Pool};
+use threads::mail::Outbox;
 
 pub use counters::{Counters, Imbalance};
 pub use flow::Flow;
@@ -101,17 +104,19 @@ enum Event {
     Storm { host: u32 },
 }
 
-/// A network in virtual time.
+/// A network in virtual time, or the part of one that a thread works on.
 #[derive(Debug)]
 pub struct Network {
     now: Instant,
     /// Places are the switches, then the hosts.
     queue: Schedule<Event>,
-    nodes: Vec<Node>,
+    nodes: Table<Node>,
     /// Lines that leave switches, by switch and port; then those that leave hosts.
-    lines: Vec<Line>,
-    nics: Vec<Nic>,
-    flows: Vec<Flow>,
+    lines: Table<Line>,
+    /// By switch: the line of its first port. Behind the last one: the line of the first host.
+    first_lines: Arc<[u32]>,
+    nics: Table<Nic>,
+    flows: Table<Flow>,
     /// By flow: how many others it waits for. Empty where none does.
     waiting: Vec<u32>,
     frames: Pool<FrameRecord>,
@@ -126,11 +131,10 @@ pub struct Network {
     last_part_from: Instant,
     totals: Totals,
     past_counters: Counters,
-    plan: NetworkPlan,
+    plan: Arc<NetworkPlan>,
+    /// Of a part: what happens at places of others.
+    outbox: Option<Outbox>,
 }
-
-/// Tells the stream of randomness for faults from others of the same seed.
-const FAULTS: u64 = 1;
 
 /// What has happened in the whole network.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -153,77 +157,30 @@ pub struct Totals {
     pub last_movement: Instant,
 }
 
-impl Network {
-    /// Builds what `plan` describes, at the epoch.
-    ///
-    /// # Errors
-    ///
-    /// What in the plan cannot work.
-    pub fn new(plan: NetworkPlan) -> Result<Self, PlanError> {
-        let mut nodes = Vec::with_capacity(plan.switches.len());
-        let mut lines = Vec::new();
-        for (index, switch) in plan.switches.iter().enumerate() {
-            let node =
-                Node::new(switch, lines.len() as u32).map_err(|error| PlanError::Switch {
-                    switch: index,
-                    error,
-                })?;
-            for (port, config) in node.ports().zip(&switch.config.ports) {
-                let from = End::Port {
-                    switch: index as u32,
-                    port,
-                };
-                lines.push(Line::new(from, config.rate));
-            }
-            nodes.push(node);
-        }
-        let mut nics = Vec::with_capacity(plan.hosts.len());
-        for (index, host) in plan.hosts.iter().enumerate() {
-            let place = (plan.switches.len() + index) as u32;
-            nics.push(Nic::new(lines.len() as u32, place, host.obeys_pfc));
-            lines.push(Line::new(End::Host(index as u32), host.rate));
-        }
-        let mut network = Self {
-            now: Instant::ZERO,
-            queue: Schedule::new(0, Duration::ZERO),
-            nodes,
-            lines,
-            nics,
-            flows: Vec::with_capacity(plan.flows.len()),
-            waiting: Vec::new(),
-            frames: Pool::new(),
-            messages: Pool::new(),
-            impairing: vec![Impairing::default(); plan.impairments.len()],
-            scratch: Vec::new(),
-            log: log::Log::new(plan.log_capacity),
-            samples: None,
-            last_part_from: plan.last_part_from,
-            totals: Totals::default(),
-            past_counters: Counters::default(),
-            plan,
-        };
-        network.connect()?;
-        let places = network.nodes.len() + network.nics.len();
-        network.queue = Schedule::new(places, network.lookahead());
-        network.add_dependencies()?;
-        network.add_flows()?;
-        for (index, (at, _)) in network.plan.actions.iter().enumerate() {
-            let index = index as u32;
-            network.queue.push_everywhere(*at, Event::Action { index });
-        }
-        network.samples = network
-            .plan
-            .sample_interval
-            .map(|interval| Samples::new(&network, interval));
-        for node in 0..network.nodes.len() {
-            network.settle(node);
-        }
-        if network.samples.is_some() {
-            network.queue.push_everywhere(Instant::ZERO, Event::Sample);
-        }
-        Ok(network)
+impl Totals {
+    fn add(&mut self, other: &Self) {
+        let Self {
+            events,
+            frame_hops,
+            dropped,
+            lost_on_lines,
+            lost_in_restarts,
+            lost_at_doors,
+            answers_refused,
+            last_movement,
+        } = other;
+        self.events += events;
+        self.frame_hops += frame_hops;
+        self.dropped += dropped;
+        self.lost_on_lines += lost_on_lines;
+        self.lost_in_restarts += lost_in_restarts;
+        self.lost_at_doors += lost_at_doors;
+        self.answers_refused += answers_refused;
+        self.last_movement = self.last_movement.max(*last_movement);
     }
+}
 
+impl Network {
     /// Runs until `end`.
     pub fn run_until(&mut self, end: Instant) {
         while self.step(end) {}
@@ -236,16 +193,14 @@ impl Network {
         let Some((at, event)) = self.queue.pop_until(end) else {
             return false;
         };
-        self.now = at;
-        self.totals.events += 1;
-        self.handle(event);
+        self.happen(at, event);
         true
     }
 
     /// Stops all flows and runs until the network is empty, or nothing has moved for `still`, or `limit` has
     /// passed. True when it is empty.
     pub fn drain(&mut self, still: Duration, limit: Duration) -> bool {
-        for flow in &mut self.flows {
+        for flow in self.flows.iter_mut() {
             flow.stop(self.now);
         }
         let end = self.now + limit;
@@ -268,7 +223,7 @@ impl Network {
 
     /// The flows, in the order of the plan.
     pub fn flows(&self) -> &[Flow] {
-        &self.flows
+        self.flows.as_slice()
     }
 
     /// What has happened.
@@ -279,7 +234,7 @@ impl Network {
     /// Drops by reason and control frames sent, of all switches and their predecessors.
     pub fn counters(&self) -> Counters {
         let mut counters = self.past_counters.clone();
-        for node in &self.nodes {
+        for node in self.nodes.iter() {
             counters.note(&node.switch);
         }
         counters
@@ -292,20 +247,20 @@ impl Network {
     ///
     /// The numbers, when they do not add up.
     pub fn check_conservation(&self) -> Result<(), Imbalance> {
+        self.balance().check()
+    }
+
+    fn balance(&self) -> Imbalance {
         let sum = |count: fn(&Flow) -> u64| self.flows.iter().map(count).sum::<u64>();
         let totals = &self.totals;
-        let lost =
-            totals.dropped + totals.lost_on_lines + totals.lost_in_restarts + totals.lost_at_doors;
-        let imbalance = Imbalance {
+        Imbalance {
             sent: sum(|flow| flow.sent + flow.answers_sent),
             received: sum(|flow| flow.received + flow.answers_received),
             inside: self.frames.len() as u64,
-            lost,
-        };
-        if imbalance.sent == imbalance.received + imbalance.inside + lost {
-            Ok(())
-        } else {
-            Err(imbalance)
+            lost: totals.dropped
+                + totals.lost_on_lines
+                + totals.lost_in_restarts
+                + totals.lost_at_doors,
         }
     }
 
@@ -344,11 +299,13 @@ impl Network {
     }
 
     /// The plan that it was made from.
-    pub const fn plan(&self) -> &NetworkPlan {
+    pub fn plan(&self) -> &NetworkPlan {
         &self.plan
     }
 
-    fn handle(&mut self, event: Event) {
+    fn happen(&mut self, at: Instant, event: Event) {
+        self.now = at;
+        self.totals.events += 1;
         match event {
             Event::Arrive {
                 line,
@@ -386,87 +343,21 @@ impl Network {
         }
     }
 
-    fn connect(&mut self) -> Result<(), PlanError> {
-        for (index, link) in self.plan.links.iter().enumerate() {
-            let [a, b] = link.ends;
-            for (from, to, directions) in [(a, b, [0, 1]), (b, a, [1, 0])] {
-                let error = PlanError::Link {
-                    link: index,
-                    end: from,
-                };
-                let line = self.line_of(from).ok_or(error.clone())?;
-                let line = &mut self.lines[line];
-                if line.to.is_some() {
-                    return Err(error);
-                }
-                line.to = Some(to);
-                line.to_place = match to {
-                    End::Port { switch, .. } => switch,
-                    End::Host(host) => self.nodes.len() as u32 + host,
-                };
-                line.faults = Random::for_purpose(self.plan.seed, FAULTS + ((index as u64) << 32));
-                line.delay = link.delay;
-                let [there, back] = directions.map(|direction| link.priority_map[direction]);
-                line.priority_map = there;
-                line.priority_map_back = (back != PriorityMap::IDENTITY).then_some(back);
-            }
-        }
-        Ok(())
-    }
-
-    /// No end of a link learns sooner than this what the other one does.
-    fn lookahead(&self) -> Duration {
-        let connected = self.lines.iter().filter(|line| line.to.is_some());
-        let shortest = connected.map(|line| line.time_for(Bytes::ZERO) + line.delay);
-        shortest.min().unwrap_or(Duration::from_micros(1))
-    }
-
+    /// The line that leaves `end`.
     fn line_of(&self, end: End) -> Option<usize> {
+        let hosts_from = *self.first_lines.last()?;
         match end {
             End::Port { switch, port } => {
-                let node = self.nodes.get(switch as usize)?;
-                (port.index() < node.port_count()).then(|| node.first_line as usize + port.index())
+                let first = *self.first_lines.get(switch as usize)?;
+                let behind = *self.first_lines.get(switch as usize + 1)?;
+                let line = first + port.index() as u32;
+                (line < behind).then_some(line as usize)
             }
-            End::Host(host) => Some(self.nics.get(host as usize)?.line as usize),
-        }
-    }
-
-    fn add_flows(&mut self) -> Result<(), PlanError> {
-        for (index, flow) in self.plan.flows.iter().enumerate() {
-            let hosts = self.nics.len() as u32;
-            if flow.from >= hosts || flow.to >= hosts {
-                return Err(PlanError::Flow(index));
+            End::Host(host) => {
+                let is_there = (host as usize) < self.plan.hosts.len();
+                is_there.then_some((hosts_from + host) as usize)
             }
-            let line = self.plan.hosts[flow.from as usize].rate;
-            self.flows.push(Flow::new(*flow, line, &self.plan));
-            if self.waiting.get(index).is_some_and(|count| *count > 0) {
-                continue;
-            }
-            let flow_start = Event::FlowStart { flow: index as u32 };
-            let place = self.nics[flow.from as usize].place;
-            self.queue.push(place, flow.start, flow_start);
         }
-        Ok(())
-    }
-
-    fn add_dependencies(&mut self) -> Result<(), PlanError> {
-        let plan = &mut self.plan;
-        if plan.dependencies.is_empty() {
-            return Ok(());
-        }
-        plan.dependencies.sort_unstable();
-        self.waiting = vec![0; plan.flows.len()];
-        for [done, next] in &plan.dependencies {
-            let [first, second] = [done, next].map(|flow| plan.flows.get(*flow as usize));
-            let (Some(first), Some(second)) = (first, second) else {
-                return Err(PlanError::Dependency(*done, *next));
-            };
-            if first.size.is_none() || first.to != second.from {
-                return Err(PlanError::Dependency(*done, *next));
-            }
-            self.waiting[*next as usize] += 1;
-        }
-        Ok(())
     }
 
     fn node_and_port(&self, line: u32) -> Option<(usize, PortId)> {

@@ -39,6 +39,15 @@ impl<T> Pool<T> {
         self.free.push(index);
     }
 
+    /// Takes an entry out of its place.
+    pub(super) fn take(&mut self, index: u32) -> T
+    where
+        T: Default,
+    {
+        self.give_back(index);
+        std::mem::take(&mut self.entries[index as usize])
+    }
+
     /// Entries in use, in the order of their places. O(entries).
     pub(super) fn iter_used(&self) -> impl Iterator<Item = &T> {
         let mut used = vec![true; self.entries.len()];

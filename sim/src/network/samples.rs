@@ -84,27 +84,65 @@ impl Samples {
         self.sums.as_ref()
     }
 
-    /// A flow receives `length`; `is_between` tells whether it comes from another switch.
-    pub(super) fn note_arrival(
-        &mut self,
-        flow: &mut Flow,
-        now: Instant,
-        length: Bytes,
-        is_between: bool,
-    ) {
+    /// A flow receives `length`.
+    pub(super) fn note_arrival(&mut self, flow: &mut Flow, now: Instant, length: Bytes) {
         let bin = (now.as_nanos() / self.interval.as_nanos().max(1)) as usize;
         if bin >= POINTS_MAX {
             return;
         }
         let series = match &mut self.sums {
             None => &mut flow.series,
-            Some(sums) if is_between => &mut sums.between_switches,
+            Some(sums) if flow.is_between_switches => &mut sums.between_switches,
             Some(sums) => &mut sums.at_one_switch,
         };
         if series.len() <= bin {
             series.resize(bin + 1, 0);
         }
         series[bin] += length.get();
+    }
+}
+
+impl Samples {
+    /// Parts, each with the curves of the switches that `owner` gives it; the first one goes on with the sums.
+    pub(super) fn split(self, count: usize, owner: impl Fn(usize) -> usize) -> Vec<Self> {
+        let mut parts: Vec<Self> = (0..count)
+            .map(|_| Self {
+                interval: self.interval,
+                count: self.count,
+                curves: Vec::new(),
+                sums: self.sums.as_ref().map(|_| Sums::default()),
+            })
+            .collect();
+        for curve in self.curves {
+            parts[owner(curve.switch as usize)].curves.push(curve);
+        }
+        parts[0].sums = self.sums;
+        parts
+    }
+
+    /// The whole again.
+    pub(super) fn join(parts: Vec<Self>) -> Option<Self> {
+        let mut parts = parts.into_iter();
+        let mut whole = parts.next()?;
+        for part in parts {
+            whole.curves.extend(part.curves);
+            if let Some((sums, more)) = whole.sums.as_mut().zip(part.sums) {
+                add(&mut sums.between_switches, &more.between_switches);
+                add(&mut sums.at_one_switch, &more.at_one_switch);
+            }
+        }
+        // Stable: the curves of a switch keep their order.
+        whole.curves.sort_by_key(|curve| curve.switch);
+        Some(whole)
+    }
+}
+
+fn add(sums: &mut Vec<u64>, more: &[u64]) {
+    if sums.len() < more.len() {
+        sums.resize(more.len(), 0);
+    }
+    for (sum, more) in sums.iter_mut().zip(more) {
+        *sum += more;
     }
 }
 

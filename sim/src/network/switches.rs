@@ -224,15 +224,10 @@ impl Network {
                     epoch: state.epoch,
                     handle,
                 };
-                let arrive = Event::Arrive {
-                    line: line_index,
-                    epoch,
-                    payload: Payload::Frame(frame),
-                };
                 let arrives = sent + line.delay;
                 let to = line.to_place;
                 self.queue.push(node as u32, sent, free);
-                self.queue.push(to, arrives, arrive);
+                self.deliver(to, arrives, line_index, epoch, Payload::Frame(frame));
             }
             Some(Transmission::Control(control)) => {
                 line.is_busy = true;
@@ -266,15 +261,29 @@ impl Network {
         let (epoch, to) = (line.epoch, line.to_place);
         for _ in 0..fate.copies {
             let payload = Payload::Control(self.messages.add(bytes.clone()));
-            self.queue.push(
-                to,
-                arrives,
-                Event::Arrive {
-                    line: index,
-                    epoch,
-                    payload,
-                },
-            );
+            self.deliver(to, arrives, index, epoch, payload);
+        }
+    }
+
+    /// `payload` reaches the other end of `line`, which is at the place `to`.
+    #[inline]
+    pub(super) fn deliver(
+        &mut self,
+        to: u32,
+        arrives: Instant,
+        line: u32,
+        epoch: u16,
+        payload: Payload,
+    ) {
+        let arrive = Event::Arrive {
+            line,
+            epoch,
+            payload,
+        };
+        if self.outbox.is_none() {
+            self.queue.push(to, arrives, arrive);
+        } else {
+            self.send_to_part(to, arrives, arrive, payload);
         }
     }
 

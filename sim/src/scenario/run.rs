@@ -1,5 +1,7 @@
 //! One run of one scenario.
 
+use std::ops::ControlFlow;
+
 use weir_api::run::RunResult;
 use weir_config::scenario::Scenario;
 use weir_core::{Duration, Instant};
@@ -11,6 +13,8 @@ use crate::network::{Imbalance, Network, PlanError};
 /// How a run is done.
 #[derive(Default)]
 pub struct Options<'a> {
+    /// On how many threads; zero is one, and there are no more of them than switches. The result is the same.
+    pub threads: usize,
     /// Is told how far the run is, now and then.
     pub progress: Option<&'a mut dyn FnMut(Progress)>,
     /// Is shown the network at the end of each of the run's parts, two hundred at most.
@@ -39,6 +43,12 @@ pub enum RunError {
     /// Its switches cannot be configured so.
     #[error(transparent)]
     Plan(#[from] PlanError),
+    /// The system starts no thread.
+    #[error("cannot start a thread: {error}; use fewer --threads, or raise the limit on processes (ulimit -u)")]
+    Threads {
+        /// Why.
+        error: String,
+    },
     /// A frame went missing that nobody counted: an error of the simulator or the switch.
     #[error("after {seconds:.9} s of virtual time: {imbalance}; replay with: weir-sim run FILE --seed {seed}")]
     Imbalance {
@@ -64,22 +74,37 @@ pub fn run(scenario: &Scenario, options: Options<'_>) -> Result<RunResult, RunEr
     let mut network = Network::new(plan(scenario)?)?;
     let end = Instant::ZERO + scenario.duration;
     let part = Duration::from_nanos(scenario.duration.as_nanos().div_ceil(CHECKS).max(1));
+    let stops = std::iter::successors(Some(Instant::ZERO), |stop| {
+        (*stop < end).then(|| (*stop + part).min(end))
+    });
+    let stops: Vec<Instant> = stops.skip(1).collect();
     let (mut progress, mut observe) = (options.progress, options.observe);
-    let mut next = Instant::ZERO;
-    while next < end {
-        next = (next + part).min(end);
-        network.run_until(next);
+    // Whoever looks at the network needs it in one piece, which it is between two runs.
+    let at_a_time = match observe {
+        Some(_) => 1,
+        None => stops.len().max(1),
+    };
+    for stops in stops.chunks(at_a_time) {
+        let ran = network.run_on_threads(options.threads, stops, &mut |standing| {
+            if standing.balance.is_err() {
+                return ControlFlow::Break(());
+            }
+            if let Some(progress) = &mut progress {
+                progress(Progress {
+                    now: standing.now,
+                    end,
+                    events: standing.events,
+                    frames: standing.frames as usize,
+                });
+            }
+            ControlFlow::Continue(())
+        });
+        ran.map_err(|error| RunError::Threads {
+            error: error.to_string(),
+        })?;
         check(scenario, &network)?;
         if let Some(observe) = &mut observe {
             observe(&network);
-        }
-        if let Some(progress) = &mut progress {
-            progress(Progress {
-                now: next,
-                end,
-                events: network.totals().events,
-                frames: network.frames_in_network(),
-            });
         }
     }
     let delivered = Delivered::of(scenario, &network);

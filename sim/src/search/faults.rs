@@ -11,7 +11,7 @@ use crate::random::Random;
 const FAULTS: u64 = 5;
 
 /// A few faults, all of which end before `arrivals` are over.
-pub(super) fn actions(seed: u64, plan: &NetworkPlan, arrivals: Duration) -> Vec<(Instant, Action)> {
+pub(crate) fn actions(seed: u64, plan: &NetworkPlan, arrivals: Duration) -> Vec<(Instant, Action)> {
     let mut random = Random::for_purpose(seed, FAULTS);
     let mut actions = Vec::new();
     for _ in 0..random.between(1, 4) {

@@ -1,7 +1,7 @@
 //! Theorem 1 by trial: random networks, in which protocol P must lose, reorder and hold nothing for ever (Karol,
 //! Golestani and Lee, section IV), and in which plain PFC must lock now and then, or the search proves nothing.
 
-mod faults;
+pub(crate) mod faults;
 mod network;
 mod pool;
 mod routes;

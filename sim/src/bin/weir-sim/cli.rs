@@ -58,6 +58,7 @@ Examples:
   weir-sim run scenarios/ring4.toml --set deadlock.policy=breaker --svg ring4.svg
   weir-sim run scenarios/ring4.toml --set deadlock.policy=breaker --html ring4.html
   weir-sim run scenarios/fat-tree.toml --seed 7 --until 2ms
+  weir-sim run scenarios/fat-tree.toml --threads 2
   weir-sim run scenarios/workload.toml --set traffic.0.sizes=web-search \\
     --slowdown slowdown.svg";
 
@@ -146,6 +147,9 @@ pub struct Source {
     pub until: Option<String>,
 }
 
+/// As many as a large machine has cores.
+const THREADS_MAX: i64 = 1024;
+
 #[derive(Debug, Args)]
 pub struct RunArguments {
     #[command(flatten)]
@@ -153,6 +157,10 @@ pub struct RunArguments {
     /// Seed of all randomness. Default: the file's.
     #[arg(long)]
     pub seed: Option<u64>,
+    /// Run on N threads, at most one for each switch: the result is the same, byte for
+    /// byte. It takes a network of hundreds of busy switches to be faster.
+    #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u16).range(1..=THREADS_MAX))]
+    pub threads: u16,
     /// Write the whole result as JSON, `-` for standard output.
     #[arg(long, value_name = "FILE")]
     pub json: Option<PathBuf>,

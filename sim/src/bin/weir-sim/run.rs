@@ -34,6 +34,7 @@ pub fn run(arguments: &RunArguments) -> Result<bool> {
         }
     };
     let mut recorder = arguments.html.is_some().then(|| Recorder::new(&scenario));
+    let is_observed = is_watched || recorder.is_some();
     let mut note = |network: &Network| {
         if let Some(recorder) = &mut recorder {
             recorder.note(network);
@@ -45,8 +46,9 @@ pub fn run(arguments: &RunArguments) -> Result<bool> {
     let result = simulate(
         &scenario,
         Options {
+            threads: usize::from(arguments.threads),
             progress: Some(&mut tell),
-            observe: Some(&mut note),
+            observe: is_observed.then_some(&mut note),
         },
     );
     bar.finish_and_clear();

@@ -81,7 +81,11 @@ pub enum Action {
 }
 
 impl Network {
+    /// In a network on several threads each does this to the lines that it knows, and to its own switches and hosts.
     pub(in crate::network) fn act(&mut self, action: Action) {
+        if !self.takes_part_in(action) {
+            return;
+        }
         match action {
             Action::LinkDown(link) => self.set_link(link, false),
             Action::LinkUp(link) => self.set_link(link, true),
@@ -116,18 +120,46 @@ impl Network {
             Action::StormEnd(host) => self.nics[host as usize].storm = 0,
             Action::Disturb { link, disturbance } => {
                 for line in self.lines_of(link) {
-                    self.lines[line].disturbances.push(disturbance);
+                    if let Some(line) = self.lines.get_mut(line) {
+                        line.disturbances.push(disturbance);
+                    }
                 }
             }
             Action::Calm { link, disturbance } => {
                 for line in self.lines_of(link) {
-                    let list = &mut self.lines[line].disturbances;
+                    let Some(line) = self.lines.get_mut(line) else {
+                        continue;
+                    };
+                    let list = &mut line.disturbances;
                     if let Some(place) = list.iter().position(|known| *known == disturbance) {
                         list.remove(place);
                     }
                 }
             }
         }
+    }
+
+    /// Whether it is done to a line, or to a switch or host that is here.
+    fn takes_part_in(&self, action: Action) -> bool {
+        let switch = match action {
+            Action::LinkDown(_)
+            | Action::LinkUp(_)
+            | Action::Disturb { .. }
+            | Action::Calm { .. } => return true,
+            Action::HostObeys { host, .. }
+            | Action::StormBegin { host, .. }
+            | Action::StormEnd(host) => return self.nics.has(host as usize),
+            Action::Freeze(switch)
+            | Action::Thaw(switch)
+            | Action::Stop(switch)
+            | Action::Start(switch)
+            | Action::ControlLatency { switch, .. }
+            | Action::Route { switch, .. } => switch,
+            Action::Impair(index) | Action::Repair(index) => {
+                self.plan.impairments[index as usize].switch
+            }
+        };
+        self.nodes.has(switch as usize)
     }
 
     /// A storming host asks for a pause, and will do so again when half of it is over.
@@ -162,7 +194,9 @@ impl Network {
 
     fn set_link(&mut self, link: u32, up: bool) {
         for line in self.lines_of(link) {
-            let line = &mut self.lines[line];
+            let Some(line) = self.lines.get_mut(line) else {
+                continue;
+            };
             if up {
                 line.down_count = line.down_count.saturating_sub(1);
             } else {
@@ -171,10 +205,14 @@ impl Network {
             }
         }
         for end in self.plan.links[link as usize].ends {
+            self.queue.begin_step();
             let up = self
                 .line_of(end)
-                .is_some_and(|line| self.lines[line].is_taken_for_up());
+                .and_then(|line| self.lines.get_mut(line))
+                .is_some_and(|line| line.is_taken_for_up());
             match end {
+                End::Port { switch, .. } if !self.nodes.has(switch as usize) => {}
+                End::Host(host) if !self.nics.has(host as usize) => {}
                 End::Port { switch, port } => {
                     let node = switch as usize;
                     // A port of the plan exists.

@@ -5,36 +5,37 @@ use std::collections::VecDeque;
 use weir_core::units::PRIORITY_COUNT;
 use weir_core::{Instant, Priority};
 
-use super::flow::Flow;
-use super::pool::FrameRecord;
+use crate::network::flow::Flow;
+use crate::network::pool::FrameRecord;
+use crate::table::Table;
 
 /// Answers that wait in one priority at most: a receiver that cannot send them tells nothing more.
 const ANSWERS_MAX: usize = 4096;
 
 /// One host's side of its link.
 #[derive(Debug)]
-pub(super) struct Nic {
+pub(in crate::network) struct Nic {
     /// Its line.
-    pub(super) line: u32,
+    pub(in crate::network) line: u32,
     /// Where its events happen.
-    pub(super) place: u32,
-    pub(super) obeys_pfc: bool,
-    pub(super) paused_until: [Instant; PRIORITY_COUNT],
+    pub(in crate::network) place: u32,
+    pub(in crate::network) obeys_pfc: bool,
+    pub(in crate::network) paused_until: [Instant; PRIORITY_COUNT],
     /// Priorities that it asks its switch to pause, again and again, as bits.
-    pub(super) storm: u8,
+    pub(in crate::network) storm: u8,
     /// A control frame that goes first.
-    pub(super) control: Option<Vec<u8>>,
+    pub(in crate::network) control: Option<Vec<u8>>,
     /// By priority: answers to frames that have arrived. `None` before the first one.
     answers: Option<Box<[VecDeque<FrameRecord>; PRIORITY_COUNT]>>,
     /// Flows that have something to send, now or at a known moment.
-    pub(super) active: Vec<u32>,
+    pub(in crate::network) active: Vec<u32>,
     /// Whose turn it is.
-    pub(super) turn: usize,
+    pub(in crate::network) turn: usize,
 }
 
 /// What a card does next.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Next {
+pub(in crate::network) enum Next {
     /// A frame of this flow.
     Send(u32),
     /// The first answer of this priority.
@@ -46,7 +47,7 @@ pub(super) enum Next {
 }
 
 impl Nic {
-    pub(super) fn new(line: u32, place: u32, obeys_pfc: bool) -> Self {
+    pub(in crate::network) fn new(line: u32, place: u32, obeys_pfc: bool) -> Self {
         Self {
             line,
             place,
@@ -60,14 +61,14 @@ impl Nic {
         }
     }
 
-    pub(super) fn pause(&mut self, priority: Priority, until: Instant) {
+    pub(in crate::network) fn pause(&mut self, priority: Priority, until: Instant) {
         if self.obeys_pfc {
             self.paused_until[priority.index()] = until;
         }
     }
 
     /// Has an answer to send; false when there is no room for it.
-    pub(super) fn add_answer(&mut self, answer: FrameRecord) -> bool {
+    pub(in crate::network) fn add_answer(&mut self, answer: FrameRecord) -> bool {
         let answers = self.answers.get_or_insert_default();
         let queue = &mut answers[answer.priority.index()];
         let has_room = queue.len() < ANSWERS_MAX;
@@ -77,12 +78,12 @@ impl Nic {
         has_room
     }
 
-    pub(super) fn take_answer(&mut self, priority: Priority) -> Option<FrameRecord> {
+    pub(in crate::network) fn take_answer(&mut self, priority: Priority) -> Option<FrameRecord> {
         self.answers.as_mut()?[priority.index()].pop_front()
     }
 
     /// Flow `flow` may have something to send. O(active flows).
-    pub(super) fn activate(&mut self, flow: u32) {
+    pub(in crate::network) fn activate(&mut self, flow: u32) {
         if !self.active.contains(&flow) {
             self.active.push(flow);
         }
@@ -90,7 +91,7 @@ impl Nic {
 
     /// What is sent next: answers first, then flows in turn, round robin. Forgets flows that are silent. O(active
     /// flows).
-    pub(super) fn next(&mut self, now: Instant, flows: &[Flow]) -> Next {
+    pub(in crate::network) fn next(&mut self, now: Instant, flows: &Table<Flow>) -> Next {
         let mut wait = Instant::FAR_FUTURE;
         if let Some(answers) = &self.answers {
             for priority in Priority::ALL {

@@ -1,13 +1,16 @@
 //! What happens at hosts.
 
+mod answers;
+pub(super) mod nic;
+
 use weir_core::wire::mac_control::MacControl;
 use weir_core::{Bytes, Priority};
 
 use super::flow::Arrival;
-use super::nic::Next;
 use super::node::Payload;
 use super::pool::{FrameKind, FrameRecord};
 use super::{Event, Network};
+use nic::Next;
 
 impl Network {
     pub(super) fn start_flow(&mut self, flow: u32) {
@@ -57,15 +60,7 @@ impl Network {
         let (epoch, to) = (line.epoch, line.to_place);
         self.queue.push(place, sent, Event::HostFree { host });
         let payload = Payload::Frame(frame);
-        self.queue.push(
-            to,
-            arrives,
-            Event::Arrive {
-                line: line_index,
-                epoch,
-                payload,
-            },
-        );
+        self.deliver(to, arrives, line_index, epoch, payload);
     }
 
     fn data_frame(&mut self, host: u32, flow: u32) -> FrameRecord {
@@ -112,11 +107,7 @@ impl Network {
         };
         let reception = flow.arrive(now, arrival);
         if let Some(samples) = self.samples.as_mut().filter(|_| reception.is_new) {
-            let [from, to] = [record.from, record.to].map(|host| {
-                let line = self.nics[host as usize].line;
-                self.lines[line as usize].to_place
-            });
-            samples.note_arrival(flow, now, record.length(), from != to);
+            samples.note_arrival(flow, now, record.length());
         }
         if let Some(number) = reception.answer {
             self.answer(host, &record, number);

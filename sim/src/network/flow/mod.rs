@@ -1,5 +1,7 @@
 //! One flow: when its next frame may leave, and what has arrived of it.
 
+mod halves;
+
 use weir_config::scenario::{Spread, Transport};
 use weir_core::{BitRate, Bytes, Duration, Instant};
 
@@ -9,9 +11,11 @@ use crate::transport::window::{Algorithm, WindowSender};
 use crate::transport::Reassembly;
 
 /// A flow at its sender and at its receiver.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct Flow {
     pub(super) plan: FlowPlan,
+    /// Its hosts are at different switches.
+    pub(super) is_between_switches: bool,
     /// Not before this moment; for ever in the future while nothing but an answer can change that.
     pub(super) next_at: Instant,
     /// The same by its rate and its pattern alone.
@@ -50,14 +54,13 @@ pub struct Flow {
     flowlets: u32,
     /// First frame sent.
     pub first_sent: Option<Instant>,
+    first_arrival: Option<Instant>,
     /// Last arrival.
     pub last_arrival: Option<Instant>,
     /// When all that it had to send had arrived.
     completed: Option<Instant>,
-    /// Longest time between two arrivals, or from the start to the first.
-    pub longest_gap: Duration,
-    /// The same, but that the first span begins when the flow does, and not with its first frame.
-    longest_wait: Duration,
+    /// Longest time between two arrivals.
+    longest_pause: Duration,
     /// Of all frames, from sender to receiver.
     pub delay_total: Duration,
     /// The longest of them.
@@ -67,7 +70,7 @@ pub struct Flow {
 }
 
 /// What answers to congestion at the sender.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(super) enum Sender {
     Open,
     Dcqcn(Box<ReactionPoint>),
@@ -75,7 +78,7 @@ pub(super) enum Sender {
 }
 
 /// What answers frames at the receiver.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 enum Receiver {
     Open,
     Dcqcn(NotificationPoint),
@@ -115,9 +118,15 @@ pub(super) struct Reception {
 
 impl Flow {
     /// `line` is the rate of the sending host's line.
-    pub(super) fn new(plan: FlowPlan, line: BitRate, network: &NetworkPlan) -> Self {
+    pub(super) fn new(
+        plan: FlowPlan,
+        line: BitRate,
+        is_between_switches: bool,
+        network: &NetworkPlan,
+    ) -> Self {
         let (sender, receiver) = ends(&plan, line, network);
         Self {
+            is_between_switches,
             next_at: plan.start,
             paced_at: plan.start,
             left: plan.size.map_or(u64::MAX, Bytes::get),
@@ -138,10 +147,10 @@ impl Flow {
             last_sent: Instant::ZERO,
             flowlets: 0,
             first_sent: None,
+            first_arrival: None,
             last_arrival: None,
             completed: None,
-            longest_gap: Duration::ZERO,
-            longest_wait: Duration::ZERO,
+            longest_pause: Duration::ZERO,
             delay_total: Duration::ZERO,
             delay_max: Duration::ZERO,
             series: Vec::new(),
@@ -284,11 +293,10 @@ impl Flow {
             self.reordered += 1;
             self.missing = self.missing.saturating_sub(1);
         }
-        let before = self.last_arrival.or(self.first_sent).unwrap_or(now);
-        self.longest_gap = self.longest_gap.max(now.saturating_since(before));
-        let waited = now.saturating_since(self.last_arrival.unwrap_or(self.plan.start));
-        self.longest_wait = self.longest_wait.max(waited);
-        self.last_arrival = Some(now);
+        // What only the sender knows is looked up when somebody asks: it may be of another thread.
+        self.first_arrival.get_or_insert(now);
+        let before = self.last_arrival.replace(now).unwrap_or(now);
+        self.longest_pause = self.longest_pause.max(now.saturating_since(before));
         self.received += 1;
         self.marked += u64::from(arrival.marked);
         let delay = now.saturating_since(arrival.sent);
@@ -310,13 +318,25 @@ impl Flow {
         reception
     }
 
+    /// Longest time between two arrivals, or from the first departure to the first of them.
+    pub fn longest_gap(&self) -> Duration {
+        self.longest_pause_from(self.first_sent)
+    }
+
+    /// The same, with the span from `begin` to the first arrival.
+    fn longest_pause_from(&self, begin: Option<Instant>) -> Duration {
+        let first = begin.zip(self.first_arrival);
+        let first = first.map(|(begin, arrival)| arrival.saturating_since(begin));
+        self.longest_pause.max(first.unwrap_or(Duration::ZERO))
+    }
+
     /// Longest time without an arrival until `end`.
     pub fn longest_stall(&self, end: Instant) -> Duration {
         let since = self
             .last_arrival
             .or(self.first_sent)
             .unwrap_or(self.plan.start);
-        self.longest_gap.max(end.saturating_since(since))
+        self.longest_gap().max(end.saturating_since(since))
     }
 
     /// Longest time without an arrival from the flow's start until `end`: that of a flow whose first frame never left, too.
@@ -326,7 +346,8 @@ impl Flow {
         let is_over = self.left == 0 && self.received == self.sent;
         let since = self.last_arrival.unwrap_or(self.plan.start);
         let until = if is_over { since } else { end };
-        self.longest_wait.max(until.saturating_since(since))
+        let longest = self.longest_pause_from(Some(self.plan.start));
+        longest.max(until.saturating_since(since))
     }
 
     /// Flow completion time: from its start to the arrival of the last byte of its size. `None`: it has no size, or not all has

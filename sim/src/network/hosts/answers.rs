@@ -2,13 +2,13 @@
 
 use weir_core::Instant;
 
-use super::pool::{FrameKind, FrameRecord};
-use super::{Event, Network};
+use crate::network::pool::{FrameKind, FrameRecord};
+use crate::network::{Event, Network};
 use crate::transport::ANSWER_LENGTH_BYTES;
 
 impl Network {
     /// Host `host` answers `frame`, as soon as its line and pauses let it.
-    pub(super) fn answer(&mut self, host: u32, frame: &FrameRecord, number: u32) {
+    pub(in crate::network) fn answer(&mut self, host: u32, frame: &FrameRecord, number: u32) {
         let plan = &self.flows[frame.flow as usize].plan;
         let answer = FrameRecord {
             number,
@@ -27,14 +27,14 @@ impl Network {
     }
 
     /// An answer has come back to the sender.
-    pub(super) fn answer_at_host(&mut self, answer: FrameRecord) {
+    pub(in crate::network) fn answer_at_host(&mut self, answer: FrameRecord) {
         let flow = &mut self.flows[answer.flow as usize];
         flow.answered(self.now, answer.number, answer.sent);
         self.sender_changed(answer.flow);
     }
 
     /// The timer of a flow's sender.
-    pub(super) fn flow_timer(&mut self, flow: u32) {
+    pub(in crate::network) fn flow_timer(&mut self, flow: u32) {
         let now = self.now;
         let state = &mut self.flows[flow as usize];
         // An earlier one has been set since, and has taken care of this one.
@@ -50,7 +50,7 @@ impl Network {
 
     /// Has an event under way for when the sender's timers are due. One that is under way already and comes
     /// earlier sets the next.
-    pub(super) fn set_flow_timer(&mut self, flow: u32) {
+    pub(in crate::network) fn set_flow_timer(&mut self, flow: u32) {
         let state = &mut self.flows[flow as usize];
         if let Some(due) = state.next_timeout() {
             if due < state.timer_at {

@@ -1,0 +1,177 @@
+//! From a plan to a network that is ready to run.
+
+use std::sync::Arc;
+
+use weir_core::{Bytes, Duration, Instant};
+
+use super::faults::impairment::Impairing;
+use super::hosts::nic::Nic;
+use super::line::Line;
+use super::node::Node;
+use super::plan::{End, NetworkPlan, PriorityMap};
+use super::pool::Pool;
+use super::{log, Counters, Event, Flow, Network, PlanError, Samples, Totals};
+use crate::random::Random;
+use crate::schedule::Schedule;
+use crate::table::Table;
+
+/// Tells the stream of randomness for faults from others of the same seed.
+const FAULTS: u64 = 1;
+
+impl Network {
+    /// Builds what `plan` describes, at the epoch.
+    ///
+    /// # Errors
+    ///
+    /// What in the plan cannot work.
+    pub fn new(plan: NetworkPlan) -> Result<Self, PlanError> {
+        let mut plan = plan;
+        let waiting = dependencies(&mut plan)?;
+        let mut nodes = Vec::with_capacity(plan.switches.len());
+        let mut lines = Vec::new();
+        let mut first_lines = Vec::with_capacity(plan.switches.len() + 1);
+        for (index, switch) in plan.switches.iter().enumerate() {
+            first_lines.push(lines.len() as u32);
+            let node =
+                Node::new(switch, lines.len() as u32).map_err(|error| PlanError::Switch {
+                    switch: index,
+                    error,
+                })?;
+            for (port, config) in node.ports().zip(&switch.config.ports) {
+                let from = End::Port {
+                    switch: index as u32,
+                    port,
+                };
+                lines.push(Line::new(from, config.rate));
+            }
+            nodes.push(node);
+        }
+        first_lines.push(lines.len() as u32);
+        let mut nics = Vec::with_capacity(plan.hosts.len());
+        for (index, host) in plan.hosts.iter().enumerate() {
+            let place = (plan.switches.len() + index) as u32;
+            nics.push(Nic::new(lines.len() as u32, place, host.obeys_pfc));
+            lines.push(Line::new(End::Host(index as u32), host.rate));
+        }
+        let mut network = Self {
+            now: Instant::ZERO,
+            queue: Schedule::new(0, Duration::ZERO),
+            nodes: Table::whole(nodes),
+            lines: Table::whole(lines),
+            first_lines: first_lines.into(),
+            nics: Table::whole(nics),
+            flows: Table::default(),
+            waiting,
+            frames: Pool::new(),
+            messages: Pool::new(),
+            impairing: vec![Impairing::default(); plan.impairments.len()],
+            scratch: Vec::new(),
+            log: log::Log::new(plan.log_capacity),
+            samples: None,
+            last_part_from: plan.last_part_from,
+            totals: Totals::default(),
+            past_counters: Counters::default(),
+            plan: Arc::new(plan),
+            outbox: None,
+        };
+        network.connect()?;
+        let places = network.nodes.len() + network.nics.len();
+        network.queue = Schedule::new(places, network.lookahead());
+        network.add_flows()?;
+        for (index, (at, _)) in network.plan.actions.iter().enumerate() {
+            let index = index as u32;
+            network.queue.push_everywhere(*at, Event::Action { index });
+        }
+        network.samples = network
+            .plan
+            .sample_interval
+            .map(|interval| Samples::new(&network, interval));
+        for node in 0..network.nodes.len() {
+            network.settle(node);
+        }
+        if network.samples.is_some() {
+            network.queue.push_everywhere(Instant::ZERO, Event::Sample);
+        }
+        Ok(network)
+    }
+
+    fn connect(&mut self) -> Result<(), PlanError> {
+        for (index, link) in self.plan.links.iter().enumerate() {
+            let [a, b] = link.ends;
+            for (from, to, directions) in [(a, b, [0, 1]), (b, a, [1, 0])] {
+                let error = PlanError::Link {
+                    link: index,
+                    end: from,
+                };
+                let line = self.line_of(from).ok_or(error.clone())?;
+                let line = &mut self.lines[line];
+                if line.to.is_some() {
+                    return Err(error);
+                }
+                line.to = Some(to);
+                line.to_place = match to {
+                    End::Port { switch, .. } => switch,
+                    End::Host(host) => self.nodes.len() as u32 + host,
+                };
+                line.faults = Random::for_purpose(self.plan.seed, FAULTS + ((index as u64) << 32));
+                line.delay = link.delay;
+                let [there, back] = directions.map(|direction| link.priority_map[direction]);
+                line.priority_map = there;
+                line.priority_map_back = (back != PriorityMap::IDENTITY).then_some(back);
+            }
+        }
+        Ok(())
+    }
+
+    /// No end of a link learns sooner than this what the other one does.
+    fn lookahead(&self) -> Duration {
+        let connected = self.lines.iter().filter(|line| line.to.is_some());
+        let shortest = connected.map(|line| line.time_for(Bytes::ZERO) + line.delay);
+        shortest.min().unwrap_or(Duration::from_micros(1))
+    }
+
+    fn add_flows(&mut self) -> Result<(), PlanError> {
+        let mut flows = Vec::with_capacity(self.plan.flows.len());
+        for (index, flow) in self.plan.flows.iter().enumerate() {
+            let hosts = self.nics.len() as u32;
+            if flow.from >= hosts || flow.to >= hosts {
+                return Err(PlanError::Flow(index));
+            }
+            let line = self.plan.hosts[flow.from as usize].rate;
+            let [from, to] = [flow.from, flow.to].map(|host| {
+                let line = self.nics[host as usize].line;
+                self.lines[line as usize].to_place
+            });
+            let is_between = from != to;
+            flows.push(Flow::new(*flow, line, is_between, &self.plan));
+            if self.waiting.get(index).is_some_and(|count| *count > 0) {
+                continue;
+            }
+            let flow_start = Event::FlowStart { flow: index as u32 };
+            let place = self.nics[flow.from as usize].place;
+            self.queue.push(place, flow.start, flow_start);
+        }
+        self.flows = Table::whole(flows);
+        Ok(())
+    }
+}
+
+/// By flow: how many others it waits for.
+fn dependencies(plan: &mut NetworkPlan) -> Result<Vec<u32>, PlanError> {
+    if plan.dependencies.is_empty() {
+        return Ok(Vec::new());
+    }
+    plan.dependencies.sort_unstable();
+    let mut waiting = vec![0; plan.flows.len()];
+    for [done, next] in &plan.dependencies {
+        let [first, second] = [done, next].map(|flow| plan.flows.get(*flow as usize));
+        let (Some(first), Some(second)) = (first, second) else {
+            return Err(PlanError::Dependency(*done, *next));
+        };
+        if first.size.is_none() || first.to != second.from {
+            return Err(PlanError::Dependency(*done, *next));
+        }
+        waiting[*next as usize] += 1;
+    }
+    Ok(waiting)
+}

@@ -1,0 +1,102 @@
+//! What crosses from one part to another: it leaves the pools of the one and enters those of the other.
+
+use std::sync::Arc;
+
+use weir_core::Instant;
+
+use crate::network::node::Payload;
+use crate::network::pool::FrameRecord;
+use crate::network::{Event, Network};
+use crate::schedule::Entry;
+
+/// What happens at a place of another part.
+#[derive(Debug)]
+pub(super) struct Letter {
+    place: u32,
+    entry: Entry<Event>,
+    cargo: Cargo,
+}
+
+/// What arrives.
+#[derive(Debug)]
+enum Cargo {
+    Frame(FrameRecord),
+    Control(Vec<u8>),
+}
+
+/// Letters of one window, by part. A line sends one frame after the other, so that there are no more of them than fit on
+/// the lines to other parts in a window, twice where a disturbance doubles control frames.
+#[derive(Debug)]
+pub(in crate::network) struct Outbox {
+    pub(super) letters: Vec<Vec<Letter>>,
+    /// By place: its part.
+    pub(super) owners: Arc<[u32]>,
+    /// This part.
+    pub(super) own: u32,
+}
+
+impl Outbox {
+    /// The moment of the first event in `letters`.
+    pub(super) fn first(&self) -> u64 {
+        let letters = self.letters.iter().flatten();
+        let first = letters.map(|letter| letter.entry.at).min();
+        first.unwrap_or(u64::MAX)
+    }
+}
+
+impl Network {
+    /// `arrive` happens at the place `to` of this part or another one.
+    pub(in crate::network) fn send_to_part(
+        &mut self,
+        to: u32,
+        arrives: Instant,
+        arrive: Event,
+        payload: Payload,
+    ) {
+        let owner = match &self.outbox {
+            Some(outbox) if outbox.owners[to as usize] != outbox.own => {
+                outbox.owners[to as usize] as usize
+            }
+            _ => {
+                self.queue.push(to, arrives, arrive);
+                return;
+            }
+        };
+        let entry = self.queue.entry_elsewhere(arrives, arrive);
+        let cargo = match payload {
+            Payload::Frame(frame) => {
+                let record = *self.frames.get(frame);
+                self.frames.give_back(frame);
+                Cargo::Frame(record)
+            }
+            Payload::Control(message) => Cargo::Control(self.messages.take(message)),
+        };
+        let letter = Letter {
+            place: to,
+            entry,
+            cargo,
+        };
+        if let Some(outbox) = &mut self.outbox {
+            outbox.letters[owner].push(letter);
+        }
+    }
+
+    /// Takes in what another part has sent.
+    pub(super) fn take_in(&mut self, letters: &mut Vec<Letter>) {
+        for letter in letters.drain(..) {
+            let Letter {
+                place,
+                mut entry,
+                cargo,
+            } = letter;
+            let here = match cargo {
+                Cargo::Frame(record) => Payload::Frame(self.frames.add(record)),
+                Cargo::Control(bytes) => Payload::Control(self.messages.add(bytes)),
+            };
+            if let Event::Arrive { payload, .. } = &mut entry.event {
+                *payload = here;
+            }
+            self.queue.take_in(place, entry);
+        }
+    }
+}
