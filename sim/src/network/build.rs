@@ -30,7 +30,7 @@ impl Network {
         let mut nodes = Vec::with_capacity(plan.switches.len());
         let mut lines = Vec::new();
         let mut first_lines = Vec::with_capacity(plan.switches.len() + 1);
-        for (index, switch) in plan.switches.iter().enumerate() {
+        for (index, switch) in plan.switches.iter_mut().enumerate() {
             first_lines.push(lines.len() as u32);
             let node =
                 Node::new(switch, lines.len() as u32).map_err(|error| PlanError::Switch {

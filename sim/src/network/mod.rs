@@ -298,7 +298,7 @@ impl Network {
         self.samples.as_ref()
     }
 
-    /// The plan that it was made from.
+    /// The plan that it was made from, but that routes are in the [configurations of switches](Self::switch).
     pub fn plan(&self) -> &NetworkPlan {
         &self.plan
     }

@@ -3,7 +3,9 @@
 use std::collections::VecDeque;
 
 use weir_core::control::ControlPlane;
-use weir_core::{Command, ConfigError, Duration, Event, FrameHandle, Instant, PortId, Switch};
+use weir_core::{
+    Command, ConfigError, Duration, Event, FrameHandle, Instant, PortId, Switch, SwitchConfig,
+};
 
 use super::plan::{ControlPlan, SwitchPlan};
 
@@ -65,9 +67,15 @@ pub(super) struct ControlCpu {
 }
 
 impl Node {
-    pub(super) fn new(plan: &SwitchPlan, first_line: u32) -> Result<Self, ConfigError> {
+    /// The routes of `plan`, most of what it consists of in a large network, are moved into the switch's own configuration.
+    pub(super) fn new(plan: &mut SwitchPlan, first_line: u32) -> Result<Self, ConfigError> {
+        let routes = std::mem::take(&mut plan.config.routes);
+        let config = SwitchConfig {
+            routes,
+            ..plan.config.clone()
+        };
         Ok(Self {
-            switch: Switch::new(plan.config.clone())?,
+            switch: Switch::new(config)?,
             first_line,
             frames: Vec::new(),
             free: Vec::new(),
