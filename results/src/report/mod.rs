@@ -10,8 +10,8 @@ use weir_api::run::RunResult;
 use weir_config::scenario::Scenario;
 use weir_svg::escaped;
 
-use weir_svg::quantity::setting;
 use weir_svg::chart;
+use weir_svg::quantity::setting;
 
 use crate::{plot, slowdown, table};
 
@@ -43,7 +43,7 @@ pub fn html(
     let (ends, left_out) = history.drawn(ENDS_MAX);
     let mut main = tables::expectations(result);
     network(&mut main, scenario, history, ends.len(), left_out);
-    let curves = plot::svg(&[(&result.scenario, result)], plot::xoff(scenario));
+    let curves = plot::svg(&[(&result.scenario, result)], plot::Limits::of(scenario));
     section(&mut main, "Throughput and buffers", &curves);
     main.push_str(&tables::deadlocks(result));
     if let Some(chart) = slowdown::chart(result) {

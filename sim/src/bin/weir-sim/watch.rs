@@ -5,8 +5,8 @@ use std::fmt::Write as _;
 
 use weir_config::scenario::Scenario;
 use weir_core::{Duration, Instant, PortId, Priority};
-use weir_svg::quantity::{amount, rate};
 use weir_sim::network::Network;
+use weir_svg::quantity::{amount, rate};
 
 /// Ends of links that are shown: those that paused longest since the last look.
 const ENDS: usize = 8;
