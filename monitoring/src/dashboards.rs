@@ -7,6 +7,7 @@ mod port;
 mod switch;
 
 use serde_json::Value;
+use weir_svg::meaning::{self, Meaning};
 
 /// One dashboard.
 #[derive(Clone, Debug)]
@@ -50,8 +51,8 @@ pub enum Style {
     Curves,
     /// The last value, large.
     Number,
-    /// Spans of a state over time: 0 is good, everything else is not.
-    States,
+    /// Spans of a state over time, in the color of what it means when it is not 0.
+    States(Meaning),
     /// Buckets of a histogram over time.
     Heatmap,
 }
@@ -77,7 +78,7 @@ pub struct Panel {
     pub alerts: Vec<&'static str>,
 }
 
-/// The least values that are orange and red; what is less is green.
+/// The least values with the colors of "degraded" and "suspected"; what is less has that of "well".
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Limits {
     /// Somebody should look.
@@ -117,14 +118,14 @@ fn annotations() -> Vec<Annotation> {
     vec![
         Annotation {
             name: "Suspected deadlocks",
-            color: "red",
+            color: meaning::SUSPECTED.light,
             expression: format!("max by (instance, port, priority) ({SUSPECTED}{{{switch}}})"),
             text: "{{instance}}: {{port}} priority {{priority}} suspected",
             at: At::WhileAboveZero,
         },
         Annotation {
             name: "Restarts",
-            color: "blue",
+            color: "purple",
             expression: format!("{PROCESS_START_TIME}{{job=\"weir\",{switch}}} * 1000"),
             text: "{{instance}} started",
             at: At::Value,
@@ -229,8 +230,8 @@ impl Panel {
         self
     }
 
-    fn states(mut self) -> Self {
-        self.style = Style::States;
+    fn states(mut self, meaning: Meaning) -> Self {
+        self.style = Style::States(meaning);
         self
     }
 

@@ -4,6 +4,7 @@
 #![forbid(unsafe_code)]
 
 pub mod chart;
+pub mod meaning;
 pub mod quantity;
 
 use std::fmt::{self, Write as _};
@@ -171,6 +172,18 @@ mod tests {
     use std::path::{Path, PathBuf};
 
     use super::*;
+
+    #[test]
+    fn meanings_have_colours_of_pictures() {
+        for meaning in meaning::MEANINGS {
+            let pair = [meaning.light, meaning.dark];
+            assert!(
+                ON_DARK.contains(&pair) || THEMED.contains(&pair),
+                "{}",
+                meaning.name
+            );
+        }
+    }
 
     #[test]
     fn a_document_has_its_elements_in_order_and_its_text_escaped() {

@@ -12,6 +12,7 @@ use super::detail::{flowing, wrapped};
 use super::grid::{Cell, Grid, Weight};
 use super::views::View;
 use weir_output::seconds;
+use weir_svg::meaning::{Meaning, DEGRADED, PAUSED, PAUSING, SUSPECTED};
 
 /// Characters between two columns.
 const SPACING: u16 = 1;
@@ -211,10 +212,17 @@ impl App {
         match (weight, self.colour) {
             (Weight::Plain, _) => Style::new(),
             (_, false) => bold,
-            (Weight::Warn, true) => Style::new().fg(Color::Yellow),
-            (Weight::Bad, true) => bold.fg(Color::Red),
+            (Weight::Warn, true) => Style::new().fg(colour(DEGRADED)),
+            (Weight::Paused, true) => Style::new().fg(colour(PAUSED)),
+            (Weight::Pausing, true) => Style::new().fg(colour(PAUSING)),
+            (Weight::Bad, true) => bold.fg(colour(SUSPECTED)),
         }
     }
+}
+
+/// The terminal's own, so that its theme keeps it legible.
+fn colour(meaning: Meaning) -> Color {
+    Color::Indexed(meaning.terminal)
 }
 
 /// The table's part of the body, and that of its selected row.

@@ -12,6 +12,10 @@ pub enum Weight {
     Plain,
     /// Worth a look.
     Warn,
+    /// The neighbour pauses us.
+    Paused,
+    /// We pause the neighbour.
+    Pausing,
     /// Wrong.
     Bad,
 }

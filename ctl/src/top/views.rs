@@ -80,7 +80,7 @@ fn buffers(now: &Overview) -> Grid {
     let mut grid = Grid::new(&headings, "no class uses PFC thresholds");
     grid.rows.extend(now.pfc.iter().map(|queue| {
         let neighbour = now.neighbors.get(&queue.port).unwrap_or(&queue.port);
-        let flag = |on: bool| text(if on { neighbour } else { NONE }).marked(Weight::Warn, on);
+        let flag = |on: bool, weight| text(if on { neighbour } else { NONE }).marked(weight, on);
         let beyond = queue.xoff_bytes > 0 && queue.ingress_bytes > queue.xoff_bytes;
         vec![
             text(&queue.port),
@@ -88,8 +88,8 @@ fn buffers(now: &Overview) -> Grid {
             number(queue.ingress_bytes as f64, bar(queue)).marked(Weight::Warn, beyond),
             amount(queue.ingress_bytes),
             amount(queue.xoff_bytes),
-            flag(queue.pausing),
-            flag(queue.paused),
+            flag(queue.pausing, Weight::Pausing),
+            flag(queue.paused, Weight::Paused),
             note(queue).marked(Weight::Bad, queue.suspected),
             number(
                 queue.paused_seconds_total,

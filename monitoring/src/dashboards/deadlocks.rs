@@ -3,6 +3,7 @@
 use super::select::{PORT, QUEUE, SWITCH};
 use super::{panel, row, unit, variable, Dashboard};
 use crate::definitions::*;
+use weir_svg::meaning;
 
 pub(super) fn dashboard() -> Dashboard {
     let quantile = |share: &str, metric: Definition| {
@@ -22,9 +23,9 @@ pub(super) fn dashboard() -> Dashboard {
         rows: vec![
             row("What stalled, and when", [
                 panel("Suspected", unit::STATE, "Red while the egress is suspected. The rows of a loop turn red together; the first is where the loop closed.",
-                    format!("{SUSPECTED}{{{QUEUE}}}"), "{{instance}} {{port}} {{priority}}").states(),
-                panel("Paused by the neighbour", unit::STATE, "Red while the neighbour pauses the priority: follow the rows around the loop.",
-                    format!("{PAUSED}{{{QUEUE}}}"), "{{instance}} {{port}} {{priority}}").states(),
+                    format!("{SUSPECTED}{{{QUEUE}}}"), "{{instance}} {{port}} {{priority}}").states(meaning::SUSPECTED),
+                panel("Paused by the neighbour", unit::STATE, "Orange while the neighbour pauses the priority: follow the rows around the loop.",
+                    format!("{PAUSED}{{{QUEUE}}}"), "{{instance}} {{port}} {{priority}}").states(meaning::PAUSED),
                 panel("Ingress buffers", unit::BYTES, "In a deadlock these stay full.",
                     format!("{INGRESS_BYTES}{{{QUEUE}}}"), "{{instance}} {{port}} {{priority}}"),
                 panel("Sent", unit::BYTES_PER_SECOND, "In a deadlock these are zero.",

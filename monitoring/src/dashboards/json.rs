@@ -1,6 +1,7 @@
 //! A dashboard in the JSON that Grafana 9 and later import.
 
 use serde_json::{json, Value};
+use weir_svg::meaning::{Meaning, DEGRADED, SUSPECTED, WELL};
 
 use super::{Annotation, At, Dashboard, Limits, Panel, Style, Variable};
 use crate::rules;
@@ -135,7 +136,7 @@ fn panel(panel: &Panel, book: &str) -> Value {
     let kind = match panel.style {
         Style::Curves => "timeseries",
         Style::Number => "stat",
-        Style::States => "state-timeline",
+        Style::States(_) => "state-timeline",
         Style::Heatmap => "heatmap",
     };
     json!({
@@ -153,11 +154,11 @@ fn defaults(panel: &Panel) -> Value {
             "unit": panel.unit, "min": 0,
             "custom": {"drawStyle": "line", "lineWidth": 1, "fillOpacity": 8, "showPoints": "never", "spanNulls": false},
         }),
-        Style::States => json!({
+        Style::States(meaning) => json!({
             "unit": panel.unit,
             "custom": {"fillOpacity": 80, "lineWidth": 0},
             "color": {"mode": "thresholds"},
-            "thresholds": thresholds(Limits { orange: None, red: 1.0 }),
+            "thresholds": steps(&[(meaning, Some(1.0))]),
         }),
         Style::Number | Style::Heatmap => match panel.limits {
             Some(limits) => json!({
@@ -169,11 +170,15 @@ fn defaults(panel: &Panel) -> Value {
 }
 
 fn thresholds(limits: Limits) -> Value {
-    let mut steps = vec![json!({"color": "green", "value": null})];
-    let above = [("orange", limits.orange), ("red", Some(limits.red))];
+    steps(&[(DEGRADED, limits.orange), (SUSPECTED, Some(limits.red))])
+}
+
+/// What is below all of `above` is well.
+fn steps(above: &[(Meaning, Option<f64>)]) -> Value {
+    let mut steps = vec![json!({"color": WELL.light, "value": null})];
     let above = above
-        .into_iter()
-        .filter_map(|(color, from)| Some((color, from?)));
+        .iter()
+        .filter_map(|(meaning, from)| Some((meaning.light, (*from)?)));
     steps.extend(above.map(|(color, from)| json!({"color": color, "value": from})));
     json!({"mode": "absolute", "steps": steps})
 }
@@ -189,7 +194,7 @@ fn options(panel: &Panel) -> Value {
             "colorMode": if panel.limits.is_some() { "background" } else { "none" }, "graphMode": "none",
             "textMode": if panel.unit == super::unit::TEXT { "name" } else { "auto" },
         }),
-        Style::States => json!({"showValue": "never", "mergeValues": true, "rowHeight": 0.9}),
+        Style::States(_) => json!({"showValue": "never", "mergeValues": true, "rowHeight": 0.9}),
         Style::Heatmap => json!({
             "calculate": false, "yAxis": {"unit": panel.unit}, "cellGap": 1,
             "color": {"mode": "scheme", "scheme": "Oranges", "steps": 64},

@@ -3,6 +3,7 @@
 use super::select::{PORT, QUEUE, SWITCH};
 use super::{panel, row, unit, variable, Dashboard};
 use crate::definitions::*;
+use weir_svg::meaning;
 
 pub(super) fn dashboard() -> Dashboard {
     Dashboard {
@@ -41,10 +42,10 @@ pub(super) fn dashboard() -> Dashboard {
                     format!("{RING_FRAMES}{{{PORT}}}"), "{{instance}} {{port}} {{ring}}"),
             ]),
             row("Pauses", [
-                panel("Paused by the neighbour", unit::STATE, "Red while the neighbour pauses the priority.",
-                    format!("{PAUSED}{{{QUEUE}}}"), "{{instance}} {{port}} {{priority}}").states(),
-                panel("Pausing the neighbour", unit::STATE, "Red while the switch pauses the neighbour's priority.",
-                    format!("{PAUSING}{{{QUEUE}}}"), "{{instance}} {{port}} {{priority}}").states(),
+                panel("Paused by the neighbour", unit::STATE, "Orange while the neighbour pauses the priority.",
+                    format!("{PAUSED}{{{QUEUE}}}"), "{{instance}} {{port}} {{priority}}").states(meaning::PAUSED),
+                panel("Pausing the neighbour", unit::STATE, "Blue while the switch pauses the neighbour's priority.",
+                    format!("{PAUSING}{{{QUEUE}}}"), "{{instance}} {{port}} {{priority}}").states(meaning::PAUSING),
                 panel("Share of time paused", unit::SHARE, "Share of time that the neighbour paused the priority.",
                     format!("rate({PAUSE_SECONDS}{{{QUEUE}}}[$__rate_interval])"), "{{instance}} {{port}} {{priority}}"),
                 panel("Pause frames by priority", unit::FRAMES_PER_SECOND, "XOFF and XON sent and received.",

@@ -10,6 +10,7 @@ use weir_api::words::EventKind;
 
 use super::view::{concerns, Series, View};
 use weir_output::{bytes, seconds};
+use weir_svg::meaning::{PAUSED, PAUSING, RELEASE, SUSPECTED};
 use weir_svg::{escaped, round_up, Svg, THEMED};
 
 const WIDTH: f64 = 980.0;
@@ -28,17 +29,29 @@ fn style() -> String {
             curves.map(|(index, colours)| format!(".s{index}{{stroke:{}}}", colours[theme]));
         rules.collect::<String>()
     });
+    let spans = |dark: bool| {
+        let spans = [PAUSED, PAUSING, RELEASE, SUSPECTED];
+        let rules = spans.map(|it| {
+            format!(
+                ".{}{{fill:{}}}",
+                it.name,
+                if dark { it.dark } else { it.light }
+            )
+        });
+        rules.concat()
+    };
+    let (on_light, on_dark) = (spans(false), spans(true));
     format!(
         "\
 svg{{background:#fff}}.paper{{fill:#fff}}text{{fill:#222}}.grid{{stroke:#ddd}}.frame{{stroke:#555;fill:none}}.dim{{fill:#666}}.tick{{paint-order:stroke;stroke:#fff;stroke-width:4}}
 .line{{fill:none;stroke-width:1.5}}.limit{{fill:none;stroke:#555;stroke-dasharray:7 4}}.xon{{stroke-dasharray:2 4}}
 .held{{stroke-dasharray:5 3}}.span{{fill:#d55e00;fill-opacity:.10}}.began{{stroke:#c03000;stroke-dasharray:4 3}}
 {light}
-.paused{{fill:#d55e00}}.pausing{{fill:#0072b2}}.release{{fill:#009e73}}.suspected{{fill:#b00000}}.mark{{stroke:#222;stroke-width:1.6}}
+{on_light}.mark{{stroke:#222;stroke-width:1.6}}
 @media (prefers-color-scheme:dark){{svg{{background:#16181c}}.paper{{fill:#16181c}}text{{fill:#e4e4e4}}.grid{{stroke:#33373d}}.frame{{stroke:#999}}.dim{{fill:#aaa}}.tick{{stroke:#16181c}}
 .limit{{stroke:#bbb}}.span{{fill-opacity:.16}}.began{{stroke:#ff7a50}}
 {dark}
-.paused{{fill:#ff8c42}}.pausing{{fill:#56b4e9}}.release{{fill:#2fd0a0}}.suspected{{fill:#ff6b6b}}.mark{{stroke:#e4e4e4}}}}"
+{on_dark}.mark{{stroke:#e4e4e4}}}}"
     )
 }
 
