@@ -35,3 +35,22 @@ pub struct Overview {
     /// The number of the newest event of all.
     pub last_event: u64,
 }
+
+/// `GET /curves` of the live page: what has gone through each port of late, so that curves of rates have a past when the page is
+/// opened. Bounded: some moments of the history, evenly apart.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Curves {
+    /// When each was taken, on the machine's monotonic clock, oldest first.
+    pub monotonic_nanos: Vec<u64>,
+    /// By port.
+    pub ports: BTreeMap<String, Passed>,
+}
+
+/// What has gone through a port, at each moment of [`Curves`].
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Passed {
+    /// Bytes admitted since the start.
+    pub rx_bytes_total: Vec<u64>,
+    /// Bytes sent since the start.
+    pub tx_bytes_total: Vec<u64>,
+}

@@ -299,6 +299,7 @@ async fn history_keeps_the_newest_samples() {
         .samples
         .is_sorted_by(|a, b| a.monotonic_nanos < b.monotonic_nanos));
     assert_eq!(history.samples[0].queues.len(), 3);
+    assert_eq!(history.samples[0].ports.len(), 3);
     let path = format!("/v1/history?after={}", history.next);
     let later: History = get(&daemon.socket, &path).await.json();
     assert!(later.samples.iter().all(|s| s.sequence > history.next));

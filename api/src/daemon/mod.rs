@@ -426,6 +426,20 @@ pub struct Sample {
     pub held_frames: u64,
     /// Of each lossless (port, priority).
     pub queues: Vec<QueueSample>,
+    /// Of each port.
+    #[serde(default)]
+    pub ports: Vec<PortSample>,
+}
+
+/// One port in a [`Sample`].
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub struct PortSample {
+    /// The port.
+    pub port: String,
+    /// Bytes admitted so far, of all priorities.
+    pub rx_bytes_total: u64,
+    /// Bytes sent so far, of all priorities.
+    pub tx_bytes_total: u64,
 }
 
 /// One lossless (port, priority) in a [`Sample`].

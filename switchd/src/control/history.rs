@@ -3,11 +3,12 @@
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use weir_api::daemon::{self, QueueSample, Sample};
+use weir_api::daemon::{self, PortSample, QueueSample, Sample};
+use weir_api::overview::{Curves, Passed};
 use weir_core::{Duration, Instant, PortId, Priority};
 
 use super::info::SwitchInfo;
-use crate::dataplane::messages::Snapshot;
+use crate::dataplane::messages::{PortSnapshot, Snapshot};
 
 /// The ring. Its lock is held only to move pointers.
 #[derive(Debug)]
@@ -30,6 +31,24 @@ struct Compact {
     at: Instant,
     held_frames: u64,
     queues: Vec<CompactQueue>,
+    /// In the order of the ports.
+    ports: Vec<CompactPort>,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct CompactPort {
+    rx_bytes_total: u64,
+    tx_bytes_total: u64,
+}
+
+impl CompactPort {
+    fn of(port: &PortSnapshot) -> Self {
+        let counters = &port.counters.priority;
+        Self {
+            rx_bytes_total: counters.iter().map(|priority| priority.rx_bytes).sum(),
+            tx_bytes_total: counters.iter().map(|priority| priority.tx_bytes).sum(),
+        }
+    }
 }
 
 #[derive(Debug)]
@@ -85,6 +104,7 @@ impl History {
             at: snapshot.at,
             held_frames: snapshot.held_frames,
             queues,
+            ports: snapshot.ports.iter().map(CompactPort::of).collect(),
         };
         if ring.samples.len() >= self.capacity {
             ring.samples.pop_front();
@@ -110,6 +130,48 @@ impl History {
             next,
         }
     }
+
+    /// What went through the ports within `span` before the newest sample, at no more than `points` moments.
+    pub fn curves(&self, info: &SwitchInfo, span: Duration, points: u64) -> Curves {
+        let samples = self.spaced(span, points);
+        let along = |index: usize, of: fn(&CompactPort) -> u64| {
+            let totals = samples.iter().filter_map(|sample| sample.ports.get(index));
+            totals.map(of).collect()
+        };
+        let ports = info.numbered_ports().enumerate();
+        Curves {
+            monotonic_nanos: samples.iter().map(|sample| sample.at.as_nanos()).collect(),
+            ports: ports
+                .map(|(index, (port, _))| {
+                    let passed = Passed {
+                        rx_bytes_total: along(index, |port| port.rx_bytes_total),
+                        tx_bytes_total: along(index, |port| port.tx_bytes_total),
+                    };
+                    (info.port_name(port), passed)
+                })
+                .collect(),
+        }
+    }
+
+    /// The newest sample and those before it, within `span`, so far apart that there are `points` at most. Oldest first.
+    fn spaced(&self, span: Duration, points: u64) -> Vec<Arc<Compact>> {
+        let apart = span.as_nanos() / points.max(1);
+        let ring = self.ring.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut chosen: Vec<Arc<Compact>> = Vec::new();
+        let newest = ring.samples.back().map_or(0, |sample| sample.at.as_nanos());
+        for sample in ring.samples.iter().rev() {
+            let at = sample.at.as_nanos();
+            if newest.saturating_sub(at) >= span.as_nanos() {
+                break;
+            }
+            let last = chosen.last().map(|last| last.at.as_nanos());
+            if last.is_none_or(|last| last.saturating_sub(at) >= apart) {
+                chosen.push(Arc::clone(sample));
+            }
+        }
+        chosen.reverse();
+        chosen
+    }
 }
 
 impl Compact {
@@ -131,6 +193,53 @@ impl Compact {
                     suspected: queue.suspected,
                 })
                 .collect(),
+            ports: info
+                .numbered_ports()
+                .zip(&self.ports)
+                .map(|((port, _), passed)| PortSample {
+                    port: info.port_name(port),
+                    rx_bytes_total: passed.rx_bytes_total,
+                    tx_bytes_total: passed.tx_bytes_total,
+                })
+                .collect(),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn history(nanos: impl Iterator<Item = u64>) -> History {
+        let history = History::new(Duration::from_millis(10), 10_000);
+        {
+            let mut ring = history.ring.lock().unwrap();
+            ring.samples.extend(nanos.map(|at| {
+                Arc::new(Compact {
+                    sequence: at,
+                    at: Instant::from_nanos(at),
+                    held_frames: 0,
+                    queues: Vec::new(),
+                    ports: Vec::new(),
+                })
+            }));
+        }
+        history
+    }
+
+    fn moments(history: &History, span: u64, points: u64) -> Vec<u64> {
+        let spaced = history.spaced(Duration::from_nanos(span), points);
+        spaced.iter().map(|sample| sample.at.as_nanos()).collect()
+    }
+
+    #[test]
+    fn curves_are_of_late_and_bounded() {
+        let many = history(0..5_000);
+        assert_eq!(moments(&many, 1_000, 4), [4_249, 4_499, 4_749, 4_999]);
+        assert_eq!(moments(&many, 1_000_000, 100).len(), 1);
+        let few = history([10, 700, 900].into_iter());
+        assert_eq!(moments(&few, 1_000, 1_000), [10, 700, 900]);
+        assert_eq!(moments(&few, 800, 8), [700, 900]);
+        assert_eq!(moments(&history(0..0), 800, 8), Vec::<u64>::new());
     }
 }
