@@ -23,6 +23,16 @@ function say(target, text) {
   if (target.textContent !== text) target.textContent = text;
 }
 
+// The same for a text with `commands` in it.
+function sayWithCode(target, text) {
+  if (target.dataset.said === text) return;
+  target.dataset.said = text;
+  target.replaceChildren(...text.split("`").map((part, index) => index % 2 ? element("code", "", part) : part));
+}
+
+// How much larger than 14 px text is: pictures grow with it.
+const textScale = () => parseFloat(getComputedStyle(document.body).fontSize) / 14;
+
 function classIs(target, name) {
   if (target.className !== name) target.className = name;
 }
@@ -57,6 +67,9 @@ function seconds(span) {
   return span > 0 ? (span * 1e6).toFixed(1) + " µs" : "0 s";
 }
 
+// A text of no more than `room` characters.
+const cut = (text, room) => text.length > room ? text.slice(0, Math.max(1, room - 1)) + "…" : text;
+
 const count = (number) => number.toLocaleString("en").replaceAll(",", "\u202f");
 
 function reasons(counts) {
@@ -72,13 +85,20 @@ function details(of) {
 // Rows by key: each is made once, and filled again and again by `fill(cells, entry, row)`.
 class Rows {
   constructor(tableId, make, fill) {
-    this.body = byId(tableId).tBodies[0];
+    this.table = byId(tableId);
+    this.body = this.table.tBodies[0];
     this.make = make;
     this.fill = fill;
     this.rows = new Map();
   }
 
-  show(entries, keyOf) {
+  // Where rows are stacked, each value has its column's heading beside it.
+  label(made) {
+    const heads = this.table.tHead.rows[0].cells;
+    made.forEach((cell, index) => { cell.dataset.label = heads[index].textContent; });
+  }
+
+  show(entries, keyOf, fill = (row, entry) => this.fill(row.cells, entry, row.tr)) {
     const seen = new Set();
     let place = this.body.firstElementChild;
     for (const entry of entries) {
@@ -87,12 +107,14 @@ class Rows {
       let row = this.rows.get(key);
       if (!row) {
         const tr = element("tr");
+        tr.setAttribute("role", "row");
         row = { tr, cells: this.make(tr, entry) };
+        this.label(row.cells);
         this.rows.set(key, row);
       }
       if (row.tr !== place) this.body.insertBefore(row.tr, place);
       else place = place.nextElementSibling;
-      this.fill(row.cells, entry, row.tr);
+      fill(row, entry);
     }
     for (const [key, row] of this.rows) {
       if (!seen.has(key)) {
@@ -103,11 +125,28 @@ class Rows {
   }
 }
 
-// Cells of a row: the one that heads it, then one for each class name.
+// Rows by place, for lists that get new entries at their top: rows stay where they are and nothing on the page moves. The focus goes
+// with the entry that has it.
+class Slots extends Rows {
+  show(entries, keyOf) {
+    const focused = [...this.rows.values()].find((row) => row.tr.contains(document.activeElement))?.key;
+    const places = entries.map((_, index) => index);
+    super.show(places, String, (row, place) => {
+      row.key = keyOf(entries[place]);
+      this.fill(row.cells, entries[place], row.tr);
+    });
+    const row = focused !== undefined && [...this.rows.values()].find((row) => row.key === focused);
+    if (row && !row.tr.contains(document.activeElement)) row.tr.querySelector("button")?.focus({ preventScroll: true });
+  }
+}
+
+// Cells of a row: the one that heads it, then one for each class name. Rows that are stacked on phones are no tables to browsers any
+// more: the roles say what they are.
 function cells(tr, classNames) {
   return classNames.map((name, index) => {
     const cell = element(index === 0 ? "th" : "td", name);
     if (index === 0) cell.scope = "row";
+    cell.setAttribute("role", index === 0 ? "rowheader" : "cell");
     tr.append(cell);
     return cell;
   });

@@ -5,14 +5,12 @@ const RETRY_MILLISECONDS = 1000;
 const PATIENCE_MILLISECONDS = 4000;
 // Announcements to screen readers keep this distance.
 const QUIET_MILLISECONDS = 3000;
-// Time lines beside the chosen one.
-const CURRENT_SHOWN = 2;
 
-let held = false;
+let frozen = false;
 let chosen = null;
 let lastAnswer = null;
 let view = null;
-const cards = new Map();
+let card = null;
 const known = { current: new Set(), pid: null, verdict: "ok" };
 const speech = { waiting: [], at: 0 };
 
@@ -41,9 +39,10 @@ function announce(deadlocks, pid) {
   if (known.pid !== null && known.pid !== pid) {
     tell("The daemon has restarted");
     known.current.clear();
-    cards.clear();
-    byId("lines").replaceChildren();
+    card = null;
+    byId("stage").replaceChildren();
     chosen = null;
+    forget();
   }
   const first = known.pid === null;
   known.pid = pid;
@@ -58,93 +57,89 @@ function announce(deadlocks, pid) {
   known.current = new Set(current.keys());
 }
 
-const suspicionRows = new Rows("suspicions", (tr, one) => {
-  const made = cells(tr, ["", "", "n", "", "", "n", "n", "n", "n", ""]);
-  const button = element("button", "", String(one.id));
+const suspicionRows = new Slots("suspicions", (tr) => {
+  const made = cells(tr, ["", "", "n", "", "wide"]);
+  const button = element("button");
   button.type = "button";
   button.addEventListener("click", () => {
-    chosen = chosen === one.id ? null : one.id;
+    const id = Number(button.textContent);
+    chosen = chosen === id ? null : id;
     if (view) showDeadlocks(view.deadlocks);
-    timelines();
+    timeline();
   });
   made[0].append(button);
   return made;
 }, (cell, one, tr) => {
-  const button = cell[0].firstElementChild;
+  const button = cell[0].firstElementChild, shown = shownId() === one.id;
+  say(button, String(one.id));
   button.disabled = !one.recorded;
-  button.setAttribute("aria-pressed", String(shownIds().includes(one.id)));
+  button.setAttribute("aria-pressed", String(shown));
   button.setAttribute("aria-label", `Timeline of suspicion ${one.id}`);
   say(cell[1], one.port);
   say(cell[2], String(one.priority));
   const lasts = one.lasted_seconds == null;
   say(cell[3], lasts ? "SUSPECTED NOW" : "lasted " + seconds(one.lasted_seconds));
   classIs(cell[3], lasts ? "bad" : "");
-  say(cell[4], led(one));
-  say(cell[5], String(one.loops_found));
-  say(cell[6], String(one.releases));
-  say(cell[7], one.first_release_seconds == null ? NONE : seconds(one.first_release_seconds));
-  say(cell[8], String(one.flows_moved));
-  say(cell[9], words(one.reason));
-  classIs(tr, shownIds().includes(one.id) ? "shown" : "");
+  say(cell[4], measures(one));
+  classIs(tr, shown ? "shown" : "");
 });
 
-// The time lines that are shown: the chosen one, else those of what is suspected now, else the newest.
-function shownIds() {
-  if (!view) return [];
+// The timeline that is shown: the chosen one, else of what is suspected for longest, else the newest.
+function shownId() {
+  if (!view) return null;
   const { current, past } = view.deadlocks;
   const recorded = [...current, ...past].filter((one) => one.recorded);
-  if (chosen !== null && recorded.some((one) => one.id === chosen)) return [chosen];
-  const now = current.filter((one) => one.recorded).slice(0, CURRENT_SHOWN).map((one) => one.id);
-  return now.length ? now : recorded.slice(0, 1).map((one) => one.id);
+  if (chosen !== null && recorded.some((one) => one.id === chosen)) return chosen;
+  return recorded.length ? recorded[0].id : null;
 }
 
 function showDeadlocks(deadlocks) {
   const all = [...deadlocks.current, ...deadlocks.past];
   byId("deadlocks-none").hidden = all.length > 0;
   byId("suspicions-box").hidden = all.length === 0;
+  byId("stage").hidden = shownId() === null;
   suspicionRows.show(all, (one) => one.id);
 }
 
-async function timelines() {
-  const ids = shownIds();
-  for (const [id, card] of cards) {
-    if (!ids.includes(id)) {
-      card.root.remove();
-      cards.delete(id);
-    }
+async function timeline() {
+  const id = shownId();
+  if (id === null || (card && card.id === id && card.line.complete)) return;
+  const line = await ask("/timelines/" + id);
+  if (!line || shownId() !== id) return;
+  if (!card || card.id !== id) {
+    card = new Card(id);
+    // In the place of the one before, at once: nothing moves.
+    byId("stage").replaceChildren(card.root);
   }
-  for (const id of ids) {
-    let card = cards.get(id);
-    if (!card) {
-      card = new Card(id);
-      cards.set(id, card);
-    }
-    if (!card.line || !card.line.complete) {
-      const line = await ask("/timelines/" + id);
-      if (!line || cards.get(id) !== card) continue;
-      if (!card.root.isConnected) byId("lines").append(card.root);
-      card.show(line);
-    }
-  }
+  card.show(line);
 }
 
 function stateIs(state, text) {
   document.body.dataset.state = state;
-  say(byId("state-text"), text);
+  say(byId("state"), text);
+}
+
+// What the switch remembers of the rates, when the page lacks it.
+async function past(now) {
+  if (!isGap(now)) return;
+  try {
+    const curves = await ask("/curves");
+    if (curves) remember(curves);
+  } catch (error) {
+    // Curves begin now, then.
+  }
 }
 
 function show(answer) {
   view = answer;
   const { status, deadlocks } = view;
   say(byId("name"), status.name);
-  const { verdict, reasons, left_out: more } = status.health;
+  const verdict = status.health ? status.health.verdict : "ok";
   document.title = (verdict === "ok" ? "" : "▲ ") + status.name + " – Weir";
   announce(deadlocks, status.pid);
   if (known.verdict !== verdict) tell("Health is " + verdict);
   known.verdict = verdict;
-  const why = reasons.map((reason) => reason.text).concat(more ? [`and ${more} more`] : []);
-  if (verdict === "ok") stateIs("live", status.state + "; health ok");
-  else stateIs(verdict, `${status.state}; ${verdict}: ${why.join("; ")}`);
+  stateIs(verdict === "ok" ? "live" : verdict, `${words(status.state)}, ${view.time.slice(11, 19)} UTC`);
   tables(view);
   showDeadlocks(deadlocks);
 }
@@ -158,13 +153,13 @@ function gone() {
     banner.hidden = false;
     say(banner, text);
   }
-  say(byId("state-text"), "no answer " + since);
+  say(byId("state"), "no answer " + since);
 }
 
 async function round() {
   if (document.hidden) return;
   tell();
-  if (held) return;
+  if (frozen) return;
   let answer = null;
   try {
     answer = await ask("/overview");
@@ -174,10 +169,12 @@ async function round() {
   if (answer === null) return gone();
   lastAnswer = Date.now();
   byId("banner").hidden = true;
-  if (held) return;
+  if (frozen) return;
+  await past(answer.monotonic_nanos);
+  if (frozen) return;
   show(answer);
   try {
-    await timelines();
+    await timeline();
   } catch (error) {
     // The next round says so if nobody answers any more.
   }
@@ -191,11 +188,14 @@ async function forever() {
   }
 }
 
-byId("hold").addEventListener("click", () => {
-  held = !held;
-  const button = byId("hold");
-  button.setAttribute("aria-pressed", String(held));
-  if (held) stateIs("held", "frozen; press Freeze again to resume");
+byId("freeze").addEventListener("click", () => {
+  frozen = !frozen;
+  byId("freeze").setAttribute("aria-pressed", String(frozen));
+  if (frozen) stateIs("frozen", `frozen at ${view ? view.time.slice(11, 19) + " UTC" : "the start"}; press again to resume`);
 });
-addEventListener("resize", () => cards.forEach((card) => card.draw()));
+
+addEventListener("resize", () => {
+  if (card) card.draw();
+  if (view) picture.show(view, rates(view));
+});
 forever();

@@ -1,197 +1,148 @@
-// The time line of one suspicion: a curve, lanes of what held, marks of what happened, and the steps as text.
+// Draws the timeline of one suspicion: curves, lanes of what held, one lane of what happened.
 
-const LANE_WORDS = { suspected: "suspected", paused: "neighbour pauses,", pausing: "we pause,", release: "release," };
-// What is a step when it happens first, in words.
-const STEPS = {
-  suspected: "suspected",
-  clcm_sent: "first CLCM sent",
-  clcm_received: "first CLCM from another switch",
-  master_elected: "master elected",
-  loop_found: "loop found",
-  release_started: "release begins",
-  traffic_release_started: "traffic release begins",
-  flow_moved: "first flow moved",
-  rerouted: "rerouted",
-  release_ended: "release ends",
-  traffic_release_ended: "traffic release ends",
-  storm_detected: "declared a storm",
-  suspicion_ended: "cleared",
+const LANE_WORDS = {
+  suspected: (port) => `${port} suspected`,
+  paused: (port) => `${who(port)} pauses us`,
+  pausing: (port) => `we pause ${who(port)}`,
+  release: (port) => `release, ${port}`,
 };
+// Lanes that there is always room for, so that a picture keeps its height while lanes come.
+const LANES_RESERVED = 5;
+const CHART = { right: 10, top: 20, panel: 92, lane: 17, marks: 46, foot: 20, number: 15 };
 
-// The next round number.
-function nice(value) {
-  if (!(value > 0)) return 1;
-  const power = 10 ** Math.floor(Math.log10(value));
-  return [1, 2, 2.5, 5, 10].map((factor) => factor * power).find((round) => round >= value * 0.9999);
-}
-
-const signed = (at) => at === 0 ? "0" : (at < 0 ? "−" : "+") + seconds(Math.abs(at));
-
-function stepsOf(line) {
-  const deadlock = line.deadlock;
-  const seen = new Set();
-  const steps = [];
-  for (const mark of line.marks) {
-    const own = !mark.port || mark.port === deadlock.port || mark.kind.startsWith("clcm_") || mark.kind === "master_elected";
-    if (!STEPS[mark.kind] || seen.has(mark.kind) || !own || mark.seconds < -1e-4) continue;
-    seen.add(mark.kind);
-    const from = mark.kind === "release_started" && mark.details?.ingress ? " for " + mark.details.ingress : "";
-    const to = mark.kind === "flow_moved" && mark.details?.to ? " to " + mark.details.to : "";
-    steps.push([signed(Math.max(mark.seconds, 0)), STEPS[mark.kind] + from + to]);
+class Drawing {
+  constructor(line, axis, width) {
+    Object.assign(this, { line, axis, width, y: CHART.top, parts: [] });
+    this.left = Math.min(132, width * 0.3);
+    this.inner = width - this.left - CHART.right;
+    this.from = axis.view[0];
+    this.to = axis.view[1];
   }
-  steps.unshift(["−" + seconds(deadlock.idle_seconds), "last frame sent by " + deadlock.port]);
-  if (deadlock.lasted_seconds === null || deadlock.lasted_seconds === undefined) {
-    steps.push(["now", "suspected for " + seconds(Math.max(line.to_seconds, 0)) + ", ongoing"]);
+
+  add(name, attributes, text) {
+    const made = shape(name, attributes, text);
+    this.parts.push(made);
+    return made;
   }
-  return steps;
-}
 
-function led(deadlock) {
-  if (!deadlock.master) return NONE;
-  return deadlock.master.who === "this_switch" ? "this switch" : deadlock.master.spuid;
-}
-
-function summary(line) {
-  const deadlock = line.deadlock;
-  const parts = [
-    deadlock.lasted_seconds == null ? "ongoing" : "lasted " + seconds(deadlock.lasted_seconds),
-    bytes(deadlock.queued_bytes) + " queued",
-    deadlock.releases + (deadlock.releases === 1 ? " release" : " releases"),
-  ];
-  if (deadlock.released_bytes) parts.push(bytes(deadlock.released_bytes) + " sent during releases");
-  if (deadlock.flows_moved) parts.push(deadlock.flows_moved + " flows moved");
-  if (line.lanes_left_out) parts.push(line.lanes_left_out + " short lanes omitted");
-  return parts.join(" · ");
-}
-
-// Draws into `svg`, `width` units wide.
-function draw(svg, line, width) {
-  const left = Math.min(150, width * 0.32), right = 8, panel = 96, laneHeight = 17;
-  // What was long before has little to do with it.
-  const from = Math.max(line.from_seconds, -3 * line.deadlock.idle_seconds - 0.2), to = Math.max(line.to_seconds, from + 1e-3);
-  const x = (at) => left + (width - left - right) * (at - from) / (to - from);
-  const parts = [];
-  const add = (name, attributes, text) => parts.push(shape(name, attributes, text));
-  const ended = line.deadlock.lasted_seconds ?? to;
-  let y = 18;
-
-  // Legend and curves.
-  add("path", { class: "waiting", d: `M${left} 7h18` });
-  add("text", { class: "label", x: left + 23, y: 11 }, "queued for " + line.deadlock.port);
-  const second = left + 40 + 6.4 * ("queued for " + line.deadlock.port).length;
-  add("path", { class: "buffered", d: `M${second} 7h18` });
-  add("text", { class: "label", x: second + 23, y: 11 }, "in all buffers");
-  const most = Math.max(1024, ...line.waiting_bytes, ...line.buffered_bytes);
-  const unit = most >= 1 << 20 ? 1 << 20 : 1024;
-  const top = nice(most / unit);
-  const level = (value) => y + panel - panel * Math.min(1, value / unit / top);
-  for (const part of [0, 0.5, 1]) {
-    const at = y + panel - panel * part;
-    add("path", { class: "grid", d: `M${left} ${at}H${width - right}` });
-    add("text", { x: left - 6, y: at + 4, "text-anchor": "end" }, String(+(top * part).toFixed(2)) + (part === 1 ? (unit === 1024 ? " KiB" : " MiB") : ""));
+  x(at) {
+    return this.left + this.inner * Math.max(0, Math.min(1, this.axis.share(at)));
   }
-  const curve = (values) => {
-    // From the last sample that is left of the picture on.
-    const first = Math.max(0, line.sample_seconds.findLastIndex((at) => at <= from));
-    return values.slice(first).map((value, index) => {
-      const at = x(Math.max(from, line.sample_seconds[first + index])).toFixed(1), up = level(value).toFixed(1);
-      return index === 0 ? `M${at} ${up}` : `H${at}V${up}`;
-    }).join("");
-  };
-  add("path", { class: "buffered", d: curve(line.buffered_bytes) });
-  add("path", { class: "waiting", d: curve(line.waiting_bytes) });
-  add("path", { class: "frame", d: `M${left} ${y}V${y + panel}H${width - right}` });
-  y += panel + 6;
 
-  const label = (text) => {
-    add("text", { class: "label", x: left - 6, y: y + 12.5, "text-anchor": "end" }, text);
-    add("path", { class: "grid", d: `M${left} ${y + laneHeight}H${width - right}` });
-  };
-  const narrow = width < 560;
-  for (const lane of line.lanes) {
-    const spans = lane.spans_seconds.filter(([, end]) => end > from);
-    if (!spans.length) continue;
-    label((narrow ? lane.what : LANE_WORDS[lane.what] || lane.what) + " " + lane.port);
-    for (const [start, end] of spans) {
-      const begin = Math.max(start, from);
-      const bar = shape("rect", { class: lane.what, x: x(begin).toFixed(1), y: y + 3, width: Math.max(1.5, x(end) - x(begin)).toFixed(1), height: laneHeight - 6 });
-      bar.append(shape("title", {}, `${lane.what} ${lane.port}: ${signed(start)}, for ${seconds(end - start)}`));
-      parts.push(bar);
+  // With what an element says when it is pointed at.
+  titled(made, text) {
+    made.append(shape("title", {}, text));
+  }
+
+  label(text, down) {
+    this.add("text", { class: "label", x: this.left - 6, y: this.y + down, "text-anchor": "end" }, cut(text, Math.floor((this.left - 6) / 6)));
+  }
+
+  legend() {
+    let x = this.left;
+    for (const [name, text] of [["waiting", `waiting for ${this.line.deadlock.port}`], ["buffered", "in all buffers"]]) {
+      this.add("path", { class: name, d: `M${x} 8h18` });
+      this.add("text", { class: "label", x: x + 23, y: 12 }, text);
+      x += 44 + 6.4 * text.length;
     }
-    y += laneHeight;
   }
-  const kinds = new Map();
-  for (const mark of line.marks.filter((mark) => mark.seconds >= from)) {
-    if (!kinds.has(mark.kind)) kinds.set(mark.kind, []);
-    kinds.get(mark.kind).push(mark);
+
+  curves() {
+    const { line, y, left } = this, right = left + this.inner;
+    const most = Math.max(1024, ...line.waiting_bytes, ...line.buffered_bytes);
+    const unit = most >= 1 << 20 ? 1 << 20 : 1024, top = nice(most / unit);
+    const level = (value) => y + CHART.panel * (1 - Math.min(1, value / unit / top));
+    for (const part of [0, 0.5, 1]) {
+      const at = y + CHART.panel * (1 - part);
+      this.add("path", { class: "grid", d: `M${left} ${at}H${right}` });
+      this.add("text", { x: left - 6, y: at + 4, "text-anchor": "end" }, String(+(top * part).toFixed(2)) + (part === 1 ? (unit === 1024 ? " KiB" : " MiB") : ""));
+    }
+    const curve = (values) => {
+      // From the last sample left of the picture to the last one in it.
+      const first = Math.max(0, line.sample_seconds.findLastIndex((at) => at <= this.from));
+      const last = line.sample_seconds.findLastIndex((at) => at <= this.to);
+      if (last < first) return "";
+      const steps = values.slice(first, last + 1).map((value, index) => {
+        const at = this.x(line.sample_seconds[first + index]).toFixed(1), up = level(value).toFixed(1);
+        return index === 0 ? `M${at} ${up}` : `H${at}V${up}`;
+      });
+      return steps.join("") + (last + 1 < values.length ? `H${right}` : "");
+    };
+    this.add("path", { class: "buffered", d: curve(line.buffered_bytes) });
+    this.add("path", { class: "waiting", d: curve(line.waiting_bytes) });
+    this.add("path", { class: "frame", d: `M${left} ${y}V${y + CHART.panel}H${right}` });
+    this.y += CHART.panel + 6;
   }
-  for (const [kind, marks] of kinds) {
-    label(words(kind) + (narrow ? "" : " × " + marks.length));
-    const path = marks.map((mark) => `M${x(mark.seconds).toFixed(1)} ${y + 3}v${laneHeight - 6}`).join("");
-    add("path", { class: kind.startsWith("clcm_") ? "clcm" : "mark", d: path });
-    y += laneHeight;
+
+  lanes() {
+    const shown = this.line.lanes.filter((lane) => lane.spans_seconds.some(([start, end]) => end >= this.line.from_seconds && start <= this.line.to_seconds));
+    for (const lane of shown) {
+      const text = (LANE_WORDS[lane.what] || ((port) => lane.what + " " + port))(lane.port);
+      this.label(text, 12.5);
+      this.add("path", { class: "grid", d: `M${this.left} ${this.y + CHART.lane}H${this.left + this.inner}` });
+      for (const [start, end] of lane.spans_seconds.filter(([start, end]) => end >= this.from && start <= this.to)) {
+        const x = this.x(start), width = Math.max(1.5, this.x(end) - x);
+        const bar = this.add("rect", { class: lane.what, x: x.toFixed(1), y: this.y + 3, width: width.toFixed(1), height: CHART.lane - 6 });
+        this.titled(bar, `${text}: from ${signed(start)} for ${seconds(end - start)}`);
+      }
+      this.y += CHART.lane;
+    }
+    this.y += CHART.lane * Math.max(0, LANES_RESERVED - shown.length);
   }
+
+  // All events in one lane; the steps that the text tells have their numbers here.
+  marks(steps) {
+    const seen = this.line.marks.filter((mark) => mark.seconds >= this.from && mark.seconds <= this.to);
+    this.label(countOf(seen.length, "event"), CHART.marks - 8);
+    const base = this.y + CHART.marks;
+    for (const mark of seen) {
+      const dim = mark.kind.startsWith("clcm_");
+      const x = this.x(mark.seconds).toFixed(1);
+      const made = this.add("path", { class: dim ? "clcm" : "mark", d: `M${x} ${base}v${dim ? -8 : -13}` });
+      this.titled(made, `${signed(mark.seconds)}: ${[mark.port, sentence(mark)].filter(Boolean).join(": ")}`);
+    }
+    this.add("path", { class: "frame", d: `M${this.left} ${base}H${this.left + this.inner}` });
+    // Numbers that would lie upon each other go up or to the right.
+    const ends = [-1e9, -1e9];
+    for (const { at, number } of steps) {
+      if (number === undefined || at < this.from || at > this.to) continue;
+      const x = this.x(at);
+      let row = ends.findIndex((end) => x - end >= CHART.number);
+      if (row < 0) row = ends[0] <= ends[1] ? 0 : 1;
+      const place = Math.max(x, ends[row] + CHART.number);
+      ends[row] = place;
+      this.add("text", { class: "number", x: place.toFixed(1), y: base - 17 - row * 14, "text-anchor": "middle" }, String(number));
+    }
+    this.y = base;
+  }
+
   // The suspicion itself, and the axis of time.
-  add("rect", { class: "span", x: x(0).toFixed(1), y: 18, width: Math.max(1, x(ended) - x(0)).toFixed(1), height: y - 18 });
-  add("path", { class: "began", d: `M${x(0).toFixed(1)} 18V${y}` });
-  const step = nice((to - from) / (narrow ? 4 : 8));
-  for (let tick = Math.ceil(from / step); tick * step <= to; tick += 1) {
-    add("text", { x: x(tick * step).toFixed(1), y: y + 15, "text-anchor": "middle" }, tick === 0 ? "0" : String(+(tick * step).toFixed(4)).replace("-", "−"));
+  time() {
+    const { top } = CHART, ended = this.line.deadlock.lasted_seconds ?? this.to;
+    if (ended >= this.from && this.to >= 0) {
+      const x = this.x(0);
+      this.parts.unshift(shape("rect", { class: "span", x: x.toFixed(1), y: top, width: Math.max(1, this.x(ended) - x).toFixed(1), height: this.y - top }));
+    }
+    if (this.from <= 0 && this.to >= 0) this.add("path", { class: "began", d: `M${this.x(0).toFixed(1)} ${top}V${this.y}` });
+    for (const { at, share } of this.axis.ticks(58 / this.inner)) {
+      const x = this.left + this.inner * share;
+      this.add("path", { class: "frame", d: `M${x.toFixed(1)} ${this.y}v4` });
+      this.add("text", { x: x.toFixed(1), y: this.y + 16, "text-anchor": "middle" }, tickText(at));
+    }
+    this.y += CHART.foot;
   }
-  add("text", { x: left - 6, y: y + 15, "text-anchor": "end" }, narrow ? "s" : "s since suspected");
-  y += 20;
-  svg.setAttribute("viewBox", `0 0 ${width} ${y}`);
-  svg.replaceChildren(...parts);
 }
 
-// One card with a time line, made once and drawn again as more is known.
-class Card {
-  constructor(id) {
-    this.id = id;
-    this.root = element("article", "line");
-    const title = element("h3");
-    title.id = "line-" + id;
-    this.root.setAttribute("aria-labelledby", title.id);
-    this.title = title;
-    this.summary = element("p");
-    const head = element("div", "head");
-    head.append(title, this.summary);
-    this.svg = shape("svg", { class: "chart", role: "img", "aria-label": "Timeline of suspicion " + id + "; its steps follow as text" });
-    const picture = element("div");
-    picture.append(this.svg);
-    this.steps = element("ol", "steps");
-    this.steps.setAttribute("aria-label", "Steps of suspicion " + id);
-    const body = element("div", "body");
-    body.append(picture, this.steps);
-    this.root.append(head, body);
-    this.picture = picture;
-    this.line = null;
-  }
-
-  show(line) {
-    this.line = line;
-    const deadlock = line.deadlock, lasts = deadlock.lasted_seconds == null;
-    say(this.title, `Suspicion ${deadlock.id}: port ${deadlock.port}, priority ${deadlock.priority}` + (lasts ? ", now" : ""));
-    say(this.summary, summary(line));
-    classIs(this.root, lasts ? "line current" : "line");
-    const steps = stepsOf(line);
-    while (this.steps.children.length > steps.length) this.steps.lastElementChild.remove();
-    steps.forEach(([at, what], index) => {
-      let item = this.steps.children[index];
-      if (!item) {
-        item = element("li");
-        item.append(element("span", "at"), element("span"));
-        this.steps.append(item);
-      }
-      say(item.children[0], at);
-      say(item.children[1], what);
-      classIs(item, at === "now" ? "now" : "");
-    });
-    this.draw();
-  }
-
-  draw() {
-    const width = Math.round(this.picture.clientWidth);
-    if (this.line && width > 0) draw(this.svg, this.line, width);
-  }
+// Draws into `svg`, `width` units wide, each of `scale` pixels.
+function draw(svg, line, steps, axis, width, scale) {
+  const drawing = new Drawing(line, axis, width);
+  drawing.legend();
+  drawing.curves();
+  drawing.lanes();
+  drawing.marks(steps);
+  drawing.time();
+  svg.setAttribute("viewBox", `0 0 ${width} ${drawing.y}`);
+  svg.setAttribute("height", drawing.y * scale);
+  svg.replaceChildren(...drawing.parts);
+  return drawing;
 }

@@ -3,11 +3,12 @@
 mod support;
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use support::{answer, get, info, settings, Answer, FakeDataplane, FakeXdp, LIMIT};
 use tokio::io::AsyncWriteExt;
 use tokio::net::TcpStream;
-use weir_api::overview::Overview;
+use weir_api::overview::{Curves, Overview};
 use weir_http::guard::Names;
 use weir_switchd::control::{self, Control};
 use weir_switchd::daemon::RunningDataplane;
@@ -65,6 +66,7 @@ async fn the_page_and_its_files_are_served_with_their_kinds() {
         ("/page.js", "text/javascript"),
         ("/icon.svg", "image/svg+xml"),
         ("/overview", "application/json"),
+        ("/curves", "application/json"),
     ] {
         let answer = served.get(path).await;
         let head = answer.head.to_lowercase();
@@ -92,6 +94,25 @@ async fn the_page_and_its_files_are_served_with_their_kinds() {
         ("s1", 3)
     );
     assert_eq!(overview.events[0].kind, "started");
+    served.end().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn curves_have_a_past() {
+    let served = Served::start().await;
+    let history = &served.control.shared.records.history;
+    while history.to_api(&served.control.shared.info, 0).next < 2 {
+        tokio::time::sleep(Duration::from_nanos(history.interval().as_nanos())).await;
+    }
+    let curves: Curves = served.get("/curves").await.json();
+    let moments = curves.monotonic_nanos.len();
+    assert!(moments > 0 && moments as u64 <= page::CURVE_POINTS);
+    assert!(curves.monotonic_nanos.is_sorted());
+    assert_eq!(curves.ports.keys().collect::<Vec<_>>(), ["p0", "p1", "p2"]);
+    for passed in curves.ports.values() {
+        assert_eq!(passed.rx_bytes_total.len(), moments);
+        assert_eq!(passed.tx_bytes_total.len(), moments);
+    }
     served.end().await;
 }
 

@@ -19,7 +19,7 @@ use axum::Router;
 use tokio::net::TcpListener;
 use weir_api::timeline::Timeline;
 use weir_http::guard::{self, refuse, Names};
-use weir_http::{self as http, Limits};
+use weir_http::{self as http, Cached, Limits};
 
 use crate::api::flights;
 use crate::api::overview::Overviews;
@@ -35,6 +35,12 @@ pub const LIMITS: Limits = Limits {
 };
 /// Where the operator lists names by which the page may be asked for.
 pub const NAMES_SETTING: &str = "page.names";
+/// Curves of rates show so much of the past,
+const CURVE_SPAN: weir_core::Duration = weir_core::Duration::from_secs(60);
+/// at so many moments at most.
+pub const CURVE_POINTS: u64 = 120;
+/// They are asked for when a page is opened, and when it comes to the front again.
+const CURVE_INTERVAL: Duration = Duration::from_secs(1);
 
 const PAGE: &str = include_str!("../../assets/page.html");
 const STYLE: &str = include_str!("../../assets/page.css");
@@ -42,15 +48,21 @@ const ICON: &str = include_str!("../../assets/icon.svg");
 /// One script in several files, by what each draws.
 const SCRIPT: &str = concat!(
     include_str!("../../assets/elements.js"),
+    include_str!("../../assets/sentences.js"),
+    include_str!("../../assets/picture.js"),
+    include_str!("../../assets/axis.js"),
     include_str!("../../assets/timeline.js"),
+    include_str!("../../assets/card.js"),
+    include_str!("../../assets/rates.js"),
     include_str!("../../assets/tables.js"),
+    include_str!("../../assets/verdict.js"),
     include_str!("../../assets/page.js"),
 );
 
 /// What is served, in bytes.
 pub const BUNDLE_BYTES: usize = PAGE.len() + STYLE.len() + ICON.len() + SCRIPT.len();
 /// The book calls it small.
-const _: () = assert!(BUNDLE_BYTES < 60 * 1024);
+const _: () = assert!(BUNDLE_BYTES < 96 * 1024);
 
 /// Where the page is served, and by which names it may be asked for.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -65,6 +77,7 @@ pub struct PageSettings {
 struct Page {
     shared: Arc<Shared>,
     overviews: Overviews,
+    curves: Cached,
     timelines: Recent,
 }
 
@@ -84,6 +97,7 @@ pub fn router(shared: Arc<Shared>, names: Names) -> Router {
     let page = Arc::new(Page {
         overviews: Overviews::new(Arc::clone(&shared)),
         shared,
+        curves: Cached::new(CURVE_INTERVAL),
         timelines: Recent::default(),
     });
     let asset = |kind: &'static str, text: &'static str| {
@@ -95,6 +109,7 @@ pub fn router(shared: Arc<Shared>, names: Names) -> Router {
         .route("/page.js", asset("text/javascript; charset=utf-8", SCRIPT))
         .route("/icon.svg", asset("image/svg+xml", ICON))
         .route("/overview", get(show_overview))
+        .route("/curves", get(show_curves))
         .route("/timelines/{id}", get(show_timeline))
         .fallback(|| async { refuse(StatusCode::NOT_FOUND, "not found; the page is at /") })
         .method_not_allowed_fallback(|| async {
@@ -112,6 +127,14 @@ pub fn router(shared: Arc<Shared>, names: Names) -> Router {
 
 async fn show_overview(State(page): State<Arc<Page>>) -> Response {
     page.overviews.answer().await
+}
+
+async fn show_curves(State(page): State<Arc<Page>>) -> Response {
+    let make = async || {
+        let history = &page.shared.records.history;
+        serde_json::to_vec(&history.curves(&page.shared.info, CURVE_SPAN, CURVE_POINTS))
+    };
+    json(page.curves.get(make).await)
 }
 
 async fn show_timeline(
@@ -157,7 +180,35 @@ fn json(body: serde_json::Result<axum::body::Bytes>) -> Response {
 
 #[cfg(test)]
 mod tests {
+    use weir_api::words::EventName;
+
     use super::*;
+
+    #[test]
+    fn every_kind_of_event_has_a_sentence() {
+        let (_, after) = SCRIPT.split_once("const SENTENCES = {").unwrap();
+        let (sentences, _) = after.split_once("\n};").unwrap();
+        let told: Vec<&str> = sentences
+            .lines()
+            .filter_map(|line| line.trim().split_once(": (").map(|(kind, _)| kind))
+            .collect();
+        let all: Vec<&str> = EventName::ALL.iter().map(|kind| kind.name()).collect();
+        assert_eq!(told, all);
+    }
+
+    /// One meaning has one colour, here as in pictures, in the terminal and in Grafana.
+    #[test]
+    fn colours_are_those_of_pictures() {
+        let (light, dark) = STYLE
+            .split_once("@media (prefers-color-scheme: dark)")
+            .unwrap();
+        for meaning in weir_svg::meaning::MEANINGS {
+            for (style, colour) in [(light, meaning.light), (dark, meaning.dark)] {
+                let declared = format!("--{}: {colour};", meaning.name);
+                assert!(style.contains(&declared), "{declared}");
+            }
+        }
+    }
 
     #[test]
     fn nothing_comes_from_elsewhere() {
