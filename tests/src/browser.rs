@@ -127,6 +127,17 @@ impl Browser {
         self.devtools("Emulation.setEmulatedMedia", media).await;
     }
 
+    /// Seconds of CPU time that the page's main thread was busy with it so far.
+    pub async fn busy_seconds(&self) -> f64 {
+        self.devtools("Performance.enable", json!({})).await;
+        let told = self.devtools("Performance.getMetrics", json!({})).await;
+        let metrics = told["metrics"].as_array().cloned().unwrap_or_default();
+        let found = metrics.iter().find(|one| one["name"] == "TaskDuration");
+        found
+            .and_then(|one| one["value"].as_f64())
+            .expect("Chromium tells how long tasks took")
+    }
+
     /// What the browser's console has, warnings and errors.
     pub async fn console(&self) -> Vec<String> {
         let log = self.command("se/log", json!({"type": "browser"})).await;

@@ -108,7 +108,11 @@ impl Page {
                         heading.push_str(&words);
                     }
                 }
-                Event::Html(html) => comment.push_str(&html),
+                Event::Html(html) => {
+                    let pictures = pictures(&html).map(|to| (line_of(range.start), to.to_owned()));
+                    page.links.extend(pictures);
+                    comment.push_str(&html);
+                }
                 Event::End(TagEnd::HtmlBlock) => {
                     let commands = comment.trim().strip_prefix("<!-- before: ");
                     let commands = commands.and_then(|rest| rest.strip_suffix("-->"));
@@ -120,6 +124,15 @@ impl Page {
         }
         Ok(page)
     }
+}
+
+/// The files of pictures in HTML: those for light and for dark readers.
+fn pictures(html: &str) -> impl Iterator<Item = &str> {
+    let attributes = ["src=\"", "srcset=\""];
+    attributes.into_iter().flat_map(|attribute| {
+        let values = html.split(attribute).skip(1);
+        values.filter_map(|rest| Some(rest.split_once('"')?.0))
+    })
 }
 
 /// The anchor that mdBook gives a heading.

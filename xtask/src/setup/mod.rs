@@ -1,5 +1,6 @@
 //! What building, running and testing need from the system, and its installation.
 
+mod axe;
 mod python;
 
 use std::path::Path;
@@ -169,7 +170,7 @@ const NEEDS: &[Need] = &[
     test(
         Sign::Program("curl"),
         "curl",
-        "queries the API as the book does",
+        "queries the API as the book does, and fetches axe-core",
     ),
     test(
         Sign::Program("jq"),
@@ -252,7 +253,9 @@ const NEEDS: &[Need] = &[
 pub fn run(no_install: bool, purpose: Purpose) -> Result<()> {
     install_missing(no_install, purpose)?;
     if purpose == Purpose::All {
-        let is_all = python::set_up(no_install)?;
+        // Both, even if the first was not reached.
+        let reached = [python::set_up(no_install)?, axe::set_up(no_install)?];
+        let is_all = reached == [true; 2];
         let but = if is_all {
             ""
         } else {

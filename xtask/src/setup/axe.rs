@@ -1,0 +1,95 @@
+//! axe-core, which looks at the live page for what some readers cannot use: a file of the npm registry, below `target`.
+
+use std::io::Read;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use anyhow::{bail, Context, Result};
+use flate2::read::GzDecoder;
+use sha2::{Digest, Sha256};
+
+use crate::tool::run;
+
+/// The release, as the registry has it.
+const ARCHIVE: &str = "https://registry.npmjs.org/axe-core/-/axe-core-4.14.1.tgz";
+const ARCHIVE_SHA256: &str = "e6b0ce02b84d892e2e33e403485e7f3d6c29e2be6df65daf44d89ba564139745";
+/// What is needed of it.
+const SCRIPT: &str = "package/axe.min.js";
+/// Of that file.
+const SCRIPT_SHA256: &str = "29348999450cdf2849a8e70b7912fc2da85a849da39c0d0d5394f51d4a9ed95c";
+const SECONDS_MAX: &str = "120";
+/// Beside it, where the registry was not reached: the test of the page says so, and does with its own checks.
+const NOT_REACHED: &str = "not-reached";
+
+fn directory() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../target/axe")
+}
+
+/// Fetches the script, or another release when another is wanted. `false` where the registry was not reached, which has been said.
+///
+/// # Errors
+///
+/// When it is missing and is not to be fetched, when what came is something else, or when it cannot be written.
+pub fn set_up(no_install: bool) -> Result<bool> {
+    let script = directory().join("axe.min.js");
+    if std::fs::read(&script).is_ok_and(|bytes| digest(&bytes) == SCRIPT_SHA256) {
+        return Ok(true);
+    }
+    if no_install {
+        bail!("not fetched because of --no-install: target/axe/axe.min.js, of {ARCHIVE}");
+    }
+    std::fs::create_dir_all(directory()).context("target/axe")?;
+    println!("fetching into target/axe: {ARCHIVE}");
+    let archive = directory().join("axe-core.tgz");
+    let fetched = run(Command::new("curl")
+        .args(["--fail", "--silent", "--show-error", "--location"])
+        .args(["--max-time", SECONDS_MAX, "--output"])
+        .arg(&archive)
+        .arg(ARCHIVE));
+    if let Err(error) = fetched {
+        println!("NOT INSTALLED: axe-core: {error}");
+        std::fs::write(directory().join(NOT_REACHED), error.to_string()).context("target/axe")?;
+        return Ok(false);
+    }
+    let bytes = std::fs::read(&archive).context("target/axe/axe-core.tgz")?;
+    std::fs::write(&script, script_of(&bytes)?).context("target/axe/axe.min.js")?;
+    std::fs::remove_file(&archive).context("target/axe/axe-core.tgz")?;
+    // Of an earlier attempt, if there was one.
+    let _ = std::fs::remove_file(directory().join(NOT_REACHED));
+    Ok(true)
+}
+
+/// The script in the archive `bytes`.
+fn script_of(bytes: &[u8]) -> Result<Vec<u8>> {
+    let found = digest(bytes);
+    if found != ARCHIVE_SHA256 {
+        bail!("{ARCHIVE} is not what it was: SHA-256 {found} instead of {ARCHIVE_SHA256}");
+    }
+    let mut archive = tar::Archive::new(GzDecoder::new(bytes));
+    for entry in archive.entries().context("axe-core's archive")? {
+        let mut entry = entry.context("axe-core's archive")?;
+        let is_it = *entry.path().context("axe-core's archive")? == *Path::new(SCRIPT);
+        if is_it {
+            let mut script = Vec::new();
+            entry.read_to_end(&mut script).context(SCRIPT)?;
+            return Ok(script);
+        }
+    }
+    bail!("{ARCHIVE} has no {SCRIPT}")
+}
+
+fn digest(bytes: &[u8]) -> String {
+    let digest = Sha256::digest(bytes);
+    digest.iter().map(|byte| format!("{byte:02x}")).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_not_the_pinned_archive_is_refused() {
+        let error = script_of(b"something else").unwrap_err().to_string();
+        assert!(error.contains(ARCHIVE_SHA256), "{error}");
+    }
+}
