@@ -1,6 +1,5 @@
 //! All switches of this machine, one a row.
 
-use std::sync::mpsc;
 use std::thread;
 
 use weir_api::overview::Overview;
@@ -39,20 +38,17 @@ pub fn look(
 ) -> Vec<Answer> {
     let mut answers = Vec::with_capacity(all.len());
     for some in all.chunks(ASKED_MAX) {
-        let (sender, receiver) = mpsc::channel();
-        thread::scope(|scope| {
-            for (index, (_, target)) in some.iter().enumerate() {
-                let (ask, sender) = (&ask, sender.clone());
-                scope.spawn(move || sender.send((index, ask(target))));
-            }
+        // All at the same time: one that does not answer holds nobody up.
+        let told: Vec<_> = thread::scope(|scope| {
+            let asked = some.iter().map(|(_, target)| scope.spawn(|| ask(target)));
+            let asked: Vec<_> = asked.collect();
+            asked.into_iter().map(|one| one.join()).collect()
         });
-        drop(sender);
-        let mut told: Vec<_> = receiver.into_iter().collect();
-        told.sort_by_key(|(index, _)| *index);
-        answers.extend(
-            told.into_iter()
-                .map(|(index, it)| (some[index].0.clone(), it)),
-        );
+        let told = told.into_iter().map(|one| match one {
+            Ok(answer) => answer,
+            Err(panic) => std::panic::resume_unwind(panic),
+        });
+        answers.extend(some.iter().map(|(name, _)| name.clone()).zip(told));
     }
     answers
 }

@@ -168,13 +168,15 @@ fn network(out: &mut String, scenario: &Scenario, history: &History, ends: usize
         out,
         "Who paused whom",
         &format!(
-            "<div class=\"controls\"><button id=\"play\" type=\"button\">Play</button><label>Time <input id=\"moment\" type=\"range\" min=\"0\" max=\"{last}\" value=\"{last}\"></label><output id=\"now\" for=\"moment\"></output></div>\n<div id=\"strip\" aria-hidden=\"true\"></div>\n{picture}<p class=\"dim\">An orange half of a link: the switch at its end pauses the other; the darker, the longer in this interval. Red: these pauses form a circle.</p>\n<p id=\"pauses\" role=\"status\"></p>{left_out}"
+            "<div class=\"controls\"><button id=\"play\" type=\"button\">Play</button><label>Time <input id=\"moment\" type=\"range\" min=\"0\" max=\"{last}\" value=\"{last}\"></label><output id=\"now\" for=\"moment\"></output></div>\n<div id=\"strip\" aria-hidden=\"true\"></div>\n{picture}<p class=\"dim\">An orange half of a link: the switch at its end pauses the other; the stronger, the longer in this interval. Red: these pauses form a circle.</p>\n<p id=\"pauses\" role=\"status\"></p>{left_out}"
         ),
     );
 }
 
 #[cfg(test)]
 mod tests {
+    use weir_svg::meaning::{PAUSED, RELEASE, SUSPECTED};
+
     use super::*;
     use crate::fixtures::{empty_result, ring4};
 
@@ -210,6 +212,19 @@ mod tests {
         }
         assert!(page.contains("<h1>empty: deadlocked for good, nothing lost</h1>"));
         assert!(page.contains("\"paused\":[0,100]"));
+    }
+
+    /// One meaning has one colour, here as in pictures, on the live page and in the terminal.
+    #[test]
+    fn colours_are_those_of_pictures() {
+        let style = include_str!("../../assets/report.css");
+        let (light, dark) = style.split_once("@media").unwrap();
+        for meaning in [SUSPECTED, PAUSED, RELEASE] {
+            for (style, colour) in [(light, meaning.light), (dark, meaning.dark)] {
+                let declared = format!("--{}: {colour};", meaning.name);
+                assert!(style.contains(&declared), "{declared}");
+            }
+        }
     }
 
     #[test]

@@ -8,7 +8,7 @@ use anyhow::{Context, Result};
 use crate::dist::tree::{Tree, DATA, PROGRAM};
 
 /// What is in the image, and where. Whoever wants to know more of a lab has the archive.
-const PROGRAMS: [(&str, &str); 5] = [
+const PROGRAMS: [(&str, &str); 6] = [
     ("usr/sbin/", "weir-switchd"),
     ("usr/sbin/", "weir-endpoint"),
     ("usr/sbin/", "weir-host"),
