@@ -248,7 +248,11 @@ async fn serve(
         )),
         watchdog: service::watchdog_limit(),
         keeping,
-        ..setup::plan(&config, random::seed()?, cli.drain_timeout)
+        ..setup::plan(
+            &config,
+            random::seed().context("/dev/urandom")?,
+            cli.drain_timeout,
+        )
     };
     let file = cli.config.clone();
     let start = move |run_dir: &RunDir| {

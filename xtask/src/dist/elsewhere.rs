@@ -25,19 +25,18 @@ pub enum Place {
     Aarch64,
 }
 
-/// Scenarios whose results must be the same bytes everywhere: each policy, class and pattern, faults, tables of logarithms.
-const FIGURES: [&str; 8] = [
-    "all-reduce",
-    "faults",
-    "fat-tree",
-    "incast",
-    "ring4",
-    "ring4-ecmp",
-    "shared-buffers",
-    "workload",
+/// Scenarios whose results must be the same bytes everywhere, and until when: policies, classes, patterns, faults, transports,
+/// what is drawn with logarithms.
+const FIGURES: [(&str, &str); 8] = [
+    ("all-reduce", "5ms"),
+    ("faults", "4s"),
+    ("fat-tree", "2ms"),
+    ("incast", "20ms"),
+    ("ring4", "400ms"),
+    ("ring4-ecmp", "400ms"),
+    ("shared-buffers", "50ms"),
+    ("workload", "2ms"),
 ];
-/// For the figures, of virtual time.
-const UNTIL: &str = "50ms";
 /// Debian 12 does not have Ubuntu's keys.
 const KEYS: &str = "http://archive.ubuntu.com/ubuntu/pool/main/u/ubuntu-keyring/ubuntu-keyring_2023.11.28.1_all.deb";
 const KEYS_SHA256: &str = "36de43b15853ccae0028e9a767613770c704833f82586f28eb262f0311adb8a8";
@@ -107,13 +106,13 @@ fn figures(work: &Path) -> Result<()> {
     let figures = work.join("figures");
     std::fs::create_dir_all(&figures).with_context(|| figures.display().to_string())?;
     let simulator = build::target_directory().join("release/weir-sim");
-    for name in FIGURES {
+    for (name, until) in FIGURES {
         let scenario = build::root().join(format!("scenarios/{name}.toml"));
-        let file = figures.join(format!("{name}.json"));
+        let file = figures.join(format!("{name}@{until}.json"));
         let mut command = Command::new(&simulator);
         command.arg("run").arg(&scenario);
         command
-            .args(["--quiet", "--until", UNTIL, "--json"])
+            .args(["--quiet", "--until", until, "--json"])
             .arg(&file);
         // What the scenario expects of its whole duration it need not do so early.
         command.stdout(Stdio::null());
