@@ -36,7 +36,8 @@ ten_minutes() {
     sed '/^apt-get/!d' "$script" >"$root/root/install.sh"
     sed -i '/^apt-get/d' "$script"
     quietly in_root sh -ec 'cd /root; . ./install.sh'
-    mkdir -p "$root/run/netns"
+    # `ip netns exec` wants a root that is a mount point.
+    mount --rbind "$root" "$root"
     quietly unshare --net chroot "$root" env -i PATH=/usr/sbin:/usr/bin:/sbin:/bin HOME=/root LC_ALL=C.UTF-8 \
         timeout 300 bash -c 'cd /root; . ./ten-minutes.sh'
     say "$place: the book's ten minutes, from the package to a deadlock and its release: $commands commands, $((SECONDS - began)) s"
