@@ -25,14 +25,24 @@ fn name(path: &Path) -> Option<String> {
 
 /// The directories in `run` and in its labs that have `entry`, and those that one may not look into.
 pub(super) fn with_entry(run: &Path, entry: &str) -> Vec<PathBuf> {
-    let has = |path: &PathBuf| match fs::symlink_metadata(path.join(entry)) {
-        Ok(_) => true,
-        Err(error) => error.kind() == ErrorKind::PermissionDenied,
-    };
-    let in_labs = labs(run).into_iter().flat_map(|lab| below(&lab));
-    let mut found: Vec<PathBuf> = below(run).into_iter().chain(in_labs).filter(has).collect();
+    let mut found = those_with(entry, below(run));
+    found.extend(in_labs(run, entry));
     found.sort();
     found
+}
+
+fn in_labs(run: &Path, entry: &str) -> Vec<PathBuf> {
+    let directories = labs(run).into_iter().flat_map(|lab| below(&lab));
+    those_with(entry, directories.collect())
+}
+
+fn those_with(entry: &str, mut directories: Vec<PathBuf>) -> Vec<PathBuf> {
+    directories.retain(|path| match fs::symlink_metadata(path.join(entry)) {
+        Ok(_) => true,
+        Err(error) => error.kind() == ErrorKind::PermissionDenied,
+    });
+    directories.sort();
+    directories
 }
 
 fn below(directory: &Path) -> Vec<PathBuf> {
@@ -82,14 +92,17 @@ pub(super) fn run_dir(run: &Path, name: &str) -> Result<PathBuf, TargetError> {
     }
 }
 
-/// The only run directory under `run` that has `entry`.
+/// The only run directory under `run` that has `entry`; one in a lab only where no switch runs outside of labs.
 pub(super) fn only(
     run: &Path,
     entry: &str,
     what: &'static str,
     remedy: &'static str,
 ) -> Result<PathBuf, TargetError> {
-    let mut found = with_entry(run, entry);
+    let mut found = those_with(entry, below(run));
+    if found.is_empty() {
+        found = in_labs(run, entry);
+    }
     if found.len() > 1 {
         return Err(TargetError::Several {
             names: names(&found).join(", "),
@@ -156,5 +169,15 @@ mod tests {
         }
         let found = names(&with_entry(run.path(), "api.sock"));
         assert_eq!(found, ["lab-7-0/s1", "lab-7-0/s2", "s9"]);
+        let only_one = || only(run.path(), "api.sock", "", "").map_err(|error| error.to_string());
+        assert_eq!(
+            only_one().unwrap(),
+            run.path().join("s9"),
+            "a lab makes no doubt"
+        );
+        fs::remove_dir_all(run.path().join("s9")).unwrap();
+        assert!(only_one().unwrap_err().starts_with("several switches"));
+        fs::remove_dir_all(run.path().join("lab-7-0/s2")).unwrap();
+        assert_eq!(only_one().unwrap(), run.path().join("lab-7-0/s1"));
     }
 }
