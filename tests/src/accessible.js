@@ -55,6 +55,14 @@ const light = (colour) => {
   return 0.2126 * red + 0.7152 * green + 0.0722 * blue;
 };
 const behind = (element) => {
+  // In a picture, the shape that was drawn just before the text, where its middle is inside.
+  const shape = element instanceof SVGElement ? element.previousElementSibling : null;
+  if (["circle", "rect"].includes(shape?.tagName)) {
+    const [around, text] = [shape, element].map((one) => one.getBoundingClientRect());
+    const [x, y] = [(text.left + text.right) / 2, (text.top + text.bottom) / 2];
+    const paint = rgb(getComputedStyle(shape).fill);
+    if (paint[3] === 1 && around.left < x && x < around.right && around.top < y && y < around.bottom) return paint;
+  }
   for (let at = element; at; at = at.parentElement) {
     const paint = rgb(getComputedStyle(at).backgroundColor);
     if (paint[3] === 1) return paint;
