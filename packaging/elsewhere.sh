@@ -18,7 +18,7 @@ daemon=
 
 cleanup() {
     [ -z "$daemon" ] || kill -9 "$daemon" 2>/dev/null || true
-    for name in $(ip netns list | cut -d ' ' -f 1); do
+    for name in $(ip netns list 2>/dev/null | cut -d ' ' -f 1); do
         case $name in "$ns"*) ip netns delete "$name" || true ;; esac
     done
 }
@@ -122,7 +122,7 @@ if [ "$place" = aarch64 ]; then
     cp "$(command -v qemu-aarch64-static)" "$root/qemu"
     emulator=/qemu
 fi
-for program in sbin/weir-switchd bin/switchctl bin/weir-plan sbin/weir-host bin/weir-sim bin/weir-lab; do
+for program in sbin/weir-switchd bin/switchctl bin/weir-plan sbin/weir-host bin/weir-page bin/weir-sim bin/weir-lab; do
     run "$program" --version >>"$root.log" || fail "$program does not run"
 done
 run sbin/weir-endpoint --help >>"$root.log" || fail "weir-endpoint does not run"
