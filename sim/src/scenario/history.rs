@@ -6,40 +6,51 @@ use weir_results::report::{End, History};
 
 use crate::network::Network;
 
+/// A buffer: the switch, the port, the priority.
+pub type Buffer = (usize, PortId, Priority);
+
+/// All buffers of lossless classes, each with the name of what is at the other end of its port's link.
+pub fn lossless_buffers(scenario: &Scenario) -> Vec<(Buffer, String)> {
+    let classes = scenario.classes.iter();
+    let lossless = classes.filter(|class| class.mode.is_lossless());
+    let priorities: Vec<Priority> = lossless
+        .flat_map(|class| class.priorities.iter().copied())
+        .collect();
+    let mut all = Vec::new();
+    for (switch, ports) in scenario.all_ports().iter().enumerate() {
+        for (index, port) in ports.iter().enumerate() {
+            let Some(id) = PortId::from_index(index) else {
+                continue;
+            };
+            let peer = scenario.peer_name(port.peer);
+            let buffers = priorities.iter().map(|priority| (switch, id, *priority));
+            all.extend(buffers.map(|buffer| (buffer, peer.to_owned())));
+        }
+    }
+    all
+}
+
 /// Writes down the buffers and pauses of every port and class, whenever it is told to.
 #[derive(Debug, Default)]
 pub struct Recorder {
     history: History,
     /// By end of the history.
-    places: Vec<(usize, PortId, Priority)>,
+    places: Vec<Buffer>,
 }
 
 impl Recorder {
-    /// For the switches of `scenario`; priorities of classes only.
+    /// For the switches of `scenario`; priorities of lossless classes only.
     pub fn new(scenario: &Scenario) -> Self {
         let mut new = Self::default();
-        let priorities = || {
-            let lossless = scenario
-                .classes
-                .iter()
-                .filter(|class| class.mode.is_lossless());
-            lossless.flat_map(|class| class.priorities.iter().copied())
-        };
-        for (switch, ports) in scenario.all_ports().iter().enumerate() {
-            for (place, port) in ports.iter().enumerate() {
-                let Some(id) = PortId::from_index(place) else {
-                    continue;
-                };
-                for priority in priorities() {
-                    new.places.push((switch, id, priority));
-                    new.history.ends.push(End {
-                        switch: scenario.switches[switch].clone(),
-                        peer: scenario.peer_name(port.peer).to_owned(),
-                        priority: priority.index() as u8,
-                        ..End::default()
-                    });
-                }
-            }
+        for (place, peer) in lossless_buffers(scenario) {
+            let (switch, _, priority) = place;
+            new.places.push(place);
+            new.history.ends.push(End {
+                switch: scenario.switches[switch].clone(),
+                peer,
+                priority: priority.index() as u8,
+                ..End::default()
+            });
         }
         new
     }

@@ -9,7 +9,7 @@ mod outcome;
 mod plan;
 mod run;
 
-pub use history::Recorder;
+pub use history::{lossless_buffers, Buffer, Recorder};
 pub(crate) use outcome::{outcome as result_of, Delivered};
 pub use plan::{plan, PrepareError};
 pub use run::{run, Options, Progress, RunError};

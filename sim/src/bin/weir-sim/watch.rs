@@ -4,8 +4,9 @@ use std::collections::VecDeque;
 use std::fmt::Write as _;
 
 use weir_config::scenario::Scenario;
-use weir_core::{Duration, Instant, PortId, Priority};
+use weir_core::{Duration, Instant};
 use weir_sim::network::Network;
+use weir_sim::scenario::{lossless_buffers, Buffer};
 use weir_svg::quantity::{amount, rate};
 
 /// Ends of links that are shown: those that paused longest since the last look.
@@ -28,7 +29,7 @@ pub struct Watch {
 /// A buffer towards one neighbor.
 struct End {
     name: String,
-    place: (usize, PortId, Priority),
+    place: Buffer,
     /// Until the last look.
     paused: Duration,
 }
@@ -36,34 +37,14 @@ struct End {
 impl Watch {
     /// Of the lossless classes of a network.
     pub fn new(scenario: &Scenario) -> Self {
-        let classes = scenario
-            .classes
-            .iter()
-            .filter(|class| class.mode.is_lossless());
-        let priorities: Vec<Priority> = classes
-            .flat_map(|class| class.priorities.iter().copied())
-            .collect();
-        let mut ends = Vec::new();
-        for (switch, ports) in scenario.all_ports().iter().enumerate() {
-            for (index, port) in ports.iter().enumerate() {
-                let Some(id) = PortId::from_index(index) else {
-                    continue;
-                };
-                for priority in &priorities {
-                    ends.push(End {
-                        name: format!(
-                            "{} pauses {}",
-                            scenario.switches[switch],
-                            scenario.peer_name(port.peer)
-                        ),
-                        place: (switch, id, *priority),
-                        paused: Duration::ZERO,
-                    });
-                }
-            }
-        }
+        let buffers = lossless_buffers(scenario).into_iter();
+        let ends = buffers.map(|(place, peer)| End {
+            name: format!("{} pauses {peer}", scenario.switches[place.0]),
+            place,
+            paused: Duration::ZERO,
+        });
         Self {
-            ends,
+            ends: ends.collect(),
             last: Instant::ZERO,
             received_bytes: 0,
             rates: VecDeque::with_capacity(LOOKS),
