@@ -56,16 +56,6 @@ pub fn soak() -> Result<PathBuf> {
     Ok(target_directory().join("release"))
 }
 
-/// Builds what the Debian package has, optimised; returns where it is.
-///
-/// # Errors
-///
-/// When it does not compile.
-pub fn packaged() -> Result<PathBuf> {
-    build(&PROGRAMS)?;
-    Ok(target_directory().join("release"))
-}
-
 /// Builds and runs the core's benchmark.
 ///
 /// # Errors

@@ -5,7 +5,7 @@ use std::process::Command;
 
 use anyhow::{bail, Context, Result};
 
-use super::{directory, generate, output, source_time, VERSION};
+use super::{directory, generate, output, programs, source_time, VERSION};
 use crate::{build, tool};
 
 /// As the first release of this version for Debian.
@@ -25,7 +25,7 @@ pub(super) fn package_at(no_install: bool, time: u64) -> Result<PathBuf> {
     // Of the Debian package dpkg-dev; without it the package would depend on nothing.
     output(Command::new("dpkg-shlibdeps").arg("--version"))?;
     let cargo_deb = cargo_deb(no_install)?;
-    let binaries = build::packaged()?;
+    let binaries = programs::packaged(time)?;
     generate(&binaries, &directory(), no_install)?;
     let package = deb(&cargo_deb, &version(REVISION), time)?;
     println!("{}", package.display());
@@ -71,6 +71,7 @@ fn deb(cargo_deb: &Path, version: &str, time: u64) -> Result<PathBuf> {
         .args(["--no-build", "--locked", "--deb-version", version])
         .arg("--output")
         .arg(directory())
+        .env("CARGO_TARGET_DIR", programs::packaged_target())
         .env("SOURCE_DATE_EPOCH", time.to_string());
     let told = String::from_utf8(output(&mut command)?)?;
     let package = told.lines().last().unwrap_or_default();

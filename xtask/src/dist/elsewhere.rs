@@ -6,7 +6,7 @@ use std::process::{Command, Stdio};
 use anyhow::{bail, Context, Result};
 use clap::ValueEnum;
 
-use super::programs::{Platform, PLATFORMS};
+use super::programs::{packaged_target, Platform, PLATFORMS};
 use super::{deb, directory, sha256, VERSION};
 use crate::{build, tool};
 
@@ -105,7 +105,7 @@ fn emulated() -> Result<Platform> {
 fn figures(work: &Path) -> Result<()> {
     let figures = work.join("figures");
     std::fs::create_dir_all(&figures).with_context(|| figures.display().to_string())?;
-    let simulator = build::target_directory().join("release/weir-sim");
+    let simulator = packaged_target().join("release/weir-sim");
     for (name, until) in FIGURES {
         let scenario = build::root().join(format!("scenarios/{name}.toml"));
         let file = figures.join(format!("{name}@{until}.json"));

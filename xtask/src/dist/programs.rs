@@ -137,7 +137,7 @@ impl std::str::FromStr for Platform {
     }
 }
 
-/// Builds them; returns where they are.
+/// Builds them, linked statically; returns where they are.
 ///
 /// # Errors
 ///
@@ -145,34 +145,16 @@ impl std::str::FromStr for Platform {
 pub fn build(platform: Platform, time: u64) -> Result<PathBuf> {
     platform.require()?;
     let target = platform.target();
-    let mut cargo = build::cargo();
-    cargo.args(["build", "--release", "--locked", "--target", &target]);
-    cargo.args(["--workspace", "--exclude", build::EXPLORER]);
-    cargo.args(["--features", LIBXDP_APART]);
-    for program in PROGRAMS {
-        cargo.args(["--bin", program]);
-    }
-    let variable = target.replace('-', "_");
-    let flags = format!(
-        "-C target-feature=+crt-static {}",
-        remapped("--remap-path-prefix=")?.join(" ")
-    );
-    cargo
-        .arg("--manifest-path")
-        .arg(build::root().join("Cargo.toml"))
-        .env("RUSTFLAGS", flags)
-        .env(
-            format!("CFLAGS_{variable}"),
-            remapped("-ffile-prefix-map=")?.join(" "),
-        )
-        // What crates compile for the kernel with clang: `#` keeps it from telling of each option, `+` appends one.
-        .env(
-            "CCC_OVERRIDE_OPTIONS",
-            format!("# {}", remapped("+-ffile-prefix-map=")?.join(" ")),
-        )
-        .env("SOURCE_DATE_EPOCH", time.to_string())
-        .env("CARGO_INCREMENTAL", "0");
+    let target_directory = build::target_directory();
+    let mut cargo = comparable(
+        platform,
+        &target_directory,
+        "-C target-feature=+crt-static",
+        time,
+    )?;
+    cargo.args(["--target", &target]);
     if !platform.is_native() {
+        let variable = target.replace('-', "_");
         let upper = variable.to_uppercase();
         cargo
             .env(format!("CARGO_TARGET_{upper}_LINKER"), platform.tool("gcc"))
@@ -185,11 +167,72 @@ pub fn build(platform: Platform, time: u64) -> Result<PathBuf> {
     if !status.success() {
         bail!("the build of static programs failed: see above; it needs libelf.a and libz.a of libelf-dev and zlib1g-dev");
     }
-    Ok(build::target_directory().join(target).join("release"))
+    Ok(target_directory.join(target).join("release"))
+}
+
+/// Builds those of the Debian package, for this machine and with the libraries of its system; returns where they are.
+///
+/// # Errors
+///
+/// When they do not compile.
+pub fn packaged(time: u64) -> Result<PathBuf> {
+    let target_directory = packaged_target();
+    let status = comparable(Platform::native()?, &target_directory, "", time)?
+        .status()
+        .context("starting cargo")?;
+    if !status.success() {
+        bail!("the build of the package's programs failed: see above");
+    }
+    Ok(target_directory.join("release"))
+}
+
+/// The target directory of the package's programs. What is built every day has paths of this machine in them.
+pub fn packaged_target() -> PathBuf {
+    build::target_directory().join("package")
+}
+
+/// Cargo as it builds all programs in `target_directory`, with further `flags` of rustc, so that they are the same bytes
+/// wherever they are built.
+fn comparable(
+    platform: Platform,
+    target_directory: &Path,
+    flags: &str,
+    time: u64,
+) -> Result<Command> {
+    let mut cargo = build::cargo();
+    cargo.args(["build", "--release", "--locked"]);
+    cargo.args(["--workspace", "--exclude", build::EXPLORER]);
+    cargo.args(["--features", LIBXDP_APART]);
+    for program in PROGRAMS {
+        cargo.args(["--bin", program]);
+    }
+    let remapped = |option| remapped(option, target_directory);
+    let variable = platform.target().replace('-', "_");
+    cargo
+        .arg("--manifest-path")
+        .arg(build::root().join("Cargo.toml"))
+        .arg("--target-dir")
+        .arg(target_directory)
+        .env(
+            "RUSTFLAGS",
+            format!("{flags} {}", remapped("--remap-path-prefix=")?.join(" ")),
+        )
+        .env(
+            format!("CFLAGS_{variable}"),
+            remapped("-ffile-prefix-map=")?.join(" "),
+        )
+        // What crates compile for the kernel with clang: `#` keeps it from telling of each option, `+` appends one.
+        .env(
+            "CCC_OVERRIDE_OPTIONS",
+            format!("# {}", remapped("+-ffile-prefix-map=")?.join(" ")),
+        )
+        .env("SOURCE_DATE_EPOCH", time.to_string())
+        .env("CARGO_INCREMENTAL", "0");
+    Ok(cargo)
 }
 
 /// Options by which compilers write other paths than those of this machine.
-fn remapped(option: &str) -> Result<Vec<String>> {
+fn remapped(option: &str, target_directory: &Path) -> Result<Vec<String>> {
     let home = match std::env::var_os("CARGO_HOME") {
         Some(home) => PathBuf::from(home),
         None => {
@@ -200,7 +243,7 @@ fn remapped(option: &str) -> Result<Vec<String>> {
     // The last one that fits counts.
     let paths = [
         (build::root(), "/weir"),
-        (build::target_directory(), "/weir/target"),
+        (target_directory.to_owned(), "/weir/target"),
         (home, "/cargo"),
     ];
     let options = paths.map(|(path, name)| format!("{option}{}={name}", path.display()));
