@@ -145,6 +145,30 @@ impl Browser {
         lines.iter().map(ToString::to_string).collect()
     }
 
+    /// Nothing that is shown is wrong for those who do not see it well: by the project's own rules, and by axe-core's.
+    pub async fn check_accessible(&self, what: &str) {
+        let wrong = self.run(include_str!("accessible.js")).await;
+        assert_eq!(wrong, Value::Array(Vec::new()), "{what}");
+        let Some(axe) = axe() else { return };
+        if self.run("return typeof axe === 'undefined'").await == true {
+            self.run(&axe).await;
+        }
+        let script = "axe.run({resultTypes: ['violations']}).then(r => done(r.violations.map(v => v.id + ': ' + v.nodes.map(n => n.html).slice(0, 2).join())))";
+        let wrong = self.wait_for_done(script).await;
+        assert_eq!(wrong, Value::Array(Vec::new()), "axe: {what}");
+    }
+
+    /// The window as it is now, as `DIR/WIDTH/NAME.png`, if somebody wants pictures for the book: `WEIR_SCREENSHOTS=DIR`.
+    pub async fn picture(&self, width: u32, name: &str) {
+        let Some(directory) = std::env::var_os("WEIR_SCREENSHOTS") else {
+            return;
+        };
+        let directory = Path::new(&directory).join(width.to_string());
+        std::fs::create_dir_all(&directory).unwrap();
+        self.screenshot(&directory.join(format!("{name}.png")))
+            .await;
+    }
+
     /// The window as a PNG file.
     pub async fn screenshot(&self, file: &Path) {
         std::fs::write(file, self.client.screenshot().await.unwrap()).unwrap();
@@ -161,6 +185,23 @@ impl Browser {
             .await
             .unwrap()
     }
+}
+
+/// axe-core. `cargo xtask setup` says so where it was not reached; a tree that was not set up is an error.
+fn axe() -> Option<String> {
+    let directory = Path::new(env!("CARGO_MANIFEST_DIR")).join("../target/axe");
+    let script = directory.join("axe.min.js");
+    if directory.join("not-reached").exists() && !script.exists() {
+        eprintln!("NOT DONE: axe-core could not be fetched, see `cargo xtask setup`");
+        return None;
+    }
+    let read = std::fs::read_to_string(&script);
+    Some(read.unwrap_or_else(|error| {
+        panic!(
+            "{}: {error}: `cargo xtask setup` fetches it",
+            script.display()
+        )
+    }))
 }
 
 /// A command that Chromium's driver has beyond the standard.

@@ -4,7 +4,6 @@
 
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::TcpStream;
-use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::Arc;
 use std::time::Duration;
@@ -90,7 +89,7 @@ fn a_ring_that_locks_is_seen_and_so_is_a_daemon_that_goes_and_comes_back() {
             switch.end_process().unwrap();
             page.until("!document.getElementById('banner').hidden && document.body.dataset.state === 'gone'").await;
             page.shape(DESKTOP.0, DESKTOP.1, "light").await;
-            check(page, "gone").await;
+            page.check_accessible("gone").await;
             switch.start_process().unwrap();
             // The API's client has a runtime of its own, which cannot be inside the browser's.
             std::thread::scope(|scope| scope.spawn(|| switch.ready()).join().unwrap()).unwrap();
@@ -189,7 +188,7 @@ fn levels_are_shown_where_a_class_has_them() {
             for (width, height) in [PHONE, DESKTOP] {
                 page.shape(width, height, "light").await;
                 drawn(page).await;
-                check(page, &format!("levels, {width}")).await;
+                page.check_accessible(&format!("levels, {width}")).await;
             }
             assert_eq!(page.console().await, Vec::<String>::new());
         },
@@ -405,47 +404,13 @@ async fn drawn(page: &Browser) {
 }
 
 async fn check_and_picture(page: &Browser, name: &str) {
-    let pictures = std::env::var_os("WEIR_SCREENSHOTS").map(PathBuf::from);
     for (width, height) in SHAPES {
         for scheme in ["light", "dark"] {
             page.shape(width, height, scheme).await;
             drawn(page).await;
-            check(page, &format!("{name}, {width}, {scheme}")).await;
-            if let Some(directory) = &pictures {
-                let directory = directory.join(width.to_string());
-                std::fs::create_dir_all(&directory).unwrap();
-                page.screenshot(&directory.join(format!("{name}-{scheme}.png")))
-                    .await;
-            }
+            page.check_accessible(&format!("{name}, {width}, {scheme}"))
+                .await;
+            page.picture(width, &format!("{name}-{scheme}")).await;
         }
     }
-}
-
-async fn check(page: &Browser, what: &str) {
-    let wrong = page.run(include_str!("../src/accessible.js")).await;
-    assert_eq!(wrong, Value::Array(Vec::new()), "{what}");
-    let Some(axe) = axe() else { return };
-    if page.run("return typeof axe === 'undefined'").await == true {
-        page.run(&axe).await;
-    }
-    let script = "axe.run({resultTypes: ['violations']}).then(r => done(r.violations.map(v => v.id + ': ' + v.nodes.map(n => n.html).slice(0, 2).join())))";
-    let wrong = page.wait_for_done(script).await;
-    assert_eq!(wrong, Value::Array(Vec::new()), "axe: {what}");
-}
-
-/// axe-core. `cargo xtask setup` says so where it was not reached; a tree that was not set up is an error.
-fn axe() -> Option<String> {
-    let directory = Path::new(env!("CARGO_MANIFEST_DIR")).join("../target/axe");
-    let script = directory.join("axe.min.js");
-    if directory.join("not-reached").exists() && !script.exists() {
-        eprintln!("NOT DONE: axe-core could not be fetched, see `cargo xtask setup`");
-        return None;
-    }
-    let read = std::fs::read_to_string(&script);
-    Some(read.unwrap_or_else(|error| {
-        panic!(
-            "{}: {error}: `cargo xtask setup` fetches it",
-            script.display()
-        )
-    }))
 }

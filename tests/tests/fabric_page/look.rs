@@ -1,8 +1,5 @@
 //! What is looked at in every state of the page: pictures, what those need who do not see it well, and that nothing jumps.
 
-use std::path::PathBuf;
-
-use serde_json::Value;
 use weir_tests::browser::Browser;
 
 /// Phone, tablet, desktop, and a wide screen.
@@ -20,29 +17,18 @@ pub async fn pictures(page: &Browser, name: &str) {
                 "requestAnimationFrame(() => requestAnimationFrame(() => requestAnimationFrame(() => done(true))))",
             )
             .await;
-            check(page, &format!("{name}, {width}, {scheme}")).await;
-            if let Some(directory) = std::env::var_os("WEIR_SCREENSHOTS") {
-                let file = format!("fabric-{name}-{width}-{scheme}.png");
-                page.screenshot(&PathBuf::from(directory).join(file)).await;
-            }
+            page.check_accessible(&format!("{name}, {width}, {scheme}"))
+                .await;
+            page.picture(width, &format!("{name}-{scheme}")).await;
         }
     }
     page.shape(1_440, 1_100, "light").await;
 }
 
-async fn check(page: &Browser, what: &str) {
-    let wrong = page.run(include_str!("../../src/accessible.js")).await;
-    assert_eq!(wrong, Value::Array(Vec::new()), "{what}");
-    if let Some(axe) = std::env::var_os("WEIR_AXE") {
-        page.run(&std::fs::read_to_string(axe).unwrap()).await;
-        let script = "axe.run().then(r => done(r.violations.map(v => v.id + ': ' + v.nodes.map(n => n.html).slice(0, 2).join())))";
-        let wrong = page.wait_for_done(script).await;
-        assert_eq!(wrong, Value::Array(Vec::new()), "axe: {what}");
-    }
-}
-
-/// While what is shown stays the same but for figures, nothing moves: ten states long.
+/// While what is shown stays the same but for figures, nothing moves: ten states long, a minute where figures for the book are
+/// wanted.
 pub async fn nothing_moves(page: &Browser) {
+    let states = if is_measured() { 60 } else { 10 };
     page.run(
         "window.moved = []; window.states = 0; const was = show;
          show = (next, again) => { window.states += 1; was(next, again); };
@@ -50,7 +36,13 @@ pub async fn nothing_moves(page: &Browser) {
          observer.observe({type: 'layout-shift'});",
     )
     .await;
-    page.until("window.states >= 10").await;
+    page.until(&format!("window.states >= {states}")).await;
     let moved = page.run("return [PerformanceObserver.supportedEntryTypes.includes('layout-shift'), window.moved]").await;
     assert_eq!(moved, serde_json::json!([true, []]));
+    println!("{states} states, and nothing has moved");
+}
+
+/// Whether figures for the book are wanted: `WEIR_MEASURE=1`.
+pub fn is_measured() -> bool {
+    std::env::var_os("WEIR_MEASURE").is_some()
 }

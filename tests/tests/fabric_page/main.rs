@@ -1,8 +1,8 @@
-//! `weir-page`: a real ring that locks, is released and loses a switch, as a browser shows it; what Prometheus discovers; a
-//! hundred switches; and answers that are none.
+//! `weir-page`: a real ring that locks, is released, loses a switch, or is well, as a browser shows it; what Prometheus
+//! discovers; a hundred switches; and answers that are none.
 //!
-//! `WEIR_SCREENSHOTS=DIR` leaves pictures for the book there; `WEIR_AXE=axe.min.js` lets axe-core look, too; `WEIR_MEASURE=1`
-//! prints what a hundred switches and twenty viewers cost.
+//! `WEIR_SCREENSHOTS=DIR` leaves pictures for the book there, in a folder for each width; `WEIR_MEASURE=1` prints what a hundred
+//! switches and twenty viewers cost, and looks for a minute whether anything moves.
 
 #[path = "../../../switchd/tests/support/certificate.rs"]
 mod certificate;
@@ -40,15 +40,16 @@ pub fn start_page(namespace: &str, directory: &Path, arguments: &[String]) -> Pr
 }
 
 /// A ring whose hosts send, `weir-page` that asks its switches, and a browser that looks at it. The first switch is asked by
-/// its page's listener, as a switch elsewhere is, all others by their sockets; a fifth is not there.
-fn look_at_ring(overrides: &[&str], look: impl AsyncFnOnce(&Browser, &mut Stage)) {
+/// its page's listener, as a switch elsewhere is, all others by their sockets; `absent` are places where no switch is.
+fn look_at_ring(overrides: &[&str], absent: &[&str], look: impl AsyncFnOnce(&Browser, &mut Stage)) {
     let scenario = scenario("ring4.toml", overrides);
     let mut stage = Stage::set_up(&scenario, false).unwrap_or_else(|error| panic!("{error:#}"));
     let start = clock().unwrap() + weir_core::Duration::from_nanos(START_MARGIN.as_nanos() as u64);
     stage.start_hosts(&scenario, start).unwrap();
     let namespace = stage.names().namespace("s1");
     let directory = stage.directory().to_owned();
-    let mut places = vec![format!("s1=http://{PAGE_ADDRESS}"), NOBODY.to_owned()];
+    let mut places = vec![format!("s1=http://{PAGE_ADDRESS}")];
+    places.extend(absent.iter().map(|&place| place.to_owned()));
     let others = stage.switches[1..].iter();
     places.extend(others.map(|one| format!("{}={}", one.name, one.config.api_socket.display())));
     let arguments: Vec<String> = places
@@ -70,7 +71,7 @@ fn look_at_ring(overrides: &[&str], look: impl AsyncFnOnce(&Browser, &mut Stage)
 #[test]
 fn a_ring_that_locks_is_a_circle_and_who_is_gone_is_grey() {
     let overrides = ["deadlock.policy=off", "duration=600s"];
-    look_at_ring(&overrides, async |page, stage| {
+    look_at_ring(&overrides, &[NOBODY], async |page, stage| {
         page.until("view && view.links.length === 4 && view.layout === 'several parts'")
             .await;
         page.until("document.body.dataset.state === 'locked'").await;
@@ -190,7 +191,7 @@ async fn drill_down(page: &Browser) {
 #[test]
 fn a_release_is_on_the_time_line() {
     let overrides = ["deadlock.policy=breaker", "duration=600s"];
-    look_at_ring(&overrides, async |page, stage| {
+    look_at_ring(&overrides, &[NOBODY], async |page, stage| {
         page.until("view && view.incidents.some(one => !one.lasts && one.lanes.some(lane => lane.released_seconds !== null))").await;
         page.until("document.body.dataset.state === 'recovering'")
             .await;
@@ -217,6 +218,30 @@ fn a_release_is_on_the_time_line() {
         page.until("document.body.dataset.state === 'degraded'")
             .await;
         pictures(page, "degraded").await;
+    });
+}
+
+#[test]
+fn a_fabric_that_is_well_says_so() {
+    let gentle = ["a", "b", "c", "d", "e"].map(|flow| format!("flow.{flow}.rate=5Mbit"));
+    let mut overrides: Vec<&str> = gentle.iter().map(String::as_str).collect();
+    // A machine that stands still for a second makes nobody pause.
+    overrides.extend(["class.lossless.xon=500KiB", "class.lossless.xoff=600KiB"]);
+    overrides.push("duration=600s");
+    look_at_ring(&overrides, &[], async |page, _| {
+        page.until("view && view.links.length === 4 && view.counts.reachable === 4")
+            .await;
+        page.until("document.body.dataset.state === 'well'").await;
+        page.until("document.querySelectorAll('#map .node').length === 4")
+            .await;
+        assert_eq!(
+            page.run("return [view.loops.length, view.incidents.length, document.querySelectorAll('#map .pause').length]")
+                .await,
+            serde_json::json!([0, 0, 0])
+        );
+        look::nothing_moves(page).await;
+        pictures(page, "well").await;
+        assert_eq!(page.console().await, Vec::<String>::new());
     });
 }
 

@@ -118,7 +118,7 @@ fn a_hundred_switches_are_shown() {
         look::nothing_moves(page).await;
         assert_eq!(page.console().await, Vec::<String>::new());
     });
-    if std::env::var_os("WEIR_MEASURE").is_some() {
+    if look::is_measured() {
         measure(&namespace.0, process.id());
     }
     process.check().unwrap();
