@@ -4,12 +4,13 @@
 //! seconds to send its first one, and loses its place at once when a new connection needs it: however many are silent, a
 //! scrape gets through. A connection whose request is being answered keeps its place.
 //!
-//! [`guard`] is for what browsers ask, [`Cached`] for bodies that many viewers share.
+//! [`guard`] and [`page`] are for what browsers ask, [`Cached`] for bodies that many viewers share.
 #![forbid(unsafe_code)]
 
 mod cached;
 pub mod guard;
 mod http2;
+pub mod page;
 mod places;
 mod serving;
 

@@ -53,6 +53,13 @@ impl Terminal {
 
 impl Drop for Terminal {
     fn drop(&mut self) {
+        if std::thread::panicking() {
+            let screen = Command::new("tmux")
+                .args(["-L", &self.socket, "capture-pane", "-p"])
+                .output();
+            let screen = screen.map(|output| output.stdout).unwrap_or_default();
+            eprintln!("the screen:\n{}", String::from_utf8_lossy(&screen));
+        }
         let _ = Command::new("tmux")
             .args(["-L", &self.socket, "kill-server"])
             .output();

@@ -12,14 +12,13 @@ use axum::extract::rejection::PathRejection;
 use axum::extract::{Path, State};
 use axum::http::header::CONTENT_TYPE;
 use axum::http::StatusCode;
-use axum::middleware;
 use axum::response::{IntoResponse, Response};
 use axum::routing::get;
 use axum::Router;
 use tokio::net::TcpListener;
 use weir_api::timeline::Timeline;
-use weir_http::guard::{self, refuse, Names};
-use weir_http::{self as http, Cached, Limits};
+use weir_http::guard::{refuse, Names};
+use weir_http::{self as http, page, Cached, Limits};
 
 use crate::api::flights;
 use crate::api::overview::Overviews;
@@ -43,11 +42,13 @@ pub const CURVE_POINTS: u64 = 120;
 const CURVE_INTERVAL: Duration = Duration::from_secs(1);
 
 const PAGE: &str = include_str!("../../assets/page.html");
-const STYLE: &str = include_str!("../../assets/page.css");
-const ICON: &str = include_str!("../../assets/icon.svg");
+const STYLE: &str = concat!(
+    include_str!("../../../http/assets/base.css"),
+    include_str!("../../assets/page.css"),
+);
 /// One script in several files, by what each draws.
 const SCRIPT: &str = concat!(
-    include_str!("../../assets/elements.js"),
+    include_str!("../../../http/assets/elements.js"),
     include_str!("../../assets/sentences.js"),
     include_str!("../../assets/picture.js"),
     include_str!("../../assets/axis.js"),
@@ -60,7 +61,7 @@ const SCRIPT: &str = concat!(
 );
 
 /// What is served, in bytes.
-pub const BUNDLE_BYTES: usize = PAGE.len() + STYLE.len() + ICON.len() + SCRIPT.len();
+pub const BUNDLE_BYTES: usize = PAGE.len() + STYLE.len() + page::ICON.len() + SCRIPT.len();
 /// The book calls it small.
 const _: () = assert!(BUNDLE_BYTES < 96 * 1024);
 
@@ -94,35 +95,17 @@ pub async fn serve(listener: TcpListener, shared: Arc<Shared>, names: Names) -> 
 
 /// All that is served.
 pub fn router(shared: Arc<Shared>, names: Names) -> Router {
-    let page = Arc::new(Page {
+    let shown = Arc::new(Page {
         overviews: Overviews::new(Arc::clone(&shared)),
         shared,
         curves: Cached::new(CURVE_INTERVAL),
         timelines: Recent::default(),
     });
-    let asset = |kind: &'static str, text: &'static str| {
-        get(move || async move { ([(CONTENT_TYPE, kind)], text) })
-    };
-    Router::new()
-        .route("/", asset("text/html; charset=utf-8", PAGE))
-        .route("/page.css", asset("text/css; charset=utf-8", STYLE))
-        .route("/page.js", asset("text/javascript; charset=utf-8", SCRIPT))
-        .route("/icon.svg", asset("image/svg+xml", ICON))
+    let router = page::files(PAGE, STYLE, SCRIPT)
         .route("/overview", get(show_overview))
         .route("/curves", get(show_curves))
-        .route("/timelines/{id}", get(show_timeline))
-        .fallback(|| async { refuse(StatusCode::NOT_FOUND, "not found; the page is at /") })
-        .method_not_allowed_fallback(|| async {
-            refuse(
-                StatusCode::METHOD_NOT_ALLOWED,
-                "read-only: only GET is allowed",
-            )
-        })
-        .layer(middleware::from_fn_with_state(
-            Arc::new(names),
-            guard::guard,
-        ))
-        .with_state(page)
+        .route("/timelines/{id}", get(show_timeline));
+    page::read_only(router, names).with_state(shown)
 }
 
 async fn show_overview(State(page): State<Arc<Page>>) -> Response {
