@@ -322,7 +322,7 @@ fn the_command_prints_a_scenario_or_says_what_is_wrong() {
         (
             &["--transport", "cubic"],
             2,
-            "write open, dcqcn, tahoe, reno or vegas",
+            "write one of open, dcqcn, tahoe, reno, vegas, dctcp, timely, swift, hpcc",
         ),
         (
             &["--trace", "flow.txt"],

@@ -2,6 +2,10 @@
 
 use weir_core::{BitRate, Bytes, Duration};
 
+use super::Recovery;
+#[cfg(doc)]
+use super::{DcqcnConfig, DctcpConfig, HpccConfig, SwiftConfig, TimelyConfig, WindowConfig};
+
 /// One flow.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Flow {
@@ -68,16 +72,28 @@ pub enum Transport {
     Reno,
     /// A window, by [`WindowConfig`]; a growing round trip time shrinks it.
     Vegas,
+    /// Reno's window that marks shrink by as much as there are of them, by [`DctcpConfig`] and [`WindowConfig`].
+    Dctcp,
+    /// A rate that follows the gradient of the round trip time, by [`TimelyConfig`].
+    Timely,
+    /// A window that keeps the round trip time near a target, by [`SwiftConfig`].
+    Swift,
+    /// A window that keeps every line of the way almost full, by what switches write into frames and [`HpccConfig`].
+    Hpcc,
 }
 
 impl Transport {
     /// Every transport with its name in files and results.
-    pub const NAMED: [(&'static str, Self); 5] = [
+    pub const NAMED: [(&'static str, Self); 9] = [
         ("open", Self::Open),
         ("dcqcn", Self::Dcqcn),
         ("tahoe", Self::Tahoe),
         ("reno", Self::Reno),
         ("vegas", Self::Vegas),
+        ("dctcp", Self::Dctcp),
+        ("timely", Self::Timely),
+        ("swift", Self::Swift),
+        ("hpcc", Self::Hpcc),
     ];
 
     /// Its name in files and results.
@@ -86,6 +102,27 @@ impl Transport {
             .iter()
             .find(|(_, transport)| *transport == self)
             .map_or("", |(name, _)| name)
+    }
+
+    /// How its lost frames are sent again where `[recovery]` does not say.
+    pub const fn usual_recovery(self) -> Recovery {
+        match self {
+            Self::Timely | Self::Hpcc => Recovery::GoBackN,
+            Self::Swift => Recovery::Selective,
+            Self::Open | Self::Dcqcn => Recovery::None,
+            // RFC 5681 and RFC 6582: a part of the window.
+            Self::Tahoe | Self::Reno | Self::Vegas | Self::Dctcp => Recovery::None,
+        }
+    }
+
+    /// True when it cannot do without an acknowledgement of every frame that `[recovery]` is about.
+    pub const fn needs_recovery(self) -> bool {
+        !matches!(self.usual_recovery(), Recovery::None)
+    }
+
+    /// True when switches tell its frames what they met.
+    pub const fn has_telemetry(self) -> bool {
+        matches!(self, Self::Swift | Self::Hpcc)
     }
 
     /// True when the receiver answers: frames go back from it to the sender.

@@ -40,7 +40,10 @@ pub use traffic::{
     Collective, Distribution, DistributionError, Ground, Pairs, Sizes, Traffic, TrafficError,
     TrafficKind, FLOW_COUNT_MAX,
 };
-pub use transport::{DcqcnConfig, WindowConfig};
+pub use transport::{
+    DcqcnConfig, DctcpConfig, HpccConfig, Recovery, RecoveryConfig, SwiftConfig, TimelyConfig,
+    TransportConfig, WindowConfig, WindowLimit, WINDOW_FRAMES_MAX,
+};
 
 /// A checked scenario. Switches, hosts, links and flows are named by their index in these lists.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -92,6 +95,8 @@ pub struct Scenario {
     pub dcqcn: DcqcnConfig,
     /// `[window]`.
     pub window: WindowConfig,
+    /// `[dctcp]`, `[timely]`, `[swift]`, `[hpcc]` and `[recovery]`.
+    pub transports: TransportConfig,
     /// `[[fault]]`.
     pub faults: Vec<Fault>,
     /// By fault: its line in the file; `None` where all of it was said on the command line.

@@ -8,8 +8,8 @@ use super::faults::impairment::Impairing;
 use super::hosts::nic::Nic;
 use super::line::Line;
 use super::node::Node;
-use super::plan::{End, NetworkPlan, PriorityMap};
-use super::pool::Pool;
+use super::plan::{End, FlowPlan, NetworkPlan, PriorityMap};
+use super::pool::{Frames, Pool, Telemetry};
 use super::{log, Counters, Event, Flow, Network, PlanError, Samples, Totals};
 use crate::random::Random;
 use crate::schedule::Schedule;
@@ -53,6 +53,9 @@ impl Network {
             nics.push(Nic::new(lines.len() as u32, place, host.obeys_pfc));
             lines.push(Line::new(End::Host(index as u32), host.rate));
         }
+        let is_traced = |flow: &FlowPlan| flow.transport.has_telemetry();
+        let is_traced = plan.flows.iter().any(is_traced);
+        let telemetry = is_traced.then(|| Box::new(Telemetry::new(lines.len())));
         let mut network = Self {
             now: Instant::ZERO,
             queue: Schedule::new(0, Duration::ZERO),
@@ -62,7 +65,7 @@ impl Network {
             nics: Table::whole(nics),
             flows: Table::default(),
             waiting,
-            frames: Pool::new(),
+            frames: Frames::new(telemetry),
             messages: Pool::new(),
             impairing: vec![Impairing::default(); plan.impairments.len()],
             scratch: Vec::new(),

@@ -26,7 +26,7 @@ use hosts::nic::Nic;
 use line::Line;
 use node::{Node, Payload};
 use plan::{End, NetworkPlan};
-use pool::{FrameKind, FrameRecord, Pool};
+use pool::{FrameKind, Frames, Pool};
 use threads::mail::Outbox;
 
 pub use counters::{Counters, Imbalance};
@@ -119,7 +119,7 @@ pub struct Network {
     flows: Table<Flow>,
     /// By flow: how many others it waits for. Empty where none does.
     waiting: Vec<u32>,
-    frames: Pool<FrameRecord>,
+    frames: Frames,
     /// Control frames on lines.
     messages: Pool<Vec<u8>>,
     /// By place in the plan.

@@ -2,7 +2,7 @@
 
 use super::faults::actions::Action;
 use super::faults::impairment::ImpairmentPlan;
-use weir_config::scenario::{DcqcnConfig, Spread, Transport, WindowConfig};
+use weir_config::scenario::{DcqcnConfig, Spread, Transport, TransportConfig, WindowConfig};
 use weir_core::control::{ControlConfig, StormNeighbour};
 use weir_core::units::PRIORITY_COUNT;
 use weir_core::{BitRate, Bytes, Duration, Instant, MacAddress, PortId, Priority, SwitchConfig};
@@ -25,6 +25,11 @@ pub struct NetworkPlan {
     pub dcqcn: DcqcnConfig,
     /// Of flows with a window.
     pub window: WindowConfig,
+    /// Of flows with other transports.
+    pub transports: TransportConfig,
+    /// The longest round trip of a flow in the empty network. Above zero where a transport goes by it: HPCC's T, and a limit
+    /// of one product of bandwidth and delay.
+    pub base_round_trip: Duration,
     /// By switch: what it mixes into flow hashes. Empty: all hash alike.
     pub hash_seeds: Vec<u32>,
     /// What keeps to one hash.

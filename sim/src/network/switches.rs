@@ -1,14 +1,17 @@
 //! What happens at switches: arrivals, transmissions, timers.
 
+use weir_core::units::LINE_OVERHEAD;
 use weir_core::wire::ethernet::FRAME_LENGTH_MIN;
 use weir_core::wire::mac_control::MacControl;
 use weir_core::wire::{ControlFrame, CONTROL_FRAME_LENGTH_MAX};
-use weir_core::{Bytes, Frame, FrameHandle, Instant, PortId, Transmission};
+use weir_core::{Bytes, Frame, FrameHandle, Instant, PortId, Priority, Transmission};
 
 use super::faults::disturbance::{meet, Fate};
 use super::node::{Payload, NO_FRAME};
 use super::plan::{host_address, port_address, End, PriorityMap};
+use super::pool::Flags;
 use super::{Event, LogKind, Network, Totals};
+use crate::transport::telemetry::Hop;
 
 /// Where a MAC control frame has its EtherType.
 const MAC_CONTROL: [u8; 2] = [0x88, 0x08];
@@ -227,6 +230,9 @@ impl Network {
                 let arrives = sent + line.delay;
                 let to = line.to_place;
                 self.queue.push(node as u32, sent, free);
+                if self.frames.telemetry().is_some() {
+                    self.tell_frame(node, port, frame, length);
+                }
                 self.deliver(to, arrives, line_index, epoch, Payload::Frame(frame));
             }
             Some(Transmission::Control(control)) => {
@@ -234,6 +240,9 @@ impl Network {
                 let bytes = emit(&control, node as u32, port);
                 let length = Bytes::new(bytes.len().max(FRAME_LENGTH_MIN) as u64);
                 let sent = now + line.time_for(length);
+                if let Some(telemetry) = self.frames.telemetry_mut() {
+                    telemetry.carried(line_index, (length + LINE_OVERHEAD).get());
+                }
                 self.queue
                     .push(node as u32, sent, Event::ControlSent { line: line_index });
                 self.send_control(line_index, sent, bytes);
@@ -246,6 +255,31 @@ impl Network {
                     }
                 }
             }
+        }
+    }
+
+    /// `frame` begins to leave by `port`: what the switch tells it, where it is to be told.
+    fn tell_frame(&mut self, node: usize, port: PortId, frame: u32, length: Bytes) {
+        let state = &self.nodes[node];
+        let line = state.first_line + port.index() as u32;
+        let is_traced = self.frames.get(frame).flags.has(Flags::TRACED);
+        let waiting = || {
+            let priorities = Priority::ALL.into_iter();
+            let waiting = priorities.map(|priority| state.switch.occupancy(port, priority).1.get());
+            waiting.sum()
+        };
+        let hop = is_traced.then(|| Hop {
+            line,
+            at: self.now,
+            sent_bytes: 0,
+            queue_bytes: waiting(),
+            rate: self.lines[line as usize].rate,
+        });
+        if let Some(telemetry) = self.frames.telemetry_mut() {
+            if let Some(hop) = hop {
+                telemetry.note(frame, hop);
+            }
+            telemetry.carried(line, (length + LINE_OVERHEAD).get());
         }
     }
 

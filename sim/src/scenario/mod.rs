@@ -7,6 +7,7 @@ mod history;
 mod ideal;
 mod outcome;
 mod plan;
+mod round_trip;
 mod run;
 
 pub use history::{lossless_buffers, Buffer, Recorder};

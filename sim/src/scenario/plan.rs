@@ -5,7 +5,7 @@ use weir_config::switch::Switch;
 use weir_core::control::StormNeighbour;
 use weir_core::{Duration, Instant, Neighbour, PortId};
 
-use super::{faults, hashes};
+use super::{faults, hashes, round_trip};
 use crate::network::plan::{
     host_address, port_address, ControlPlan, End, FlowPlan, HostPlan, LinkPlan, NetworkPlan,
     PriorityMap, SwitchPlan,
@@ -82,6 +82,8 @@ pub fn plan(scenario: &Scenario) -> Result<NetworkPlan, PrepareError> {
         dependencies: dependencies(scenario),
         dcqcn: scenario.dcqcn,
         window: scenario.window,
+        transports: scenario.transports,
+        base_round_trip: Duration::ZERO,
         hash_seeds,
         spread: scenario.balancing.spread,
         actions: Vec::new(),
@@ -91,6 +93,7 @@ pub fn plan(scenario: &Scenario) -> Result<NetworkPlan, PrepareError> {
         last_part_from: Instant::ZERO + third + third,
         log_capacity: LOG_CAPACITY,
     };
+    plan.base_round_trip = round_trip::longest(scenario, &ports, &plan);
     faults::apply(scenario, &ports, &link_of, &mut plan);
     Ok(plan)
 }

@@ -3,9 +3,16 @@
 //!
 //! Frames are counted, not bytes: windows, acknowledgements and numbers are those of a flow's frames.
 
+pub mod acknowledged;
 pub mod dcqcn;
+mod dctcp;
+pub mod hpcc;
 mod reassembly;
+pub mod recovery;
 mod retransmission_timer;
+pub mod swift;
+pub mod telemetry;
+pub mod timely;
 mod vegas;
 pub mod window;
 
@@ -13,9 +20,7 @@ pub mod window;
 mod window_tests;
 
 pub use reassembly::Reassembly;
+pub use weir_config::scenario::WINDOW_FRAMES_MAX;
 
 /// The length of a notification or an acknowledgement: the shortest frame of Ethernet, without its FCS.
 pub const ANSWER_LENGTH_BYTES: u64 = 60;
-
-/// The largest window, and the most that a receiver holds out of order.
-pub const WINDOW_FRAMES_MAX: u32 = 65_536;

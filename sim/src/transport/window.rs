@@ -1,12 +1,13 @@
-//! Senders with a window: Tahoe, Reno and Vegas.
+//! Senders with a window: Tahoe, Reno, Vegas and DCTCP.
 //!
 //! Slow start, congestion avoidance, fast retransmit and fast recovery are those of RFC 5681; Reno recovers from several
 //! losses in one window as in RFC 6582 (NewReno). Each acknowledgement says when the frame that it answers was sent, as with
 //! RFC 7323's timestamps, so that every one of them measures a round trip.
 
-use weir_config::scenario::WindowConfig;
+use weir_config::scenario::{DctcpConfig, WindowConfig};
 use weir_core::Instant;
 
+use super::dctcp::Dctcp;
 use super::retransmission_timer::RetransmissionTimer;
 use super::vegas::Vegas;
 use super::WINDOW_FRAMES_MAX;
@@ -23,6 +24,8 @@ pub enum Algorithm {
     Reno,
     /// A growing round trip time shrinks it. Losses are treated as by Reno.
     Vegas,
+    /// Marks shrink it by as much as there are of them (RFC 8257). Else it is Reno.
+    Dctcp,
 }
 
 /// The sender's side of one flow. Frames have numbers from zero on; a frame keeps its number when it is sent again.
@@ -50,6 +53,7 @@ pub struct WindowSender {
     repeat: Option<u32>,
     timer: RetransmissionTimer,
     vegas: Vegas,
+    dctcp: Dctcp,
 }
 
 impl WindowSender {
@@ -70,12 +74,25 @@ impl WindowSender {
             repeat: None,
             timer: RetransmissionTimer::new(config.timeout_min),
             vegas: Vegas::new(),
+            dctcp: Dctcp::new(DctcpConfig::default()),
         }
+    }
+
+    /// The same flow with other parameters of DCTCP.
+    #[must_use]
+    pub fn with_dctcp(mut self, config: DctcpConfig) -> Self {
+        self.dctcp = Dctcp::new(config);
+        self
     }
 
     /// W, in frames.
     pub const fn window(&self) -> f64 {
         self.window
+    }
+
+    /// α of DCTCP: how much of a window is marked, on a weighted mean.
+    pub const fn dctcp_alpha(&self) -> f64 {
+        self.dctcp.alpha()
     }
 
     /// Whether a frame may be sent now.
@@ -104,8 +121,9 @@ impl WindowSender {
         })
     }
 
-    /// The receiver has everything before `number`; it answers a frame that was sent at `sent`.
-    pub fn acknowledge(&mut self, now: Instant, number: u32, sent: Instant) {
+    /// The receiver has everything before `number`; it answers a frame that was sent at `sent`, and says whether that was
+    /// marked (ECE of a receiver that acknowledges every frame).
+    pub fn acknowledge(&mut self, now: Instant, number: u32, sent: Instant, is_marked: bool) {
         let round_trip = now.saturating_since(sent);
         self.timer.measure(round_trip);
         self.vegas.measure(round_trip);
@@ -113,6 +131,9 @@ impl WindowSender {
             self.advance(now, number);
         } else if number == self.acknowledged && self.in_flight() > 0 {
             self.duplicate();
+        }
+        if self.algorithm == Algorithm::Dctcp && number <= self.unsent {
+            self.see_mark(is_marked, number);
         }
     }
 
@@ -129,6 +150,15 @@ impl WindowSender {
         self.timer.back_off();
         self.note_loss();
         self.go_back();
+    }
+
+    /// RFC 8257, section 3.3. A window that recovers from losses has been cut already.
+    fn see_mark(&mut self, is_marked: bool, number: u32) {
+        let left = self.dctcp.acknowledge(is_marked, number, self.next);
+        if let Some(left) = left.filter(|_| !self.is_recovering) {
+            self.window = (self.window * left).max(1.0);
+            self.threshold = self.window.max(THRESHOLD_MIN);
+        }
     }
 
     fn fits_window(&self) -> bool {
@@ -200,6 +230,7 @@ impl WindowSender {
     fn note_loss(&mut self) {
         self.threshold = (f64::from(self.in_flight()) / 2.0).max(THRESHOLD_MIN);
         self.lost_before = self.unsent;
+        self.dctcp.lost(self.unsent);
     }
 
     fn go_back(&mut self) {

@@ -37,7 +37,7 @@ fn slow_start_doubles_and_congestion_avoidance_adds_one_for_each_round_trip() {
         windows.push(sent.len());
         for _ in sent {
             acknowledged += 1;
-            sender.acknowledge(at(round * 100 + 100), acknowledged, at(round * 100));
+            sender.acknowledge(at(round * 100 + 100), acknowledged, at(round * 100), false);
         }
     }
     // Eight acknowledgements of a window of 8 add 1/8 + 1/8.125 + …, a little less than one.
@@ -52,7 +52,7 @@ fn eight_in_flight(algorithm: Algorithm) -> WindowSender {
     };
     let mut sender = WindowSender::new(algorithm, config, None);
     assert_eq!(burst(&mut sender, 0), [0, 1, 2, 3, 4, 5, 6, 7]);
-    sender.acknowledge(at(100), 1, at(0));
+    sender.acknowledge(at(100), 1, at(0), false);
     // W = 8 + 1/8: one more. (Vegas is in slow start, and sends two.)
     let more = burst(&mut sender, 100);
     assert!(algorithm == Algorithm::Vegas || more == [8], "{more:?}");
@@ -62,27 +62,27 @@ fn eight_in_flight(algorithm: Algorithm) -> WindowSender {
 #[test]
 fn tahoe_goes_back_to_the_lost_frame_with_a_window_of_one() {
     let mut sender = eight_in_flight(Algorithm::Tahoe);
-    sender.acknowledge(at(101), 1, at(0));
-    sender.acknowledge(at(102), 1, at(0));
+    sender.acknowledge(at(101), 1, at(0), false);
+    sender.acknowledge(at(102), 1, at(0), false);
     assert_eq!(burst(&mut sender, 102), [0; 0]);
-    sender.acknowledge(at(103), 1, at(0));
+    sender.acknowledge(at(103), 1, at(0), false);
     assert_eq!(burst(&mut sender, 103), [1]);
     // The others of the window answer, too: nothing is lost again.
     for micros in 104..108 {
-        sender.acknowledge(at(micros), 1, at(0));
+        sender.acknowledge(at(micros), 1, at(0), false);
         assert_eq!(burst(&mut sender, micros), [0; 0]);
     }
     // w_th = 8/2. The receiver has held what came behind the gap.
-    sender.acknowledge(at(203), 9, at(103));
+    sender.acknowledge(at(203), 9, at(103), false);
     assert_eq!(sender.window(), 2.0);
     assert_eq!(burst(&mut sender, 203), [9, 10]);
     for number in [10, 11] {
-        sender.acknowledge(at(303), number, at(203));
+        sender.acknowledge(at(303), number, at(203), false);
     }
     assert_eq!(sender.window(), 4.0);
-    sender.acknowledge(at(303), 11, at(203));
+    sender.acknowledge(at(303), 11, at(203), false);
     assert_eq!(burst(&mut sender, 303), [11, 12, 13, 14]);
-    sender.acknowledge(at(403), 12, at(303));
+    sender.acknowledge(at(403), 12, at(303), false);
     assert_eq!(sender.window(), 4.25);
 }
 
@@ -90,20 +90,20 @@ fn tahoe_goes_back_to_the_lost_frame_with_a_window_of_one() {
 fn reno_repeats_the_lost_frame_and_halves_its_window() {
     let mut sender = eight_in_flight(Algorithm::Reno);
     for micros in 101..104 {
-        sender.acknowledge(at(micros), 1, at(0));
+        sender.acknowledge(at(micros), 1, at(0), false);
     }
     // W = 8/2 + 3 with eight in flight.
     assert_eq!(sender.window(), 7.0);
     assert_eq!(burst(&mut sender, 103), [1]);
-    sender.acknowledge(at(104), 1, at(0));
+    sender.acknowledge(at(104), 1, at(0), false);
     assert_eq!(burst(&mut sender, 104), [0; 0]);
-    sender.acknowledge(at(105), 1, at(0));
+    sender.acknowledge(at(105), 1, at(0), false);
     assert_eq!(burst(&mut sender, 105), [9]);
     // Frame 4 is lost as well: it is repeated at once, without another halving.
-    sender.acknowledge(at(203), 4, at(103));
+    sender.acknowledge(at(203), 4, at(103), false);
     assert_eq!(sender.window(), 9.0 - 3.0 + 1.0);
     assert_eq!(burst(&mut sender, 203), [4, 10]);
-    sender.acknowledge(at(303), 11, at(203));
+    sender.acknowledge(at(303), 11, at(203), false);
     assert_eq!(sender.window(), 4.0);
     assert_eq!(burst(&mut sender, 303), [11, 12, 13, 14]);
 }
@@ -120,7 +120,7 @@ fn a_timeout_begins_anew_and_the_next_one_takes_twice_as_long() {
         assert_eq!(sender.window(), 1.0);
         assert_eq!(burst(&mut sender, 3100), [1]);
         assert_eq!(sender.next_timeout(), Some(at(3100 + 6000)));
-        sender.acknowledge(at(3200), 2, at(3100));
+        sender.acknowledge(at(3200), 2, at(3100), false);
         assert_eq!(sender.next_timeout(), Some(at(3200 + 3000)));
         assert_eq!(burst(&mut sender, 3200), [2, 3]);
     }
@@ -130,11 +130,11 @@ fn a_timeout_begins_anew_and_the_next_one_takes_twice_as_long() {
 fn a_burst_ends_with_its_last_acknowledgement() {
     let mut sender = WindowSender::new(Algorithm::Reno, config(None), Some(3));
     assert_eq!(burst(&mut sender, 0), [0]);
-    sender.acknowledge(at(10), 1, at(0));
+    sender.acknowledge(at(10), 1, at(0), false);
     assert_eq!(burst(&mut sender, 10), [1, 2]);
-    sender.acknowledge(at(20), 2, at(10));
+    sender.acknowledge(at(20), 2, at(10), false);
     assert!(burst(&mut sender, 20).is_empty() && !sender.is_done());
-    sender.acknowledge(at(21), 3, at(10));
+    sender.acknowledge(at(21), 3, at(10), false);
     assert!(sender.is_done());
     assert_eq!(sender.next_timeout(), None);
 }
@@ -142,8 +142,8 @@ fn a_burst_ends_with_its_last_acknowledgement() {
 #[test]
 fn acknowledgements_of_what_was_never_sent_mean_nothing() {
     let mut sender = eight_in_flight(Algorithm::Reno);
-    sender.acknowledge(at(100), 500, at(0));
-    sender.acknowledge(at(100), 0, at(0));
+    sender.acknowledge(at(100), 500, at(0), false);
+    sender.acknowledge(at(100), 0, at(0), false);
     assert_eq!(burst(&mut sender, 100), [0; 0]);
 }
 
@@ -178,7 +178,7 @@ fn transfer(algorithm: Algorithm, frame_count: u32, losses: &[bool]) -> Result<(
         }
         for answer in answers {
             if !losses.next().unwrap_or(false) {
-                sender.acknowledge(at(now + 100), answer, at(now));
+                sender.acknowledge(at(now + 100), answer, at(now), false);
             }
         }
         now += 100;

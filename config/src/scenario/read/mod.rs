@@ -194,6 +194,7 @@ fn read(root: &Table<'_>, directory: &Path) -> Option<Scenario> {
         control: transport::control(root),
         dcqcn: transport::dcqcn(root),
         window: transport::window(root),
+        transports: transport::transports(root, &flows),
         faults,
         fault_lines,
         baseline: baseline::baseline(root, &switches, &adjacency),

@@ -247,7 +247,8 @@ pub struct HpccArguments {
     /// Bytes of headers in a frame: HPCC's without telemetry, which add no FCS.
     #[arg(long, default_value = "48B", value_name = "SIZE", value_parser = weir_config::units::parse_size)]
     pub header: Bytes,
-    /// How flows answer to congestion: open, dcqcn, tahoe, reno, vegas.
+    /// How flows answer to congestion: open, dcqcn, tahoe, reno, vegas,
+    /// dctcp, timely, swift, hpcc.
     #[arg(long, default_value = "dcqcn", value_parser = parse_transport)]
     pub transport: Transport,
     /// How long traffic is offered. Default: the last start, and twice as long as the
@@ -260,7 +261,10 @@ fn parse_transport(name: &str) -> Result<Transport, String> {
     let mut named = Transport::NAMED.into_iter();
     let found = named.find(|(known, _)| *known == name);
     let found = found.map(|(_, transport)| transport);
-    found.ok_or_else(|| "write open, dcqcn, tahoe, reno or vegas".to_owned())
+    found.ok_or_else(|| {
+        let names = Transport::NAMED.map(|(name, _)| name);
+        format!("write one of {}", names.join(", "))
+    })
 }
 
 #[derive(Debug, Args)]

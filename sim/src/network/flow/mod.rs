@@ -1,14 +1,21 @@
 //! One flow: when its next frame may leave, and what has arrived of it.
 
+mod ends;
 mod halves;
 
-use weir_config::scenario::{Spread, Transport};
+use weir_config::scenario::Spread;
 use weir_core::{BitRate, Bytes, Duration, Instant};
 
 use super::plan::{mixed_hash, FlowPlan, NetworkPlan};
-use crate::transport::dcqcn::{NotificationPoint, ReactionPoint};
-use crate::transport::window::{Algorithm, WindowSender};
-use crate::transport::Reassembly;
+use super::pool::{Flags, FrameRecord};
+use crate::transport::acknowledged::{self, Acknowledgement, Control};
+use crate::transport::dcqcn::ReactionPoint;
+use crate::transport::recovery;
+use crate::transport::telemetry::Hop;
+use crate::transport::window::WindowSender;
+use ends::{ends, Receiver};
+
+pub(super) use ends::{Reception, Reply, Sender};
 
 /// A flow at its sender and at its receiver.
 #[derive(Clone, Debug)]
@@ -69,22 +76,6 @@ pub struct Flow {
     pub series: Vec<u64>,
 }
 
-/// What answers to congestion at the sender.
-#[derive(Clone, Debug)]
-pub(super) enum Sender {
-    Open,
-    Dcqcn(Box<ReactionPoint>),
-    Window(Box<WindowSender>),
-}
-
-/// What answers frames at the receiver.
-#[derive(Clone, Debug)]
-enum Receiver {
-    Open,
-    Dcqcn(NotificationPoint),
-    Window(Box<Reassembly>),
-}
-
 /// A frame that begins to leave.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Departure {
@@ -103,17 +94,6 @@ pub(super) struct Arrival {
     pub(super) sent: Instant,
     pub(super) marked: bool,
     pub(super) last_part: bool,
-}
-
-/// What becomes of an arrival.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Reception {
-    /// False for a repetition of what was there.
-    pub(super) is_new: bool,
-    /// With it all has arrived that the flow had to send.
-    pub(super) completes: bool,
-    /// The answer's number, if there is one.
-    pub(super) answer: Option<u32>,
 }
 
 impl Flow {
@@ -167,6 +147,18 @@ impl Flow {
     pub fn reaction_point(&self) -> Option<&ReactionPoint> {
         match &self.sender {
             Sender::Dcqcn(point) => Some(point),
+            Sender::Acknowledged(sender) => match sender.control() {
+                Control::Dcqcn(point) => Some(point),
+                _ => None,
+            },
+            _ => None,
+        }
+    }
+
+    /// The sender of a flow that `[recovery]` is about.
+    pub fn acknowledged(&self) -> Option<&acknowledged::Sender> {
+        match &self.sender {
+            Sender::Acknowledged(sender) => Some(sender),
             _ => None,
         }
     }
@@ -206,6 +198,10 @@ impl Flow {
                 let repeats = window.repeats();
                 (window.send(now), repeats)
             }
+            Sender::Acknowledged(sender) => {
+                let repeats = sender.repeats();
+                (sender.send(now), repeats)
+            }
             Sender::Open | Sender::Dcqcn(_) => (sequence, false),
         };
         let length = if repeats {
@@ -214,7 +210,8 @@ impl Flow {
         } else {
             self.take_length()
         };
-        if !repeats {
+        // Windows send again at once what is lost; rates hold for repetitions, too.
+        if !repeats || matches!(self.sender, Sender::Acknowledged(_)) {
             self.pace(now, length);
         }
         self.resume(now);
@@ -247,6 +244,8 @@ impl Flow {
         self.next_at = match &self.sender {
             Sender::Window(window) if !window.may_send() => Instant::FAR_FUTURE,
             Sender::Window(window) if window.repeats() => now,
+            Sender::Acknowledged(sender) if !sender.may_send() => Instant::FAR_FUTURE,
+            Sender::Acknowledged(sender) if sender.repeats() => self.paced_at,
             _ if self.left == 0 => Instant::FAR_FUTURE,
             _ => self.paced_at,
         };
@@ -258,6 +257,7 @@ impl Flow {
             Sender::Open => None,
             Sender::Dcqcn(point) => point.next_timeout().filter(|_| self.left > 0),
             Sender::Window(window) => window.next_timeout(),
+            Sender::Acknowledged(sender) => sender.next_timeout(),
         };
         due.filter(|due| *due < self.plan.stop)
     }
@@ -268,17 +268,34 @@ impl Flow {
             Sender::Open => {}
             Sender::Dcqcn(point) => point.handle_timeout(now),
             Sender::Window(window) => window.handle_timeout(now),
+            Sender::Acknowledged(sender) => sender.handle_timeout(now),
         }
         self.resume(now);
     }
 
-    /// An answer reaches the sender. `sent` is when the frame was sent that it answers.
-    pub(super) fn answered(&mut self, now: Instant, number: u32, sent: Instant) {
+    /// `answer` reaches the sender; the frame that it answers has met `hops`.
+    pub(super) fn answered(&mut self, now: Instant, answer: &FrameRecord, hops: &[Hop]) {
         self.answers_received += 1;
+        let flags = answer.flags;
         match &mut self.sender {
             Sender::Open => {}
             Sender::Dcqcn(point) => point.notify(now),
-            Sender::Window(window) => window.acknowledge(now, number, sent),
+            Sender::Window(window) => {
+                window.acknowledge(now, answer.number, answer.sent, flags.has(Flags::ECHO));
+            }
+            Sender::Acknowledged(sender) if flags.has(Flags::NOTIFICATION) => sender.notify(now),
+            Sender::Acknowledged(sender) => {
+                let acknowledgement = Acknowledgement {
+                    number: answer.sequence,
+                    reply: recovery::Reply {
+                        before: answer.number,
+                        is_nack: flags.has(Flags::NACK),
+                    },
+                    sent: answer.sent,
+                    hops,
+                };
+                sender.acknowledge(now, &acknowledgement);
+            }
         }
         self.resume(now);
     }
@@ -302,7 +319,7 @@ impl Flow {
         let delay = now.saturating_since(arrival.sent);
         self.delay_total += delay;
         self.delay_max = self.delay_max.max(delay);
-        let mut reception = self.receive(now, arrival.number, arrival.marked);
+        let mut reception = self.receiver.receive(now, arrival.number, arrival.marked);
         if reception.is_new {
             self.received_bytes += arrival.length.get();
             // The last frame is made as long as the shortest one, which is less than any frame that could be missing.
@@ -388,10 +405,14 @@ impl Flow {
                 let rate = point.rate();
                 Some(self.plan.rate.map_or(rate, |limit| limit.min(rate)))
             }
-            Sender::Open | Sender::Window(_) => self.plan.rate,
+            Sender::Open | Sender::Window(_) | Sender::Acknowledged(_) => self.plan.rate,
         };
-        let at = self.paced_at.max(now);
-        let at = limit.map_or(at, |rate| at + rate.time_for(length));
+        let gap = limit.map_or(Duration::ZERO, |rate| rate.time_for(length));
+        let gap = match &mut self.sender {
+            Sender::Acknowledged(sender) => gap.max(sender.pace(length)),
+            _ => gap,
+        };
+        let at = self.paced_at.max(now) + gap;
         self.paced_at = self.in_pattern(at);
     }
 
@@ -407,53 +428,5 @@ impl Flow {
         } else {
             self.plan.start + Duration::from_nanos((since / period + 1) * period)
         }
-    }
-
-    fn receive(&mut self, now: Instant, number: u32, marked: bool) -> Reception {
-        match &mut self.receiver {
-            Receiver::Open => Reception {
-                is_new: true,
-                completes: false,
-                answer: None,
-            },
-            Receiver::Dcqcn(point) => Reception {
-                is_new: true,
-                completes: false,
-                answer: (marked && point.marked(now)).then_some(0),
-            },
-            Receiver::Window(reassembly) => {
-                let receipt = reassembly.arrive(number);
-                Reception {
-                    is_new: receipt.is_new,
-                    completes: false,
-                    answer: Some(receipt.acknowledgement),
-                }
-            }
-        }
-    }
-}
-
-fn ends(plan: &FlowPlan, line: BitRate, network: &NetworkPlan) -> (Sender, Receiver) {
-    let window = |algorithm| {
-        let frame = plan.frame.get().max(1);
-        let frame_count = plan
-            .size
-            .map(|size| u32::try_from(size.get().div_ceil(frame)).unwrap_or(u32::MAX));
-        let sender = WindowSender::new(algorithm, network.window, frame_count);
-        let receiver = Reassembly::default();
-        (
-            Sender::Window(Box::new(sender)),
-            Receiver::Window(Box::new(receiver)),
-        )
-    };
-    match plan.transport {
-        Transport::Open => (Sender::Open, Receiver::Open),
-        Transport::Dcqcn => (
-            Sender::Dcqcn(Box::new(ReactionPoint::new(network.dcqcn, line))),
-            Receiver::Dcqcn(NotificationPoint::new(network.dcqcn.notification_gap)),
-        ),
-        Transport::Tahoe => window(Algorithm::Tahoe),
-        Transport::Reno => window(Algorithm::Reno),
-        Transport::Vegas => window(Algorithm::Vegas),
     }
 }

@@ -1,35 +1,51 @@
 //! Answers on their way back to the sender, and the sender's timers.
 
+use weir_config::scenario::Transport;
 use weir_core::Instant;
 
+use crate::network::flow::Reply;
 use crate::network::pool::{FrameKind, FrameRecord};
 use crate::network::{Event, Network};
+use crate::transport::telemetry::{Hop, TELEMETRY_LENGTH_BYTES};
 use crate::transport::ANSWER_LENGTH_BYTES;
 
 impl Network {
-    /// Host `host` answers `frame`, as soon as its line and pauses let it.
-    pub(in crate::network) fn answer(&mut self, host: u32, frame: &FrameRecord, number: u32) {
+    /// Host `host` answers `frame`, which has met `hops`, as soon as its line and pauses let it.
+    pub(in crate::network) fn answer(
+        &mut self,
+        host: u32,
+        frame: &FrameRecord,
+        reply: Reply,
+        hops: Vec<Hop>,
+    ) {
         let plan = &self.flows[frame.flow as usize].plan;
+        let telemetry = if plan.transport == Transport::Hpcc {
+            TELEMETRY_LENGTH_BYTES
+        } else {
+            0
+        };
         let answer = FrameRecord {
-            number,
+            sequence: frame.number,
+            number: reply.number,
             from: host,
             to: frame.from,
-            length_bytes: ANSWER_LENGTH_BYTES as u32,
+            length_bytes: (ANSWER_LENGTH_BYTES + telemetry) as u32,
             priority: plan.answer_priority,
             marked: false,
             kind: FrameKind::Answer,
+            flags: reply.flags,
             ..*frame
         };
-        if !self.nics[host as usize].add_answer(answer) {
+        if !self.nics[host as usize].add_answer((answer, hops)) {
             self.totals.answers_refused += 1;
         }
         self.pump_host(host);
     }
 
-    /// An answer has come back to the sender.
-    pub(in crate::network) fn answer_at_host(&mut self, answer: FrameRecord) {
+    /// An answer has come back to the sender. `index` was its place.
+    pub(in crate::network) fn answer_at_host(&mut self, answer: &FrameRecord, index: u32) {
         let flow = &mut self.flows[answer.flow as usize];
-        flow.answered(self.now, answer.number, answer.sent);
+        flow.answered(self.now, answer, self.frames.hops(index));
         self.sender_changed(answer.flow);
     }
 

@@ -6,9 +6,9 @@ pub(super) mod nic;
 use weir_core::wire::mac_control::MacControl;
 use weir_core::{Bytes, Priority};
 
-use super::flow::Arrival;
+use super::flow::{Arrival, Reply};
 use super::node::Payload;
-use super::pool::{FrameKind, FrameRecord};
+use super::pool::{Flags, FrameKind, FrameRecord};
 use super::{Event, Network};
 use nic::Next;
 
@@ -35,8 +35,8 @@ impl Network {
             self.send_control(line_index, sent, bytes);
             return;
         }
-        let record = match nic.next(now, &self.flows) {
-            Next::Send(flow) => self.data_frame(host, flow),
+        let (record, hops) = match nic.next(now, &self.flows) {
+            Next::Send(flow) => (self.data_frame(host, flow), self.frames.no_hops()),
             Next::Answer(priority) => match nic.take_answer(priority) {
                 Some(answer) => answer,
                 None => return,
@@ -52,7 +52,7 @@ impl Network {
         if record.kind == FrameKind::Answer {
             self.flows[record.flow as usize].answers_sent += 1;
         }
-        let frame = self.frames.add(record);
+        let frame = self.frames.add(record, hops);
         let line = &mut self.lines[line_index as usize];
         line.is_busy = true;
         let sent = now + line.time_for(record.length());
@@ -78,6 +78,7 @@ impl Network {
             priority: state.plan.priority,
             marked: false,
             kind: FrameKind::Data,
+            flags: Flags::NONE.with(Flags::TRACED, state.plan.transport.has_telemetry()),
             sent: now,
         };
         if state.plan.transport.is_answered() {
@@ -93,7 +94,7 @@ impl Network {
         let record = *self.frames.get(index);
         self.frames.give_back(index);
         if record.kind == FrameKind::Answer {
-            self.answer_at_host(record);
+            self.answer_at_host(&record, index);
             return;
         }
         let flow = &mut self.flows[record.flow as usize];
@@ -109,8 +110,14 @@ impl Network {
         if let Some(samples) = self.samples.as_mut().filter(|_| reception.is_new) {
             samples.note_arrival(flow, now, record.length());
         }
-        if let Some(number) = reception.answer {
-            self.answer(host, &record, number);
+        // The first answer may leave at once, in the place that this frame had.
+        let acknowledgement = reception.acknowledgement;
+        let acknowledgement = acknowledgement.map(|reply| (reply, self.frames.take_hops(index)));
+        if reception.notifies {
+            self.answer(host, &record, Reply::NOTIFICATION, Vec::new());
+        }
+        if let Some((reply, hops)) = acknowledgement {
+            self.answer(host, &record, reply, hops);
         }
         if reception.completes && !self.waiting.is_empty() {
             self.release_waiting(record.flow);

@@ -8,6 +8,7 @@ use weir_core::{Instant, Priority};
 use crate::network::flow::Flow;
 use crate::network::pool::FrameRecord;
 use crate::table::Table;
+use crate::transport::telemetry::Hop;
 
 /// Answers that wait in one priority at most: a receiver that cannot send them tells nothing more.
 const ANSWERS_MAX: usize = 4096;
@@ -26,12 +27,15 @@ pub(in crate::network) struct Nic {
     /// A control frame that goes first.
     pub(in crate::network) control: Option<Vec<u8>>,
     /// By priority: answers to frames that have arrived. `None` before the first one.
-    answers: Option<Box<[VecDeque<FrameRecord>; PRIORITY_COUNT]>>,
+    answers: Option<Box<[VecDeque<Answer>; PRIORITY_COUNT]>>,
     /// Flows that have something to send, now or at a known moment.
     pub(in crate::network) active: Vec<u32>,
     /// Whose turn it is.
     pub(in crate::network) turn: usize,
 }
+
+/// An answer, with what the frame has met that it answers.
+pub(in crate::network) type Answer = (FrameRecord, Vec<Hop>);
 
 /// What a card does next.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -68,9 +72,9 @@ impl Nic {
     }
 
     /// Has an answer to send; false when there is no room for it.
-    pub(in crate::network) fn add_answer(&mut self, answer: FrameRecord) -> bool {
+    pub(in crate::network) fn add_answer(&mut self, answer: Answer) -> bool {
         let answers = self.answers.get_or_insert_default();
-        let queue = &mut answers[answer.priority.index()];
+        let queue = &mut answers[answer.0.priority.index()];
         let has_room = queue.len() < ANSWERS_MAX;
         if has_room {
             queue.push_back(answer);
@@ -78,7 +82,7 @@ impl Nic {
         has_room
     }
 
-    pub(in crate::network) fn take_answer(&mut self, priority: Priority) -> Option<FrameRecord> {
+    pub(in crate::network) fn take_answer(&mut self, priority: Priority) -> Option<Answer> {
         self.answers.as_mut()?[priority.index()].pop_front()
     }
 

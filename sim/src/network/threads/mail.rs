@@ -8,6 +8,7 @@ use crate::network::node::Payload;
 use crate::network::pool::FrameRecord;
 use crate::network::{Event, Network};
 use crate::schedule::Entry;
+use crate::transport::telemetry::Hop;
 
 /// What happens at a place of another part.
 #[derive(Debug)]
@@ -21,6 +22,8 @@ pub(super) struct Letter {
 #[derive(Debug)]
 enum Cargo {
     Frame(FrameRecord),
+    /// A frame that has met switches that told it so.
+    Traced(Box<(FrameRecord, Vec<Hop>)>),
     Control(Vec<u8>),
 }
 
@@ -65,9 +68,12 @@ impl Network {
         let entry = self.queue.entry_elsewhere(arrives, arrive);
         let cargo = match payload {
             Payload::Frame(frame) => {
-                let record = *self.frames.get(frame);
-                self.frames.give_back(frame);
-                Cargo::Frame(record)
+                let (record, hops) = self.frames.take(frame);
+                if hops.is_empty() {
+                    Cargo::Frame(record)
+                } else {
+                    Cargo::Traced(Box::new((record, hops)))
+                }
             }
             Payload::Control(message) => Cargo::Control(self.messages.take(message)),
         };
@@ -90,7 +96,14 @@ impl Network {
                 cargo,
             } = letter;
             let here = match cargo {
-                Cargo::Frame(record) => Payload::Frame(self.frames.add(record)),
+                Cargo::Frame(record) => {
+                    let hops = self.frames.no_hops();
+                    Payload::Frame(self.frames.add(record, hops))
+                }
+                Cargo::Traced(traced) => {
+                    let (record, hops) = *traced;
+                    Payload::Frame(self.frames.add(record, hops))
+                }
                 Cargo::Control(bytes) => Payload::Control(self.messages.add(bytes)),
             };
             if let Event::Arrive { payload, .. } = &mut entry.event {

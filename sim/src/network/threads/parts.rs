@@ -9,7 +9,7 @@ use crate::network::line::Line;
 use crate::network::log::Log;
 use crate::network::node::{Node, Payload, NO_FRAME};
 use crate::network::plan::End;
-use crate::network::pool::{FrameRecord, Pool};
+use crate::network::pool::{Frames, Pool, Telemetry};
 use crate::network::{Counters, Event, Flow, Network, Samples, Totals};
 use crate::schedule::Schedule;
 use crate::table::Table;
@@ -113,6 +113,8 @@ impl Network {
             |_, flow| partition.flow_sender(flow),
             |_, flow| Some((partition.flow_receiver(flow)?, flow.at_receiver())),
         );
+        let telemetry = self.frames.telemetry().map(Telemetry::of_part);
+        let telemetry = telemetry.map(Box::new);
         let empty = Schedule::new(0, Duration::ZERO);
         let queues = std::mem::replace(&mut self.queue, empty).split(count, owner);
         let logs = std::mem::replace(&mut self.log, Log::new(0)).split(count);
@@ -133,7 +135,7 @@ impl Network {
                 nics,
                 flows,
                 waiting: self.waiting.clone(),
-                frames: Pool::new(),
+                frames: Frames::new(telemetry.clone()),
                 messages: Pool::new(),
                 impairing: self.impairing.clone(),
                 scratch: Vec::new(),
@@ -175,14 +177,19 @@ impl Network {
     /// Puts the network together again.
     pub(super) fn join(&mut self, mut parts: Vec<Self>, partition: &Partition) {
         let owner = |place: usize| partition.owners[place] as usize;
-        self.frames = Pool::new();
+        let telemetry = self.frames.telemetry().map(Telemetry::of_part);
+        self.frames = Frames::new(telemetry.map(Box::new));
         self.messages = Pool::new();
         self.totals = Totals::default();
         for part in &mut parts {
+            if let (Some(own), Some(there)) = (self.frames.telemetry_mut(), part.frames.telemetry())
+            {
+                own.join_lines(there);
+            }
             self.now = self.now.max(part.now);
             self.totals.add(&part.totals);
             self.past_counters.add(&part.past_counters);
-            let mut frames = std::mem::replace(&mut part.frames, Pool::new());
+            let mut frames = std::mem::replace(&mut part.frames, Frames::new(None));
             let mut messages = std::mem::replace(&mut part.messages, Pool::new());
             part.move_payloads(|payload, _, _| {
                 carry(
@@ -238,7 +245,7 @@ impl Network {
     /// Has `carry` move every frame and message of this part's switches and lines; it is given the part's own pools.
     fn move_payloads(
         &mut self,
-        mut carry: impl FnMut(&mut Payload, &mut Pool<FrameRecord>, &mut Pool<Vec<u8>>),
+        mut carry: impl FnMut(&mut Payload, &mut Frames, &mut Pool<Vec<u8>>),
     ) {
         let Self {
             nodes,
@@ -277,16 +284,15 @@ fn payloads_at(node: &mut Node) -> impl Iterator<Item = &mut Payload> {
 /// Moves a frame or message from pools to others.
 fn carry(
     payload: &mut Payload,
-    from_frames: &mut Pool<FrameRecord>,
+    from_frames: &mut Frames,
     from_messages: &mut Pool<Vec<u8>>,
-    frames: &mut Pool<FrameRecord>,
+    frames: &mut Frames,
     messages: &mut Pool<Vec<u8>>,
 ) {
     *payload = match *payload {
         Payload::Frame(frame) => {
-            let record = *from_frames.get(frame);
-            from_frames.give_back(frame);
-            Payload::Frame(frames.add(record))
+            let (record, hops) = from_frames.take(frame);
+            Payload::Frame(frames.add(record, hops))
         }
         Payload::Control(message) => Payload::Control(messages.add(from_messages.take(message))),
     };

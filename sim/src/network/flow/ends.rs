@@ -1,0 +1,142 @@
+//! What answers to congestion at a flow's sender, and what answers frames at its receiver.
+
+use weir_config::scenario::Transport;
+use weir_core::{BitRate, Bytes, Instant};
+
+use crate::network::plan::{FlowPlan, NetworkPlan};
+use crate::network::pool::Flags;
+use crate::transport::acknowledged::{self, Surroundings};
+use crate::transport::dcqcn::{NotificationPoint, ReactionPoint};
+use crate::transport::recovery::Listener;
+use crate::transport::window::{Algorithm, WindowSender};
+use crate::transport::Reassembly;
+
+/// What answers to congestion at the sender.
+#[derive(Clone, Debug)]
+pub(in crate::network) enum Sender {
+    Open,
+    Dcqcn(Box<ReactionPoint>),
+    Window(Box<WindowSender>),
+    Acknowledged(Box<acknowledged::Sender>),
+}
+
+/// What answers frames at the receiver.
+#[derive(Clone, Debug)]
+pub(super) enum Receiver {
+    Open,
+    Dcqcn(NotificationPoint),
+    Window(Box<Reassembly>),
+    Acknowledged(Box<Listener>, Option<NotificationPoint>),
+}
+
+/// An answer to a frame.
+#[derive(Clone, Copy, Debug)]
+pub(in crate::network) struct Reply {
+    /// Of an acknowledgement: the first frame that is missing.
+    pub(in crate::network) number: u32,
+    pub(in crate::network) flags: Flags,
+}
+
+impl Reply {
+    /// A notification of congestion.
+    pub(in crate::network) const NOTIFICATION: Self = Self {
+        number: 0,
+        flags: Flags::NOTIFICATION,
+    };
+}
+
+/// What becomes of an arrival.
+#[derive(Clone, Copy, Debug)]
+pub(in crate::network) struct Reception {
+    /// False for a repetition of what was there, and for what the receiver does not take.
+    pub(in crate::network) is_new: bool,
+    /// With it all has arrived that the flow had to send.
+    pub(in crate::network) completes: bool,
+    /// It is answered with a notification of congestion.
+    pub(in crate::network) notifies: bool,
+    /// And with this acknowledgement.
+    pub(in crate::network) acknowledgement: Option<Reply>,
+}
+
+impl Receiver {
+    pub(super) fn receive(&mut self, now: Instant, number: u32, marked: bool) -> Reception {
+        let (is_new, notifies, acknowledgement) = match self {
+            Self::Open => (true, false, None),
+            Self::Dcqcn(point) => (true, marked && point.marked(now), None),
+            Self::Window(reassembly) => {
+                let receipt = reassembly.arrive(number);
+                let reply = Reply {
+                    number: receipt.acknowledgement,
+                    flags: Flags::NONE.with(Flags::ECHO, marked),
+                };
+                (receipt.is_new, false, Some(reply))
+            }
+            Self::Acknowledged(listener, point) => {
+                let receipt = listener.arrive(number);
+                let reply = receipt.reply.map(|reply| Reply {
+                    number: reply.before,
+                    flags: Flags::NONE.with(Flags::NACK, reply.is_nack),
+                });
+                let notifies = match point {
+                    Some(point) => marked && point.marked(now),
+                    None => false,
+                };
+                (receipt.is_new, notifies, reply)
+            }
+        };
+        Reception {
+            is_new,
+            completes: false,
+            notifies,
+            acknowledgement,
+        }
+    }
+}
+
+/// Both ends of a flow, whose sending host has a line of rate `line`.
+pub(super) fn ends(plan: &FlowPlan, line: BitRate, network: &NetworkPlan) -> (Sender, Receiver) {
+    let frame = plan.frame.get().max(1);
+    let frame_count = plan
+        .size
+        .map(|size| u32::try_from(size.get().div_ceil(frame)).unwrap_or(u32::MAX));
+    let around = Surroundings {
+        dcqcn: &network.dcqcn,
+        transports: &network.transports,
+        line,
+        base_round_trip: network.base_round_trip,
+    };
+    let transport = plan.transport;
+    let point = NotificationPoint::new(network.dcqcn.notification_gap);
+    let frame = Bytes::new(frame);
+    if let Some(sender) = acknowledged::Sender::new(transport, &around, frame, frame_count) {
+        let recovery = network.transports.recovery.of(transport);
+        let listener = Box::new(Listener::new(recovery));
+        let point = (transport == Transport::Dcqcn).then_some(point);
+        return (
+            Sender::Acknowledged(Box::new(sender)),
+            Receiver::Acknowledged(listener, point),
+        );
+    }
+    let window = |algorithm| {
+        let sender = WindowSender::new(algorithm, network.window, frame_count);
+        let sender = sender.with_dctcp(network.transports.dctcp);
+        (
+            Sender::Window(Box::new(sender)),
+            Receiver::Window(Box::default()),
+        )
+    };
+    match transport {
+        Transport::Dcqcn => (
+            Sender::Dcqcn(Box::new(ReactionPoint::new(network.dcqcn, line))),
+            Receiver::Dcqcn(point),
+        ),
+        Transport::Tahoe => window(Algorithm::Tahoe),
+        Transport::Reno => window(Algorithm::Reno),
+        Transport::Vegas => window(Algorithm::Vegas),
+        Transport::Dctcp => window(Algorithm::Dctcp),
+        // Those are acknowledged always; a file cannot say otherwise.
+        Transport::Open | Transport::Timely | Transport::Swift | Transport::Hpcc => {
+            (Sender::Open, Receiver::Open)
+        }
+    }
+}

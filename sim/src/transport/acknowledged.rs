@@ -1,0 +1,222 @@
+//! Flows every frame of which is acknowledged: what limits their rate and window, and what sends lost frames again.
+
+use weir_config::scenario::{
+    DcqcnConfig, Recovery, RecoveryConfig, Transport, TransportConfig, WindowLimit,
+};
+use weir_core::{BitRate, Bytes, Duration, Instant};
+
+use super::dcqcn::ReactionPoint;
+use super::hpcc::Hpcc;
+use super::recovery::{Reply, Resender};
+use super::swift::Swift;
+use super::telemetry::Hop;
+use super::timely::Timely;
+
+/// What limits a flow.
+#[derive(Clone, Debug)]
+pub enum Control {
+    /// A rate, by notifications.
+    Dcqcn(Box<ReactionPoint>),
+    /// A rate, by round trip times.
+    Timely(Box<Timely>),
+    /// A window of frames, by round trip times.
+    Swift(Box<Swift>),
+    /// A window of bytes and the rate that fits it, by telemetry.
+    Hpcc(Box<Hpcc>),
+}
+
+/// What a flow is made in.
+#[derive(Clone, Copy, Debug)]
+pub struct Surroundings<'a> {
+    /// `[dcqcn]`.
+    pub dcqcn: &'a DcqcnConfig,
+    /// All others.
+    pub transports: &'a TransportConfig,
+    /// Of the sending host.
+    pub line: BitRate,
+    /// The longest round trip in the empty network.
+    pub base_round_trip: Duration,
+}
+
+/// An acknowledgement reaches the sender.
+#[derive(Clone, Copy, Debug)]
+pub struct Acknowledgement<'a> {
+    /// The frame that it answers.
+    pub number: u32,
+    /// What it says.
+    pub reply: Reply,
+    /// When that frame was sent.
+    pub sent: Instant,
+    /// What that frame has met, where switches tell.
+    pub hops: &'a [Hop],
+}
+
+/// The sender's side of one flow.
+#[derive(Clone, Debug)]
+pub struct Sender {
+    control: Control,
+    resender: Resender,
+    frame: Bytes,
+    /// Bytes under way at most, whatever the control says.
+    limit: Option<u64>,
+}
+
+impl Sender {
+    /// A flow of `frame_count` frames of the length `frame`; `None`: it has no end. `None` where nothing of it is acknowledged,
+    /// or by a [window](super::window) alone.
+    pub fn new(
+        transport: Transport,
+        around: &Surroundings<'_>,
+        frame: Bytes,
+        frame_count: Option<u32>,
+    ) -> Option<Self> {
+        let transports = around.transports;
+        let recovery = recovery(transport, &transports.recovery)?;
+        let line = around.line;
+        let control = match transport {
+            Transport::Dcqcn => Control::Dcqcn(Box::new(ReactionPoint::new(*around.dcqcn, line))),
+            Transport::Timely => Control::Timely(Box::new(Timely::new(transports.timely, line))),
+            Transport::Swift => Control::Swift(Box::new(Swift::new(transports.swift))),
+            Transport::Hpcc => {
+                let base = transports.hpcc.base_rtt.unwrap_or(around.base_round_trip);
+                Control::Hpcc(Box::new(Hpcc::new(transports.hpcc, line, base)))
+            }
+            _ => return None,
+        };
+        let is_rate = matches!(control, Control::Dcqcn(_) | Control::Timely(_));
+        let limit = transports.recovery.window_limit.filter(|_| is_rate);
+        let limit = limit.map(|limit| match limit {
+            WindowLimit::Bytes(bytes) => bytes.get(),
+            WindowLimit::Bdp => bandwidth_delay(line, around.base_round_trip),
+        });
+        let timeout_min = transports.recovery.timeout_min;
+        Some(Self {
+            control,
+            resender: Resender::new(recovery, frame_count, timeout_min),
+            frame,
+            limit,
+        })
+    }
+
+    /// What limits it.
+    pub const fn control(&self) -> &Control {
+        &self.control
+    }
+
+    /// Whether a frame may be sent now, but for the [pace](Self::pace).
+    pub fn may_send(&self) -> bool {
+        self.resender.has_selected() || (self.resender.has_frame() && self.fits_window())
+    }
+
+    /// Whether what may be sent now was sent before.
+    pub const fn repeats(&self) -> bool {
+        self.resender.repeats()
+    }
+
+    /// True when everything is acknowledged.
+    pub fn is_done(&self) -> bool {
+        self.resender.is_done()
+    }
+
+    /// A frame is sent: its number. To be called when it [may](Self::may_send).
+    pub fn send(&mut self, now: Instant) -> u32 {
+        self.resender.send(now)
+    }
+
+    /// A frame of `length` has been sent: how long the next one waits after it.
+    pub fn pace(&mut self, length: Bytes) -> Duration {
+        match &mut self.control {
+            Control::Dcqcn(point) => {
+                point.sent(length);
+                point.rate().time_for(length)
+            }
+            Control::Timely(timely) => timely.rate().time_for(length),
+            Control::Swift(swift) => swift.pause().unwrap_or(Duration::ZERO),
+            Control::Hpcc(hpcc) => hpcc.rate().time_for(length),
+        }
+    }
+
+    /// A notification of congestion has come.
+    pub fn notify(&mut self, now: Instant) {
+        if let Control::Dcqcn(point) = &mut self.control {
+            point.notify(now);
+        }
+    }
+
+    /// An acknowledgement has come.
+    pub fn acknowledge(&mut self, now: Instant, acknowledgement: &Acknowledgement<'_>) {
+        let Acknowledgement {
+            number,
+            reply,
+            sent,
+            hops,
+        } = *acknowledgement;
+        let progress = self.resender.acknowledge(now, number, reply, sent);
+        let round_trip = now.saturating_since(sent);
+        match &mut self.control {
+            Control::Dcqcn(_) => {}
+            Control::Timely(timely) => {
+                let bytes = u64::from(progress.frames) * self.frame.get();
+                timely.acknowledge(round_trip, Bytes::new(bytes));
+            }
+            Control::Swift(swift) => {
+                let hops = u32::try_from(hops.len()).unwrap_or(u32::MAX);
+                swift.acknowledge(now, round_trip, hops, progress.frames);
+                if progress.is_loss {
+                    swift.lost(now);
+                }
+            }
+            Control::Hpcc(hpcc) => hpcc.acknowledge(reply.before, self.resender.next(), hops),
+        }
+    }
+
+    /// When [`handle_timeout`](Self::handle_timeout) is next due.
+    pub fn next_timeout(&self) -> Option<Instant> {
+        let of_control = match &self.control {
+            Control::Dcqcn(point) if !self.is_done() => point.next_timeout(),
+            _ => None,
+        };
+        let of_recovery = self.resender.next_timeout();
+        of_control.into_iter().chain(of_recovery).min()
+    }
+
+    /// Does what is due.
+    pub fn handle_timeout(&mut self, now: Instant) {
+        if let Control::Dcqcn(point) = &mut self.control {
+            if point.next_timeout().is_some_and(|due| due <= now) {
+                point.handle_timeout(now);
+            }
+        }
+        if self.resender.handle_timeout(now) {
+            if let Control::Swift(swift) = &mut self.control {
+                swift.timed_out(now);
+            }
+        }
+    }
+
+    /// One frame may always be under way: what is less is a matter of the pace.
+    fn fits_window(&self) -> bool {
+        let frames = self.resender.in_flight();
+        let bytes = u64::from(frames) * self.frame.get();
+        let fits_limit = frames == 0 || self.limit.is_none_or(|limit| bytes < limit);
+        let fits_control = match &self.control {
+            Control::Dcqcn(_) | Control::Timely(_) => true,
+            Control::Swift(swift) => frames < swift.frames(),
+            Control::Hpcc(hpcc) => frames == 0 || (bytes as f64) < hpcc.window_bytes(),
+        };
+        fits_limit && fits_control
+    }
+}
+
+/// How lost frames of a flow are sent again; `None` where nothing of it is acknowledged, or by a [window](super::window) alone.
+pub fn recovery(transport: Transport, config: &RecoveryConfig) -> Option<Recovery> {
+    let is_here = transport == Transport::Dcqcn || transport.needs_recovery();
+    let recovery = config.of(transport);
+    (is_here && recovery != Recovery::None).then_some(recovery)
+}
+
+/// Bytes on a line of rate `line` in `time`.
+fn bandwidth_delay(line: BitRate, time: Duration) -> u64 {
+    let bits = u128::from(line.get()) * u128::from(time.as_nanos()) / 1_000_000_000;
+    u64::try_from(bits / 8).unwrap_or(u64::MAX).max(1)
+}
