@@ -5,6 +5,7 @@
 //! flush. Steps interleave as if memory had one order, which the acquire and release that the argument asks for amount to
 //! for these words; weaker orders are not part of the model.
 
+mod room;
 mod world;
 
 use std::collections::HashSet;
