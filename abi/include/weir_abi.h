@@ -127,7 +127,10 @@ struct weir_line {
 	__u64 burst_nanos; /* what may go back to back after a time without frames */
 	__u64 overhead_bytes; /* between two frames */
 	__u64 lost; /* redirected frames that the kernel could not give the device */
-	__u64 reserved[2];
+	__u64 on_way; /* frames that programs have let pass and that the device has not been given yet, where sure */
+	__u64 sure; /* not zero: a frame passes only if the device surely has room for it */
+	__u64 narrow; /* frames that went to the core since there was no room, or the egress was just shut */
+	__u64 reserved[7];
 };
 
 /* A device whose losses are counted: the key of the map weir_egresses; the value is its port. */
@@ -157,7 +160,7 @@ enum weir_sizes {
 
 _Static_assert(sizeof(struct weir_meta) == 32, "metadata: a multiple of 4, at most 32 bytes");
 _Static_assert(sizeof(struct weir_settings) == 80, "settings are a map value");
-_Static_assert(sizeof(struct weir_mode) == 64 && sizeof(struct weir_line) == 64 && sizeof(struct weir_flow) == 128,
+_Static_assert(sizeof(struct weir_mode) == 64 && sizeof(struct weir_line) == 128 && sizeof(struct weir_flow) == 128,
 	       "words that both sides write are in cache lines of their own");
 _Static_assert(sizeof(struct weir_traffic) == 16, "counters are a map value");
 

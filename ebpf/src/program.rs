@@ -111,8 +111,12 @@ impl PortProgram {
         let mut open = skeleton::WeirXdpSkelBuilder::default()
             .open(&mut storage)
             .map_err(EbpfError::Load)?;
-        if let (Some(_), Some(constants)) = (shared, &mut open.maps.rodata_data) {
+        if let (Some(shared), Some(constants)) = (shared, &mut open.maps.rodata_data) {
             constants.weir_has_express = 1;
+            if let Some(spare) = shared.spare {
+                constants.weir_has_room = 1;
+                constants.weir_room_spare = spare;
+            }
         }
         let maps = &mut open.maps;
         ExpressMaps::prepare(

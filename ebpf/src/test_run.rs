@@ -19,6 +19,37 @@ pub struct TestRun {
 }
 
 impl PortProgram {
+    /// Runs the program on `count` copies of one frame, as if the device had received them in batches of 64, and has the kernel do what
+    /// the program says: frames that it redirects leave. On the processor that the caller runs on.
+    ///
+    /// # Errors
+    ///
+    /// [`EbpfError::TestRun`].
+    pub fn run_live(&self, device: u32, frame: &[u8], count: u32) -> Result<(), EbpfError> {
+        // `struct xdp_md` of linux/bpf.h, as below.
+        let mut context = [0, frame.len() as u32, 0, device, 0, 0];
+        let mut options = libbpf_sys::bpf_test_run_opts {
+            sz: size_of::<libbpf_sys::bpf_test_run_opts>() as _,
+            repeat: count as _,
+            data_in: frame.as_ptr().cast(),
+            data_size_in: frame.len() as u32,
+            ctx_in: context.as_mut_ptr().cast(),
+            ctx_size_in: size_of_val(&context) as u32,
+            flags: libbpf_sys::BPF_F_TEST_XDP_LIVE_FRAMES,
+            batch_size: 64,
+            ..Default::default()
+        };
+        // SAFETY: every pointer is that of a buffer that outlives the call, with its own length.
+        let result =
+            unsafe { libbpf_sys::bpf_prog_test_run_opts(self.program.as_raw_fd(), &mut options) };
+        match result {
+            0.. => Ok(()),
+            error => Err(EbpfError::TestRun(libbpf_rs::Error::from_raw_os_error(
+                -error,
+            ))),
+        }
+    }
+
     /// Runs the program on one frame without any device. The kernel wants at least 14 bytes.
     ///
     /// # Errors

@@ -43,6 +43,17 @@ pause = "obey"
 destination = "02:00:00:00:00:01"
 ports = ["p1"]
 "#;
+/// What is added to it for a switch of which every frame is lossless.
+const LOSSLESS: &str = r#"
+[[class]]
+name = "lossless"
+priority = 0
+mode = "pfc"
+xoff = "256KiB"
+xon = "128KiB"
+headroom = "512KiB"
+express = "on"
+"#;
 const PRIORITY: usize = 0;
 
 /// The network with hosts that take redirected frames, and a switch.
@@ -83,7 +94,11 @@ impl Stage {
     }
 
     fn open() -> Self {
-        let mut stage = Self::new(CONFIG);
+        Self::open_with("")
+    }
+
+    fn open_with(classes: &str) -> Self {
+        let mut stage = Self::new(&format!("{CONFIG}{classes}"));
         stage.wait_for(Express::Open);
         stage
     }
@@ -214,7 +229,13 @@ impl Stage {
 #[test]
 #[ignore = "needs root"]
 fn frames_pass_as_they_came_and_are_counted() {
-    let mut stage = Stage::open();
+    for classes in ["", LOSSLESS] {
+        frames_of(classes);
+    }
+}
+
+fn frames_of(classes: &str) {
+    let mut stage = Stage::open_with(classes);
     stage.carry(0..3_000);
     let passed = stage.passed();
     assert!(passed > 0, "the path was used");
@@ -233,7 +254,13 @@ fn frames_pass_as_they_came_and_are_counted() {
 #[test]
 #[ignore = "needs root"]
 fn frames_keep_their_order_while_the_path_opens_and_shuts() {
-    let mut stage = Stage::open();
+    for classes in ["", LOSSLESS] {
+        open_and_shut(classes);
+    }
+}
+
+fn open_and_shut(classes: &str) {
+    let mut stage = Stage::open_with(classes);
     let quanta = [Quanta(1_000), Quanta::ZERO];
     for turn in 0..300u32 {
         if turn % 3 == 0 {
@@ -255,8 +282,14 @@ fn frames_keep_their_order_while_the_path_opens_and_shuts() {
 #[test]
 #[ignore = "needs root"]
 fn a_pause_holds_what_comes_after_it() {
+    for classes in ["", LOSSLESS] {
+        pause_and_resume(classes);
+    }
+}
+
+fn pause_and_resume(classes: &str) {
     // The longest pause takes 3.4 s.
-    let text = CONFIG.replace("rate = \"10Gbit\"", "rate = \"10Mbit\"");
+    let text = CONFIG.replace("rate = \"10Gbit\"", "rate = \"10Mbit\"") + classes;
     let mut stage = Stage::new(&text);
     stage.wait_for(Express::Open);
     stage.carry(0..1);

@@ -208,7 +208,7 @@ named! {
         Held => "held",
         /// The settings do not ask for it.
         Off => "off" (default),
-        /// No class may use it: classes are lossless, mark frames, or limit their age.
+        /// No class may use it: classes are lossless and do not ask for it, mark frames, or limit their age.
         Class => "class",
         /// Ports have VLANs, and the switch has to see every frame.
         Vlans => "vlans",
@@ -226,7 +226,8 @@ named! {
         Driver => "driver",
         /// The device has several transmit queues, so that its other end may have several receive queues.
         Queues => "queues",
-        /// The device's other end takes no redirected frames: it needs an XDP program, or GRO switched on.
+        /// The device's other end takes no redirected frames: it needs an XDP program, or GRO switched on. Or the device cuts TCP segments, and
+        /// the settings leave that as it is.
         Peer => "peer",
         /// Routes have just changed.
         Routes => "routes",

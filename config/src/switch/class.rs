@@ -102,7 +102,7 @@ entries! {
         "ecn-mark-at" ecn_mark_at: Option<MarkAt> = None => "`\"arrival\"`", "", Live, valid::anything;
             "`\"arrival\"`: by the backlog found when the frame is admitted. `\"departure\"`: by the backlog left behind when it is sent; receivers learn of congestion one queue earlier, as in many RoCE simulators. `\"never\"`: not at all."
         "express" express: Express = Express::Auto, "", Restart, valid::anything;
-            "Whether its frames may use the [express path](../internals/express.md) between ports that do: `\"auto\"`: if the class is lossy, marks no frames and limits neither age nor rate. `\"on\"`: the same, and refused where it is not so. `\"off\"`: no."
+            "Whether its frames may use the [express path](../internals/express.md) between ports that do: `\"auto\"`: if the class is lossy, marks no frames and limits neither age nor rate. `\"on\"`: so do those of a class with PFC, [where there surely is room for them](../guide/express.md#lossless-classes), and it is refused where none may. `\"off\"`: no."
         "weight" weight: u64 = 1, "", Live, valid::within(1, 1000);
             "Share of the line relative to other priorities that take turns, 1 to 1000."
         "scheduler" scheduler: Algorithm = Algorithm::Ets, "", Live, valid::anything;
@@ -166,9 +166,11 @@ impl Form<Option<Duration>> for OffOrTime {
 impl Class {
     /// What keeps its frames off the express path, whatever is asked for; `None` if nothing does.
     pub fn express_obstacle(&self) -> Option<&'static str> {
-        let is_lossy = self.mode.kind() == ModeKind::Lossy;
         let obstacles = [
-            (!is_lossy, "it is lossless"),
+            (
+                self.mode.kind() == ModeKind::Level,
+                "its frames have Levels",
+            ),
             (self.ecn.is_some(), "it marks frames"),
             (self.age_limit.is_some(), "it limits their age"),
             (self.scheduler.rate_max.is_some(), "it limits their rate"),
@@ -178,9 +180,19 @@ impl Class {
             .find_map(|(is_there, what)| is_there.then_some(what))
     }
 
-    /// Whether its frames may use the express path.
+    /// Whether its frames may use the express path. Those of a lossless class may only if it says so itself.
     pub fn may_pass(&self) -> bool {
-        self.express != Express::Off && self.express_obstacle().is_none()
+        let is_asked = match self.express {
+            Express::Off => false,
+            Express::Auto => !self.mode.is_lossless(),
+            Express::On => true,
+        };
+        is_asked && self.express_obstacle().is_none()
+    }
+
+    /// Whether its frames may use the path only at devices that surely have room for them.
+    pub fn needs_room(&self) -> bool {
+        self.mode.is_lossless() && self.may_pass()
     }
 
     /// Brings the thresholds of a buffer that is alone in its pool up to date.

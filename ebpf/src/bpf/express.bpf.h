@@ -56,6 +56,8 @@ struct {
 	__type(value, struct weir_traffic);
 } weir_paths SEC(".maps");
 
+#include "room.bpf.h"
+
 static __always_inline __u64 read_once(const __u64 *word)
 {
 	return *(const volatile __u64 *)word;
@@ -149,6 +151,7 @@ static __always_inline int express(struct xdp_md *ctx, const struct weir_setting
 	__u64 destination = 0;
 	struct weir_mode *mode;
 	struct weir_line *line;
+	int is_placed = 0;
 	__u32 *egress;
 	__u64 now;
 
@@ -175,10 +178,18 @@ static __always_inline int express(struct xdp_md *ctx, const struct weir_setting
 	if (!line || !(read_once(&line->gate) & (1ULL << priority)))
 		return -1;
 	now = bpf_ktime_get_ns();
-	if (!is_running(mode, now) || !book(line, now, length))
+	if (!is_running(mode, now))
 		return -1;
-	if (bpf_redirect_map(&weir_devices, *egress, XDP_ABORTED) != XDP_REDIRECT)
+	if (line->sure) {
+		if (!weir_has_room || !take_place(line, *egress, 1ULL << priority, length))
+			return -1;
+		is_placed = 1;
+	}
+	if (!book(line, now, length) || bpf_redirect_map(&weir_devices, *egress, XDP_ABORTED) != XDP_REDIRECT) {
+		if (is_placed)
+			__sync_fetch_and_add(&line->on_way, -1);
 		return -1;
+	}
 	count_path(settings->port * WEIR_PRIORITIES + priority, length);
 	count_path(WEIR_FLOWS + *egress * WEIR_PRIORITIES + priority, length);
 	count_verdict(WEIR_VERDICT_EXPRESS);

@@ -30,6 +30,8 @@ struct net_device {
 
 /* The map weir_devices of this switch. */
 const volatile __u32 weir_devices_id = 0;
+/* Set before the programs are loaded: some egress needs to know what its device has been given. */
+const volatile __u8 weir_counts_given = 0;
 
 /* The port of a device that frames are redirected to. */
 struct {
@@ -39,31 +41,48 @@ struct {
 	__type(value, __u32);
 } weir_egresses SEC(".maps");
 
-static __always_inline void note_lost(__u32 port, __u64 count)
+static __always_inline __u32 *port_of(const struct net_device *device)
 {
-	struct weir_line *line = bpf_map_lookup_elem(&weir_lines, &port);
+	struct weir_device key = {};
 
-	if (!line)
-		return;
+	key.namespace = device->nd_net.net->ns.inum;
+	key.ifindex = device->ifindex;
+	return bpf_map_lookup_elem(&weir_egresses, &key);
+}
+
+static __always_inline void note_lost(struct weir_line *line, __u64 count)
+{
 	/* First: who finds the egress shut finds why. */
 	__sync_fetch_and_add(&line->lost, count);
 	__sync_fetch_and_and(&line->gate, ~WEIR_GATE_OPEN_MASK);
 }
 
-/* A device was given frames in bulk, and took some of them. */
+/* Frames of an egress are no longer on their way. */
+static __always_inline void note_given(struct weir_line *line, __u64 count)
+{
+	__sync_fetch_and_add(&line->on_way, -count);
+}
+
+/* A device was given frames in bulk, and took some of them: they are in its ring. */
 SEC("tp_btf/xdp_devmap_xmit")
 int BPF_PROG(weir_given, const struct net_device *from, const struct net_device *to, int sent, int drops, int err)
 {
-	struct weir_device device = {};
+	struct weir_line *line;
 	__u32 *port;
 
-	if (drops <= 0)
+	if (drops <= 0 && !weir_counts_given)
 		return 0;
-	device.namespace = to->nd_net.net->ns.inum;
-	device.ifindex = to->ifindex;
-	port = bpf_map_lookup_elem(&weir_egresses, &device);
-	if (port)
-		note_lost(*port, drops);
+	port = port_of(to);
+	if (!port)
+		return 0;
+	line = bpf_map_lookup_elem(&weir_lines, port);
+	if (!line)
+		return 0;
+	if (drops > 0)
+		note_lost(line, drops);
+	/* What others redirect to this device was never counted as on its way; ports have no programs but the switch's. */
+	if (line->sure && port_of(from))
+		note_given(line, sent + drops);
 	return 0;
 }
 
@@ -72,8 +91,16 @@ SEC("tp_btf/xdp_redirect_err")
 int BPF_PROG(weir_refused, const struct net_device *from, const void *program, const void *target, int err, int map_type,
 	     __u32 map_id, __u32 index)
 {
-	if (map_id == weir_devices_id)
-		note_lost(index, 1);
+	struct weir_line *line;
+
+	if (map_id != weir_devices_id)
+		return 0;
+	line = bpf_map_lookup_elem(&weir_lines, &index);
+	if (line) {
+		note_lost(line, 1);
+		if (line->sure)
+			note_given(line, 1);
+	}
 	return 0;
 }
 

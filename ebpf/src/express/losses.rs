@@ -39,6 +39,7 @@ impl RedirectLosses {
         let devices = maps.devices.info().map_err(EbpfError::Load)?;
         if let Some(constants) = &mut open.maps.rodata_data {
             constants.weir_devices_id = devices.info.id;
+            constants.weir_counts_given = maps.spare.is_some().into();
         }
         let lines = &mut open.maps.weir_lines;
         lines

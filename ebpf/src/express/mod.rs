@@ -27,6 +27,8 @@ pub struct ExpressMaps {
     paths: MapHandle,
     routes: MapHandle,
     devices: MapHandle,
+    /// Programs look for room in the device's ring, and leave so many of its entries free.
+    pub(crate) spare: Option<u32>,
 }
 
 /// What the shaper of an egress needs to know.
@@ -38,7 +40,13 @@ pub struct Line {
     pub burst_nanos: u64,
     /// Bytes between two frames.
     pub overhead_bytes: u64,
+    /// A frame passes only if its device surely has room for it: a veth with one receive queue at its other end.
+    pub is_sure: bool,
 }
+
+/// Entries of a device's ring that stay free for what the host itself sends by the device between a program's look and the kernel's
+/// redirect.
+pub const SPARE: u32 = 48;
 
 impl ExpressMaps {
     /// Makes the maps: the path is off, every egress shut, no route known.
@@ -73,7 +81,16 @@ impl ExpressMaps {
                 libbpf_sys::BPF_F_NO_PREALLOC,
             )?,
             devices: create(MapType::Devmap, "weir_devices", [4, 4, ports], 0)?,
+            spare: None,
         })
+    }
+
+    /// Programs that are loaded from here on know how to look for room in a device's ring, for egresses that are
+    /// [sure](Line::is_sure), and leave `spare` of its entries free: [`SPARE`] unless a test wants another number. What is loaded without
+    /// hands all frames for such egresses to the core. It is for programs in native mode alone: the kernel does not say what became of
+    /// frames that were redirected in generic mode.
+    pub fn look_for_room(&mut self, spare: u32) {
+        self.spare = Some(spare);
     }
 
     /// Has a program that is about to be loaded use the `shared` maps, or do without.

@@ -3,7 +3,7 @@
 use std::io;
 use std::os::fd::{AsFd, AsRawFd};
 use std::ptr::NonNull;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{fence, AtomicU64, Ordering};
 
 use libbpf_rs::{MapCore, MapHandle};
 use nix::libc;
@@ -32,6 +32,9 @@ const NANOS_PER_BYTE: usize = 2;
 const BURST: usize = 3;
 const OVERHEAD: usize = 4;
 const LOST: usize = 5;
+const ON_WAY: usize = 6;
+const SURE: usize = 7;
+const NARROW: usize = 8;
 const FLOW: usize = size_of::<abi::weir_flow>() / 8;
 const FINISHED: usize = 8;
 const TRAFFIC: usize = size_of::<abi::weir_traffic>() / 8;
@@ -63,6 +66,7 @@ impl ExpressWords {
         set(NANOS_PER_BYTE, u64::try_from(nanos).unwrap_or(u64::MAX));
         set(BURST, line.burst_nanos);
         set(OVERHEAD, line.overhead_bytes);
+        set(SURE, line.is_sure.into());
     }
 
     /// The gate of an egress, to be read before it is found out whether it may be [opened](Self::open).
@@ -116,6 +120,23 @@ impl ExpressWords {
         self.lines
             .word(usize::from(port) * LINE + LOST)
             .load(Ordering::Acquire)
+    }
+
+    /// Frames that programs have let pass to this egress and that its device has not been given yet, where it is [sure](Line::is_sure).
+    /// Once the egress is [shut](Self::close) the number only falls, within the polls that run.
+    pub fn on_way(&self, port: u8) -> u64 {
+        // After the gate was shut: a program that still finds it open is in the number.
+        fence(Ordering::SeqCst);
+        self.lines
+            .word(usize::from(port) * LINE + ON_WAY)
+            .load(Ordering::Acquire)
+    }
+
+    /// Frames for this egress that went to the core since its device had no room for them, or since it was shut that very moment.
+    pub fn narrow(&self, port: u8) -> u64 {
+        self.lines
+            .word(usize::from(port) * LINE + NARROW)
+            .load(Ordering::Relaxed)
     }
 
     /// What took the path after it came in by `port`. O(CPUs).

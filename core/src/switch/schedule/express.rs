@@ -1,7 +1,8 @@
 //! What the switch says of an egress to a caller that may send frames by it which the switch never sees.
 
+use crate::config::ClassMode;
 use crate::sets::PrioritySet;
-use crate::switch::Switch;
+use crate::switch::{Switch, Transmission};
 use crate::units::{Instant, MacAddress, PortId, Priority};
 
 impl Switch {
@@ -24,8 +25,8 @@ impl Switch {
         })
     }
 
-    /// Priorities, one bit for each, that the switch would neither hold, slow, drop nor mark at `port`, charge to a lossless buffer, or
-    /// give a Level: lossy ones that no pause is in force for.
+    /// Priorities, one bit for each, that the switch would neither hold, slow, drop nor mark at `port`, nor give a Level: those that no
+    /// pause is in force for. A lossless frame that is not held is charged to no buffer, since it is never inside.
     pub fn unheld_priorities(&self, now: Instant, port: PortId) -> u8 {
         let Some(state) = self.ports.get(port.index()) else {
             return 0;
@@ -35,7 +36,7 @@ impl Switch {
             let class = &self.config.classes[priority.index()];
             let is_held = state.pause_received.is_paused(now, priority)
                 || state.refusal(priority).is_some()
-                || self.lossless.contains(priority)
+                || matches!(class.mode, ClassMode::Level { .. })
                 || class.ecn.is_some()
                 || class.scheduler.rate_max.is_some()
                 || class.age_limit.is_some();
@@ -46,6 +47,15 @@ impl Switch {
         unheld
             .iter()
             .fold(0, |bits, priority| bits | 1 << priority.index())
+    }
+
+    /// As [`transmit`](Self::transmit), but no data: only what is to be told to the neighbour, which waits for nobody.
+    pub fn transmit_told(&mut self, now: Instant, port: PortId) -> Option<Transmission> {
+        let state = self.ports.get(port.index())?;
+        if !state.up || !state.has_control() {
+            return None;
+        }
+        self.transmit_control(now, port)
     }
 
     /// Another number after each change of the static routes.

@@ -23,6 +23,42 @@ impl Drop for SwitchedOff {
     }
 }
 
+/// What the features of `NETIF_F_ALL_TSO` begin with, by the names that `ethtool -k` has for them.
+const SEGMENTATION: &str = "tx-tcp";
+
+impl SwitchedOff {
+    /// Of a device of which nothing is switched off yet.
+    pub(in crate::dataplane) fn none(device: &str) -> Self {
+        Self {
+            device: device.to_owned(),
+            features: Vec::new(),
+        }
+    }
+
+    /// Whether the device says that it cuts TCP segments. If it `may`, this switches that off before.
+    pub(in crate::dataplane) fn segments(&mut self, may: bool) -> bool {
+        let is_on = |device: &str, number| ethtool::has_feature(device, number) == Some(true);
+        let mut is_left = false;
+        for (name, number) in ethtool::feature_numbers(&self.device).unwrap_or_default() {
+            if !name.starts_with(SEGMENTATION) || !is_on(&self.device, number) {
+                continue;
+            }
+            // Whether it worked shows in what is on now.
+            if may && ethtool::set_feature(&self.device, number, false).is_ok() {
+                self.note(number);
+            }
+            is_left |= is_on(&self.device, number);
+        }
+        is_left
+    }
+
+    fn note(&mut self, feature: u32) {
+        if !self.features.contains(&feature) {
+            self.features.push(feature);
+        }
+    }
+}
+
 /// Does as `wanted` says about those that are on.
 ///
 /// # Errors

@@ -6,7 +6,7 @@ use weir_core::units::PRIORITY_COUNT;
 use weir_core::{Duration, Instant, PortId, PortSet};
 
 use super::Worker;
-use crate::dataplane::exchange::express::{ByFlow, ExpressOrder, ExpressParts, Listing};
+use crate::dataplane::exchange::express::{ByFlow, ExpressOrder, ExpressParts, Listing, Words};
 use crate::dataplane::memory::pool::Chunk;
 use crate::dataplane::rings::io::Io;
 
@@ -17,6 +17,10 @@ const PAUSE_MAX: Duration = Duration::from_secs(7);
 /// Between two times that the thread says that it runs, and two looks at egresses of which nothing was heard. Every look takes a
 /// cache line away from the programs.
 const LOOK: Duration = Duration::from_millis(2);
+
+/// For so long the core waits for frames that are on their way as it shuts an egress: a poll is over long before. What is on its way
+/// after that is no frame any more but a count that went wrong, and the egress stays shut for as long as it is wrong.
+const ON_WAY_MAX: Duration = Duration::from_millis(50);
 
 /// What this thread knows beside the words. Without them there is no path.
 #[derive(Debug, Default)]
@@ -48,6 +52,8 @@ struct Line {
     handled: u32,
     /// Since when its program has seen more of them, and how many.
     ahead: Option<(u32, Instant)>,
+    /// Since when it is shut while frames that were let pass before may still be on their way.
+    shut_at: Option<Instant>,
     /// Frames that the device did not take.
     lost: u64,
     /// Shut until then for that.
@@ -134,14 +140,31 @@ impl Express {
 
     /// The core is about to send by this port: until when its line is busy with other frames, if any may have passed since it
     /// was asked last.
-    pub(super) fn take_line(&mut self, port: PortId) -> Option<Instant> {
+    pub(super) fn take_line(&mut self, now: Instant, port: PortId) -> Option<Instant> {
         let line = self.lines.get_mut(port.index())?;
-        if !std::mem::take(&mut line.is_open) {
+        if !line.is_open {
             return None;
         }
         let (parts, port) = (self.parts.as_ref()?, port.index() as u8);
-        parts.words.close(port);
-        Some(Instant::from_nanos(parts.words.free_at(port)))
+        Some(line.shut(now, &*parts.words, port))
+    }
+
+    /// Whether the device of this port, which is shut, is still to be given frames that were let pass before: what the core sends now
+    /// could take the room that was found for them.
+    pub(super) fn awaits_frames(&mut self, now: Instant, port: PortId) -> bool {
+        let line = self.lines.get_mut(port.index());
+        let Some((line, parts)) = line.zip(self.parts.as_ref()) else {
+            return false;
+        };
+        let Some(shut_at) = line.shut_at else {
+            return false;
+        };
+        let is_under_way = parts.words.on_way(port.index() as u8) > 0;
+        if is_under_way && now.saturating_since(shut_at) < ON_WAY_MAX {
+            return true;
+        }
+        line.shut_at = None;
+        false
     }
 
     /// The programs have the routes of this version, or not those that the switch has now.
@@ -179,12 +202,19 @@ impl Express {
     }
 
     /// Tells `read` what has taken the path by port and priority, and what was lost of it.
-    pub(super) fn words(&self) -> Option<&dyn crate::dataplane::exchange::express::Words> {
+    pub(super) fn words(&self) -> Option<&dyn Words> {
         self.parts.as_ref().map(|parts| &*parts.words)
     }
 }
 
 impl Line {
+    /// Shuts it for all priorities. When the line is free.
+    fn shut(&mut self, now: Instant, words: &dyn Words, port: u8) -> Instant {
+        words.close(port);
+        (self.is_open, self.shut_at) = (false, Some(now));
+        Instant::from_nanos(words.free_at(port))
+    }
+
     /// Whether MAC control frames have been seen that the core has not handled. One that was lost on the way is the core's
     /// after the longest pause.
     fn is_behind(&mut self, now: Instant, seen: u32) -> bool {
@@ -326,12 +356,14 @@ impl<I: Io> Worker<I> {
             .is_some_and(|state| state.outstanding.is_empty() && !state.gone);
         let is_clear = is_allowed && is_idle && self.switch.is_egress_clear(now, port);
         if !is_clear || priorities == 0 {
-            if std::mem::take(&mut line.is_open) {
-                words.close(at);
-                self.switch
-                    .occupy_line(port, Instant::from_nanos(words.free_at(at)));
+            if line.is_open {
+                let free_at = line.shut(now, &**words, at);
+                self.switch.occupy_line(port, free_at);
             }
-        } else if gate & 0xff != u64::from(priorities) && !line.is_behind(now, words.seen(gate)) {
+        } else if gate & 0xff != u64::from(priorities)
+            && !line.is_behind(now, words.seen(gate))
+            && (line.is_open || words.on_way(at) == 0)
+        {
             words.occupy(at, self.switch.line_free_at(port).as_nanos());
             line.is_open |= words.open(at, gate, priorities);
         }

@@ -30,16 +30,26 @@ impl<I: Io> Worker<I> {
             TRANSMIT_FEW
         };
         if self.express.is_there() && !self.switch.is_egress_clear(now, port) {
-            if let Some(until) = self.express.take_line(port) {
+            if let Some(until) = self.express.take_line(now, port) {
                 self.switch.occupy_line(port, until);
             }
         }
-        let mut any = false;
+        let awaits = self.express.awaits_frames(now, port);
+        // It is over within a poll: the loop goes on, and does not sleep.
+        let mut any = awaits;
         for _ in 0..most {
             if !self.has_room(port) || self.pool.free_count() == 0 {
                 break;
             }
-            let Some(transmission) = self.switch.transmit(now, port) else {
+            let next = match awaits {
+                false => self.switch.transmit(now, port),
+                // A pause comes too late if it waits.
+                true => self.switch.transmit_told(now, port),
+            };
+            let Some(transmission) = next else {
+                if awaits {
+                    break;
+                }
                 self.turns.rest(port, self.switch.next_transmit(port));
                 break;
             };

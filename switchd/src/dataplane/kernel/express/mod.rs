@@ -12,14 +12,17 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use crossbeam::channel::{bounded, Receiver, Sender};
 use weir_api::words::Express as State;
-use weir_config::daemon::{Class, DaemonConfig, Express, Port};
+use weir_config::daemon::{Class, DaemonConfig, Express, Offloads, Port, XdpMode};
 use weir_core::{Bytes, MacAddress, PortId, Priority};
-use weir_ebpf::{grace_period, takes_redirected, EbpfError, ExpressMaps, Line, RedirectLosses};
+use weir_ebpf::{
+    grace_period, takes_redirected, EbpfError, ExpressMaps, Line, RedirectLosses, SPARE,
+};
 
 use clerk::Clerk;
 
 use super::devices::Device;
 use super::ethtool;
+use super::offloads::SwitchedOff;
 use crate::dataplane::exchange::express::{ExpressParts, Listing};
 use crate::dataplane::exchange::messages::Request;
 use crate::dataplane::ids;
@@ -40,7 +43,7 @@ pub(in crate::dataplane) struct ExpressPath {
 }
 
 /// One port.
-#[derive(Clone, Debug)]
+#[derive(Debug)]
 struct PortSide {
     wish: Express,
     /// The switch monitors flows.
@@ -49,6 +52,11 @@ struct PortSide {
     /// Other ports are on the same device.
     is_shared: bool,
     line: Line,
+    /// A veth that says that it cuts TCP segments hands the core's frames to its other end's processor, and redirected ones to the other
+    /// end's NAPI, unless a program is there: one could pass another.
+    segmentation: SwitchedOff,
+    /// It may be switched off.
+    is_managed: bool,
     device: Option<Device>,
     /// What the loop was told of it.
     told: Option<State>,
@@ -88,7 +96,11 @@ impl ExpressPath {
             State::Kernel
         };
         grace_period().map_err(no_grace)?;
-        let maps = ExpressMaps::new().map_err(refused)?;
+        let mut maps = ExpressMaps::new().map_err(refused)?;
+        let is_generic = config.dataplane.xdp_mode == XdpMode::Generic;
+        if needs_room(config) && !is_generic {
+            maps.look_for_room(SPARE);
+        }
         Ok(Self {
             losses: RedirectLosses::new(&maps).map_err(refused)?,
             maps,
@@ -277,7 +289,7 @@ fn refused(error: EbpfError) -> State {
 type Routes = BTreeMap<MacAddress, PortId>;
 
 impl PortSide {
-    fn state(&self) -> State {
+    fn state(&mut self) -> State {
         let Some(device) = self.device else {
             return State::NoDevice;
         };
@@ -289,7 +301,7 @@ impl PortSide {
             State::Driver
         } else if self.is_shared || self.wish == Express::Auto && has_queues(&self.device_name) {
             State::Queues
-        } else if !takes_redirected(device.index) {
+        } else if !takes_redirected(device.index) || self.segmentation.segments(self.is_managed) {
             State::Peer
         } else {
             State::Open
@@ -318,7 +330,13 @@ fn priorities(config: &DaemonConfig) -> u8 {
     passing.fold(0, |bits, priority| bits | 1 << priority.index())
 }
 
+/// Frames of lossless classes are among those that may pass.
+fn needs_room(config: &DaemonConfig) -> bool {
+    config.classes.iter().any(Class::needs_room)
+}
+
 fn sides(config: &DaemonConfig) -> Vec<PortSide> {
+    let is_sure = needs_room(config);
     let ports = config.ports.iter().zip(wishes(config));
     let side = |(port, wish): (&Port, Express)| {
         let same = |other: &&Port| other.device == port.device;
@@ -333,7 +351,10 @@ fn sides(config: &DaemonConfig) -> Vec<PortSide> {
                 rate: port.rate.get(),
                 burst_nanos: burst.max(port.rate.time_for(frames)).as_nanos(),
                 overhead_bytes: LINE_OVERHEAD_BYTES,
+                is_sure,
             },
+            segmentation: SwitchedOff::none(&port.device),
+            is_managed: config.dataplane.offloads != Offloads::Ignore,
             device: None,
             told: None,
         }

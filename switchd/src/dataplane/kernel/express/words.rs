@@ -41,6 +41,10 @@ impl Words for ExpressWords {
         Self::lost(self, port)
     }
 
+    fn on_way(&self, port: u8) -> u64 {
+        Self::on_way(self, port)
+    }
+
     fn came_in(&self, port: u8, priority: u8) -> Passed {
         passed(Self::came_in(self, port, priority))
     }

@@ -18,8 +18,8 @@ use crate::dataplane::exchange::express::{ExpressOrder, ExpressParts, Listing, P
 
 const SEEN: u64 = 1 << 32;
 const OPEN: u64 = 0xff;
-/// Lossy ones.
-const PRIORITIES: [u8; 2] = [LOSSY, 7];
+/// Lossy ones and one with PFC.
+const PRIORITIES: [u8; 3] = [LOSSLESS, LOSSY, 7];
 
 /// The words, in this process's memory.
 #[derive(Clone, Debug, Default)]
@@ -34,6 +34,7 @@ struct Memory {
     alive: AtomicU64,
     is_on: AtomicBool,
     lost: [AtomicU64; PORT_COUNT],
+    on_way: [AtomicU64; PORT_COUNT],
     came: [[AtomicU64; 8]; PORT_COUNT],
     went: [[AtomicU64; 8]; PORT_COUNT],
 }
@@ -49,6 +50,10 @@ impl Words for Shared {
 
     fn lost(&self, port: u8) -> u64 {
         self.0.lost[usize::from(port)].load(Ordering::Relaxed)
+    }
+
+    fn on_way(&self, port: u8) -> u64 {
+        self.0.on_way[usize::from(port)].load(Ordering::Relaxed)
     }
 
     fn came_in(&self, port: u8, priority: u8) -> Passed {

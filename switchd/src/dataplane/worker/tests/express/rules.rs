@@ -126,3 +126,101 @@ fn a_port_that_goes_and_a_switch_that_ends_let_nothing_pass() {
     both.bench.round();
     assert!(!both.words.0.is_on.load(Ordering::Relaxed));
 }
+
+#[test]
+fn a_pause_shuts_the_priorities_that_obey_it_and_no_others() {
+    let mut both = Both::new(&Setup::default());
+    let open = |both: &Both| both.words.gate(1) & OPEN;
+    let lossless = 1 << LOSSLESS;
+    assert_eq!(open(&both), 0xff);
+    both.pause(1, LOSSLESS, Quanta::MAX);
+    assert_eq!(open(&both), 0);
+    both.bench.round();
+    assert_eq!(open(&both), 0xff & !lossless);
+    assert!(both.arrive(0, 1, LOSSLESS, &frame(0, 1, 1, LOSSLESS)));
+    both.bench.round();
+    assert_eq!((both.express, both.slow, open(&both)), (0, 1, 0));
+    both.pause(1, LOSSLESS, Quanta::ZERO);
+    both.bench.settle();
+    assert_eq!(open(&both), 0xff);
+    assert!(both.arrive(0, 1, LOSSLESS, &frame(0, 1, 2, LOSSLESS)));
+    assert_eq!((both.express, both.slow), (1, 1));
+}
+
+#[test]
+fn frames_with_levels_do_not_pass() {
+    let both = Both::new(&Setup {
+        has_levels: true,
+        ..Setup::default()
+    });
+    assert_eq!(both.words.gate(1) & OPEN, 0xff & !(1 << LOSSLESS));
+}
+
+/// Has frames been let pass that the device of port 1 has not got yet when it is shut, and another is for the core to send there.
+fn with_one_on_its_way() -> Both {
+    let mut both = Both::new(&Setup::default());
+    both.words.0.on_way[1].store(1, Ordering::Relaxed);
+    both.words.close(1);
+    assert!(both.arrive(0, 1, LOSSLESS, &frame(0, 1, 1, LOSSLESS)));
+    both.bench.round();
+    both
+}
+
+fn has_sent(both: &Both) -> bool {
+    let sent = both.bench.worker.io.sent.borrow();
+    both.bench.worker.io.tx_waiting(1) > 0 || sent.iter().any(|sent| sent.port == 1)
+}
+
+#[test]
+fn the_core_sends_nothing_while_frames_are_on_their_way() {
+    let mut both = with_one_on_its_way();
+    assert!(!has_sent(&both));
+    assert!(
+        both.bench.round_after(Duration::from_micros(10)),
+        "it looks again"
+    );
+    assert!(!has_sent(&both));
+    both.words.0.on_way[1].store(0, Ordering::Relaxed);
+    both.bench.settle();
+    assert!(has_sent(&both));
+    assert!(both.is_open(1));
+}
+
+/// It would come too late.
+#[test]
+fn a_pause_waits_for_no_frame_on_its_way() {
+    let mut both = Both::new(&Setup::default());
+    both.words.0.on_way[0].store(1, Ordering::Relaxed);
+    both.words.close(0);
+    both.words.close(1);
+    both.bench.worker.io.set_budget(1, 0);
+    // 512 B each in whole cells: the last one reaches xoff.
+    for number in 0..16 {
+        both.bench.arrive_data(0, 1, LOSSLESS, number);
+    }
+    // A frame for the same port waits.
+    assert!(both.arrive(2, 0, LOSSLESS, &frame(2, 0, 1, LOSSLESS)));
+    for _ in 0..4 {
+        both.bench.round();
+    }
+    let [pause] = both.bench.sent_by(0).try_into().unwrap();
+    assert_eq!(pause_of(&pause), Some(Quanta::MAX));
+    both.words.0.on_way[0].store(0, Ordering::Relaxed);
+    both.bench.settle();
+    assert_eq!(both.bench.sent_by(0).len(), 2);
+}
+
+#[test]
+fn a_count_that_went_wrong_shuts_the_path_and_not_the_port() {
+    let mut both = with_one_on_its_way();
+    both.bench.round_after(Duration::from_millis(40));
+    assert!(!has_sent(&both));
+    both.bench.round_after(Duration::from_millis(11));
+    both.bench.settle();
+    assert!(has_sent(&both));
+    both.bench.round_after(Duration::from_secs(10));
+    assert!(!both.is_open(1));
+    both.words.0.on_way[1].store(0, Ordering::Relaxed);
+    both.bench.round_after(Duration::from_millis(2));
+    assert!(both.is_open(1));
+}

@@ -1,4 +1,4 @@
-//! The express path over real devices: two veth pairs in a network namespace of the test's own. Needs root.
+//! Two veth pairs in a network namespace of the test's own, and the programs between them.
 
 use std::os::fd::{AsFd, AsRawFd, FromRawFd, OwnedFd};
 use std::process::Command;
@@ -9,41 +9,42 @@ use nix::net::if_::if_nametoindex;
 use nix::sched::{unshare, CloneFlags};
 use nix::time::{clock_gettime, ClockId};
 use weir_ebpf::{
-    grace_period, takes_redirected, AttachMode, ExpressMaps, ExpressWords, Extras, Fallback, Line,
-    PortProgram, PortSettings, RedirectLosses, Verdict,
+    AttachMode, ExpressMaps, ExpressWords, Extras, Fallback, Line, PortProgram, PortSettings,
 };
 
-const HOST: [u8; 6] = [2, 0, 0, 0, 1, 1];
-const SOURCE: [u8; 6] = [2, 0, 0, 0, 1, 0];
-const PRIORITY: u8 = 3;
-const EVERY: u8 = 0xff;
-const FAST: Line = Line {
+pub(super) const HOST: [u8; 6] = [2, 0, 0, 0, 1, 1];
+pub(super) const SOURCE: [u8; 6] = [2, 0, 0, 0, 1, 0];
+pub(super) const PRIORITY: u8 = 3;
+pub(super) const EVERY: u8 = 0xff;
+pub(super) const FAST: Line = Line {
     rate: 100_000_000_000,
     burst_nanos: 10_000_000,
     overhead_bytes: 24,
+    is_sure: false,
 };
 /// 60 B take 67 ms.
-const SLOW: Line = Line {
+pub(super) const SLOW: Line = Line {
     rate: 10_000,
     burst_nanos: 0,
     overhead_bytes: 24,
+    is_sure: false,
 };
 
-fn run(arguments: &str) {
+pub(super) fn run(arguments: &str) {
     let status = Command::new("ip").args(arguments.split(' ')).status();
     assert!(status.unwrap().success(), "ip {arguments}: needs root");
 }
 
-fn now_nanos() -> u64 {
+pub(super) fn now_nanos() -> u64 {
     let now = clock_gettime(ClockId::CLOCK_MONOTONIC).unwrap();
     Duration::from(now).as_nanos() as u64
 }
 
 /// A packet socket on a device.
-struct Wire(OwnedFd);
+pub(super) struct Wire(OwnedFd);
 
 impl Wire {
-    fn new(device: &str) -> Self {
+    pub(super) fn new(device: &str) -> Self {
         let protocol = (libc::ETH_P_ALL as u16).to_be();
         // SAFETY: a plain system call; the descriptor is nobody else's.
         let fd = unsafe {
@@ -80,7 +81,7 @@ impl Wire {
         Self(fd)
     }
 
-    fn send(&self, frame: &[u8]) {
+    pub(super) fn send(&self, frame: &[u8]) {
         let sent = nix::sys::socket::send(
             self.0.as_raw_fd(),
             frame,
@@ -90,7 +91,7 @@ impl Wire {
     }
 
     /// The next frame from [`SOURCE`].
-    fn receive(&self) -> Vec<u8> {
+    pub(super) fn receive(&self) -> Vec<u8> {
         let mut buffer = [0; 2048];
         loop {
             let length = nix::unistd::read(self.0.as_fd(), &mut buffer).expect("a frame in time");
@@ -104,18 +105,23 @@ impl Wire {
 
 /// h0 ═ p0 (port 0) and p1 (port 1) ═ h1, with the express path between the ports, and no core: a socket takes what is for it
 /// and loses it.
-struct Bench {
-    maps: ExpressMaps,
-    words: ExpressWords,
-    ports: Vec<PortProgram>,
-    h0: Wire,
-    h1: Wire,
-    host: Option<PortProgram>,
+pub(super) struct Bench {
+    pub(super) maps: ExpressMaps,
+    pub(super) words: ExpressWords,
+    pub(super) ports: Vec<PortProgram>,
+    pub(super) h0: Wire,
+    pub(super) h1: Wire,
+    pub(super) host: Option<PortProgram>,
     _socket: OwnedFd,
 }
 
 impl Bench {
-    fn new() -> Self {
+    pub(super) fn new() -> Self {
+        Self::with(None)
+    }
+
+    /// With programs that look for room and leave so many entries of the ring free.
+    pub(super) fn with(spare: Option<u32>) -> Self {
         unshare(CloneFlags::CLONE_NEWNET).expect("needs root");
         for pair in [0, 1] {
             run(&format!("link add h{pair} type veth peer name p{pair}"));
@@ -126,7 +132,14 @@ impl Bench {
                 run(&format!("link set {device} up"));
             }
         }
-        let maps = ExpressMaps::new().unwrap();
+        let mut maps = ExpressMaps::new().unwrap();
+        if let Some(spare) = spare {
+            maps.look_for_room(spare);
+        }
+        let line = Line {
+            is_sure: spare.is_some(),
+            ..FAST
+        };
         let words = maps.words().unwrap();
         let socket = socket_with_rx_ring();
         let ports = (0..2)
@@ -148,7 +161,7 @@ impl Bench {
                 let device = if_nametoindex(format!("p{port}").as_str()).unwrap();
                 program.attach(device, AttachMode::Native, None).unwrap();
                 maps.set_device(port, device).unwrap();
-                words.set_line(port, FAST);
+                words.set_line(port, line);
                 program
             })
             .collect();
@@ -171,7 +184,7 @@ impl Bench {
         }
     }
 
-    fn express_frames(&self) -> u64 {
+    pub(super) fn express_frames(&self) -> u64 {
         let (came, went) = (
             self.words.came_in(0, PRIORITY),
             self.words.went_out(1, PRIORITY),
@@ -180,12 +193,12 @@ impl Bench {
         came.frames
     }
 
-    fn entered(&self) -> u64 {
+    pub(super) fn entered(&self) -> u64 {
         self.words.entered(0, PRIORITY)
     }
 
     /// A frame takes the express path.
-    fn assert_passes(&self, what: &str) {
+    pub(super) fn assert_passes(&self, what: &str) {
         let before = (self.express_frames(), self.entered());
         let sent = frame(7, HOST, 60);
         self.h0.send(&sent);
@@ -195,7 +208,7 @@ impl Bench {
     }
 
     /// A frame is handed to the core; then the core has finished it.
-    fn assert_is_for_the_core(&self, what: &str, frame: &[u8]) {
+    pub(super) fn assert_is_for_the_core(&self, what: &str, frame: &[u8]) {
         let (express, entered) = (self.express_frames(), self.entered());
         self.h0.send(frame);
         // The veth's other end runs soon, and not always before `send` returns.
@@ -225,7 +238,7 @@ fn socket_with_rx_ring() -> OwnedFd {
     }
 }
 
-fn frame(number: u32, destination: [u8; 6], length: usize) -> Vec<u8> {
+pub(super) fn frame(number: u32, destination: [u8; 6], length: usize) -> Vec<u8> {
     let mut frame = destination.to_vec();
     frame.extend(SOURCE);
     frame.extend([0x88, 0xb6]);
@@ -235,7 +248,7 @@ fn frame(number: u32, destination: [u8; 6], length: usize) -> Vec<u8> {
 }
 
 /// PFC from h1, whatever it says.
-fn pause() -> Vec<u8> {
+pub(super) fn pause() -> Vec<u8> {
     let mut frame = vec![0x01, 0x80, 0xc2, 0, 0, 1];
     frame.extend(HOST);
     frame.extend([0x88, 0x08, 0x01, 0x01]);
@@ -243,170 +256,11 @@ fn pause() -> Vec<u8> {
     frame
 }
 
-#[test]
-#[ignore = "needs root"]
-fn frames_come_out_as_they_went_in_and_in_order() {
-    let bench = Bench::new();
-    let lengths = [60, 61, 64, 577, 1024, 1513, 1514].into_iter().cycle();
-    for (number, length) in (0..500).zip(lengths) {
-        let sent = frame(number, HOST, length);
-        bench.h0.send(&sent);
-        assert_eq!(bench.h1.receive(), sent, "frame {number}");
-    }
-    // Several at a time, so that bulk queues have more than one.
-    for batch in 0..50 {
-        let numbers = batch * 20..(batch + 1) * 20;
-        numbers
-            .clone()
-            .for_each(|number| bench.h0.send(&frame(number, HOST, 60)));
-        for number in numbers {
-            assert_eq!(bench.h1.receive(), frame(number, HOST, 60));
-        }
-    }
-    assert_eq!(bench.express_frames(), 1_500);
-    assert_eq!(bench.entered(), 0);
-    let verdicts = bench.ports[0].verdict_counters().unwrap();
-    assert_eq!(verdicts.get(Verdict::Express), 1_500);
-    assert_eq!(verdicts.get(Verdict::Redirected), 0);
-}
-
-#[test]
-#[ignore = "needs root"]
-fn each_condition_alone_sends_frames_to_the_core() {
-    let bench = Bench::new();
-    let (words, maps) = (&bench.words, &bench.maps);
-    let ordinary = frame(1, HOST, 60);
-    bench.assert_passes("at first");
-
-    assert!(words.close(1));
-    bench.assert_is_for_the_core("the egress is shut", &ordinary);
-    assert!(words.open(1, words.gate(1), EVERY & !(1 << PRIORITY)));
-    bench.assert_is_for_the_core("it is open for others", &ordinary);
-    words.close(1);
-    assert!(words.open(1, words.gate(1), 1 << PRIORITY));
-    bench.assert_passes("it is open");
-
-    words.enter(0, PRIORITY);
-    bench.assert_is_for_the_core("an earlier one is inside", &ordinary);
-    words.finish(0, PRIORITY, 1);
-    bench.assert_passes("it has left");
-    words.enter(0, PRIORITY + 1);
-    bench.assert_passes("one of another priority is inside");
-
-    words.switch_off();
-    bench.assert_is_for_the_core("there is no path", &ordinary);
-    words.switch_on(999);
-    bench.assert_is_for_the_core("it is too long", &frame(1, HOST, 1000));
-    let mut group = frame(1, HOST, 60);
-    group[6] |= 1;
-    bench.assert_is_for_the_core("its source is a group", &group);
-    bench.assert_is_for_the_core("it is for a group", &frame(1, [0xff; 6], 60));
-    bench.assert_is_for_the_core("nobody knows the way", &frame(1, SOURCE, 60));
-
-    maps.set_route(SOURCE, 0).unwrap();
-    bench.assert_is_for_the_core("it came from there", &frame(1, SOURCE, 60));
-    maps.clear_route(HOST).unwrap();
-    bench.assert_is_for_the_core("its route is gone", &ordinary);
-    maps.clear_route(HOST).unwrap();
-    maps.set_route(HOST, 1).unwrap();
-    maps.clear_device(1).unwrap();
-    bench.assert_is_for_the_core("its device is gone", &ordinary);
-    maps.clear_device(1).unwrap();
-    maps.set_device(1, if_nametoindex("p1").unwrap()).unwrap();
-
-    words.beat(now_nanos() - 60_000_000);
-    bench.assert_is_for_the_core("the core stands still", &ordinary);
-    words.beat(now_nanos() + 3_600_000_000_000);
-    bench.assert_passes("all is as at first");
-}
-
-#[test]
-#[ignore = "needs root"]
-fn a_pause_shuts_the_egress_and_is_not_overlooked() {
-    let bench = Bench::new();
-    bench.assert_passes("at first");
-    let before = bench.words.gate(1);
-    bench.h1.send(&pause());
-    let began = std::time::Instant::now();
-    while ExpressWords::is_open(bench.words.gate(1)) {
-        assert!(began.elapsed() < Duration::from_secs(10), "it stays open");
-        std::thread::yield_now();
-    }
-    let gate = bench.words.gate(1);
-    assert_eq!(ExpressWords::seen(gate), ExpressWords::seen(before) + 1);
-    bench.assert_is_for_the_core("paused", &frame(1, HOST, 60));
-    assert!(
-        !bench.words.open(1, before, EVERY),
-        "the core has not heard of the pause"
-    );
-    assert!(
-        !ExpressWords::is_open(bench.words.gate(0)),
-        "port 0 has not opened by it"
-    );
-    assert!(bench.words.open(1, gate, EVERY));
-    bench.assert_passes("the core has");
-}
-
-#[test]
-#[ignore = "needs root"]
-fn the_line_of_the_egress_is_shared_with_the_core() {
-    let bench = Bench::new();
-    bench.words.set_line(1, SLOW);
-    bench.assert_passes("the line is free");
-    let free_at = bench.words.free_at(1);
-    assert!(free_at > now_nanos() + 20_000_000, "84 B at 10 kbit/s");
-    bench.assert_is_for_the_core("the line is busy", &frame(1, HOST, 60));
-    assert_eq!(bench.words.free_at(1), free_at);
-    // What the core sends counts, too.
-    bench.words.set_line(1, FAST);
-    bench.words.occupy(1, now_nanos() + 3_600_000_000_000);
-    bench.assert_is_for_the_core("the core has the line", &frame(1, HOST, 60));
-}
-
 /// What the kernel says of a device changes a moment after it was told to.
-fn assert_soon(what: &str, is_so: impl Fn() -> bool) {
+pub(super) fn assert_soon(what: &str, is_so: impl Fn() -> bool) {
     let began = std::time::Instant::now();
     while !is_so() {
         assert!(began.elapsed() < Duration::from_secs(10), "{what}");
         std::thread::yield_now();
     }
-}
-
-#[test]
-#[ignore = "needs root"]
-fn what_the_kernel_loses_on_the_way_is_counted_and_shuts_the_egress() {
-    let mut bench = Bench::new();
-    let losses = RedirectLosses::new(&bench.maps).unwrap();
-    let egress = if_nametoindex("p1").unwrap();
-    losses.watch(egress, 1).unwrap();
-    bench.assert_passes("before");
-    assert_eq!(bench.words.lost(1), 0);
-    assert!(takes_redirected(egress));
-    let lose = |bench: &Bench, lost: u64| {
-        let passed = bench.express_frames();
-        assert!(bench.words.open(1, bench.words.gate(1), EVERY));
-        bench.h0.send(&frame(9, HOST, 60));
-        assert_soon("it is counted", || bench.words.lost(1) == lost);
-        assert_eq!(bench.express_frames(), passed + 1);
-        assert!(!ExpressWords::is_open(bench.words.gate(1)));
-        assert_eq!(bench.words.lost(0), 0);
-    };
-    // The other end is down, and so has no NAPI: its device refuses what it is given in bulk.
-    run("link set h1 down");
-    lose(&bench, 1);
-    run("link set h1 up");
-    bench.h1 = Wire::new("h1");
-    assert!(bench.words.open(1, bench.words.gate(1), EVERY));
-    bench.assert_passes("it is up again");
-    // Without a program it has none either, and the kernel knows before it queues a frame.
-    bench.host = None;
-    assert_soon("the other end has no NAPI", || !takes_redirected(egress));
-    lose(&bench, 2);
-    bench.assert_is_for_the_core("shut", &frame(1, HOST, 60));
-}
-
-#[test]
-#[ignore = "needs root"]
-fn a_grace_period_ends() {
-    grace_period().unwrap();
 }
