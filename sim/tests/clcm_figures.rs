@@ -219,3 +219,14 @@ fn each_baseline_does_what_it_is_known_for() {
         assert_eq!(line.priorities, priorities, "{what}");
     }
 }
+
+#[test]
+fn the_committed_table_of_figure_7_is_what_comes_out() {
+    let made = clcm_fig7::reproduce().unwrap();
+    let committed = include_str!("../../docs/src/experiments/clcm-figures/clcm-fig7.txt");
+    assert_eq!(made.report, committed);
+    let page = include_str!("../../docs/src/experiments/clcm-figures.md");
+    let rows = committed.lines().filter(|line| line.contains("Gbit/s  "));
+    let missing: Vec<&str> = rows.filter(|row| !page.contains(row)).collect();
+    assert_eq!(missing, [] as [&str; 0], "the page has other rows");
+}
