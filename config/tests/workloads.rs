@@ -6,8 +6,8 @@ use std::sync::Arc;
 
 use proptest::prelude::*;
 use weir_config::scenario::{
-    Collective, Distribution, Flow, Ground, Pairs, Pattern, Scenario, Sizes, Traffic, TrafficKind,
-    Transport,
+    After, Collective, Distribution, Flow, Ground, Pairs, Pattern, Scenario, Sizes, Traffic,
+    TrafficKind, Transport,
 };
 use weir_config::Fraction;
 use weir_core::{BitRate, Bytes, Duration};
@@ -48,6 +48,11 @@ fn poisson(pairs: Pairs, percent: u32, name: &str) -> Traffic {
         start: Duration::ZERO,
         stop: Duration::from_secs(1),
     }
+}
+
+/// Waits without computing.
+fn arrivals<const N: usize>(flows: [usize; N]) -> Vec<After> {
+    flows.map(After::arrival_of).into()
 }
 
 /// Hosts on 100 Gbit/s lines, by their switches.
@@ -215,16 +220,20 @@ fn collectives_are_read() {
     assert!(ring.iter().all(|flow| size(flow) == 1_000_000));
     assert!(ring[..4].iter().all(|flow| flow.after.is_empty()));
     assert_eq!((ring[4].from, ring[4].to), (0, 1));
-    assert_eq!(ring[4].after, [3], "h1 sends on what h4 has sent it");
+    assert_eq!(
+        ring[4].after,
+        arrivals([3]),
+        "h1 sends on what h4 has sent it"
+    );
     let tree =
         flows("kind = \"tree-all-reduce\"\nsize = \"4MB\"\ngroup = [\"h3\", \"h1\", \"h2\"]");
     let ends: Vec<_> = tree.iter().map(|flow| (flow.from, flow.to)).collect();
     assert_eq!(ends, [(1, 2), (0, 2), (2, 0), (2, 1)]);
-    assert_eq!(tree[3].after, [1, 0]);
+    assert_eq!(tree[3].after, arrivals([1, 0]));
     // Those of a second one wait for its own.
     let two = flows("kind = \"tree-all-reduce\"\nsize = \"1MB\"\n[[traffic]]\nclass = \"lossless\"\nkind = \"all-to-all-steps\"\nsize = \"1MB\"");
-    assert_eq!((two.len(), &two[6].after[..]), (6 + 12, &[][..]));
-    assert_eq!(two[10].after, [6 + 3]);
+    assert_eq!((two.len(), two[6].after.len()), (6 + 12, 0));
+    assert_eq!(two[10].after, arrivals([6 + 3]));
     let gaps = read("kind = \"ring-all-reduce\"\nsize = \"1MB\"")
         .unwrap()
         .lab_gaps()
@@ -280,4 +289,67 @@ fn too_many_flows_are_refused_before_they_are_made() {
     };
     let error = traffic.expand(0, &ground).unwrap_err().to_string();
     assert!(error.contains("the maximum is 1000000"), "{error}");
+}
+
+/// Flows with a size, each as `name from to`, with further keys.
+fn flows(tables: &[(&str, &str)]) -> Result<Scenario, String> {
+    let mut text = NETWORK.to_owned();
+    for (ends, keys) in tables {
+        let mut words = ends.split(' ');
+        let [name, from, to] = [(); 3].map(|()| words.next().unwrap());
+        text += &format!("[[flow]]\nname = \"{name}\"\nfrom = \"{from}\"\nto = \"{to}\"\nclass = \"lossless\"\n{keys}\n");
+    }
+    Scenario::parse(&text, Path::new("x.toml"), &[]).map_err(|error| error.to_string())
+}
+
+#[test]
+fn a_flow_waits_for_flows_to_its_sender_and_for_what_is_computed_with_them() {
+    let scenario = flows(&[
+        (
+            "c h1 h2",
+            "after = [\"a\", \"b\"]\ncompute = [\"0s\", \"5us\"]",
+        ),
+        ("a h2 h1", "size = \"10kB\""),
+        ("b h3 h1", "size = \"10kB\""),
+    ]);
+    let after = &scenario.unwrap().flows[0].after;
+    let wait = |flow, micros| After {
+        flow,
+        compute: Duration::from_micros(micros),
+    };
+    assert_eq!(*after, [wait(1, 0), wait(2, 5)]);
+    let a = ("a h2 h1", "size = \"10kB\"");
+    for (tables, said) in [
+        (
+            vec![("c h1 h2", "after = [\"x\"]"), a],
+            "c.after: there is no [[flow]] `x`",
+        ),
+        (
+            vec![("c h3 h2", "after = [\"a\"]"), a],
+            "`a` does not go to this flow's sender",
+        ),
+        (
+            vec![("c h1 h2", "after = [\"a\"]"), ("a h2 h1", "")],
+            "`a` never ends: give it a `size`",
+        ),
+        (
+            vec![("c h1 h2", "after = [\"a\", \"a\"]"), a],
+            "`a` is listed twice",
+        ),
+        (vec![("c h1 h2", "after = [\"c\"]")], "waits for itself"),
+        (
+            vec![("c h1 h2", "after = [\"a\"]\ncompute = []"), a],
+            "has 0 times for 1 flows in `after`",
+        ),
+        (
+            vec![
+                ("c h1 h2", "after = [\"a\"]\nsize = \"1kB\""),
+                ("a h2 h1", "after = [\"c\"]\nsize = \"1kB\""),
+            ],
+            "c, a wait for each other: none of them would begin",
+        ),
+    ] {
+        let error = flows(&tables).expect_err(said);
+        assert!(error.contains(said), "{error}\n{said}");
+    }
 }

@@ -252,7 +252,7 @@ fn a_flow_of_a_collective_begins_when_the_last_one_that_it_waits_for_has_arrived
             let mut waited = 0;
             for (index, flow) in scenario.flows.iter().enumerate() {
                 let (began, _) = span(&result, index);
-                let last = flow.after.iter().map(|before| span(&result, *before).1);
+                let last = flow.after.iter().map(|before| span(&result, before.flow).1);
                 let expected = last.max().unwrap_or(3_000);
                 assert_eq!(began, expected, "{kind} {transport}: {}", flow.name);
                 waited += usize::from(!flow.after.is_empty());

@@ -33,9 +33,28 @@ pub struct Flow {
     pub transport: Transport,
     /// The class of what its receiver answers, which uses the class's first priority.
     pub answer_class: usize,
-    /// Flows to its sender that must have arrived before it begins; each has a size. It begins when the last one has, and not
-    /// before `start`.
-    pub after: Vec<usize>,
+    /// Flows to its sender that must have arrived before it begins; each has a size. It begins when the last one has and what
+    /// follows from it is computed, and not before `start`.
+    pub after: Vec<After>,
+}
+
+/// What a flow waits for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct After {
+    /// The flow whose last byte must have arrived.
+    pub flow: usize,
+    /// For how long the host computes with it.
+    pub compute: Duration,
+}
+
+impl After {
+    /// Without computing.
+    pub const fn arrival_of(flow: usize) -> Self {
+        Self {
+            flow,
+            compute: Duration::ZERO,
+        }
+    }
 }
 
 /// When a flow has something to send.

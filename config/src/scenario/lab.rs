@@ -53,7 +53,7 @@ impl Scenario {
             matches!(flow.pattern, Pattern::Burst { .. })
         });
         flows(
-            "`kind` of a collective: hosts of the lab do not wait for other flows; run it with weir-sim run",
+            "`after`, or `kind` of a collective: hosts of the lab do not wait for other flows; run it with weir-sim run",
             &|flow| !flow.after.is_empty(),
         );
         flows(

@@ -28,9 +28,9 @@ use crate::Override;
 
 pub use application::{Application, HostKind, PLACEHOLDERS, PREFIX_LENGTH};
 pub use baseline::Baseline;
-pub use credit_loop::CreditLoop;
+pub use credit_loop::{CreditLoop, Graph};
 pub use fault::{ControlConfig, Fault, FaultTime, ImpairedFrames, Impairing};
-pub use flow::{Flow, Pattern, Transport};
+pub use flow::{After, Flow, Pattern, Transport};
 pub use lab::{endpoint_ip, ENDPOINT_SOURCE_PORTS, ENDPOINT_UDP_PORT};
 pub use read::KEYS;
 pub use routes::multicast::Multicast;

@@ -1,8 +1,10 @@
 //! Files of other simulators as scenario files.
 
+mod chakra;
 mod hpcc;
 mod units;
 mod words;
 
+pub use chakra::{chakra, AllReduce, Chakra, ChakraError, TraceFile, RANKS_MAX};
 pub use hpcc::{hpcc, Hpcc, Text};
 pub use words::ImportError;

@@ -8,7 +8,7 @@ use super::faults::impairment::Impairing;
 use super::hosts::nic::Nic;
 use super::line::Line;
 use super::node::Node;
-use super::plan::{End, FlowPlan, NetworkPlan, PriorityMap};
+use super::plan::{Dependency, End, FlowPlan, NetworkPlan, PriorityMap};
 use super::pool::{Frames, Pool, Telemetry};
 use super::{log, Counters, Event, Flow, Network, PlanError, Samples, Totals};
 use crate::random::Random;
@@ -166,7 +166,7 @@ fn dependencies(plan: &mut NetworkPlan) -> Result<Vec<u32>, PlanError> {
     }
     plan.dependencies.sort_unstable();
     let mut waiting = vec![0; plan.flows.len()];
-    for [done, next] in &plan.dependencies {
+    for Dependency { done, next, .. } in &plan.dependencies {
         let [first, second] = [done, next].map(|flow| plan.flows.get(*flow as usize));
         let (Some(first), Some(second)) = (first, second) else {
             return Err(PlanError::Dependency(*done, *next));

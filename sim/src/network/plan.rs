@@ -7,6 +7,18 @@ use weir_core::control::{ControlConfig, StormNeighbour};
 use weir_core::units::PRIORITY_COUNT;
 use weir_core::{BitRate, Bytes, Duration, Instant, MacAddress, PortId, Priority, SwitchConfig};
 
+/// A flow that waits for another one. It begins when all that it waits for have arrived whole and been computed with, and not
+/// before its start.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Dependency {
+    /// Goes to the sender of `next`, and has a size.
+    pub done: u32,
+    /// The one that waits.
+    pub next: u32,
+    /// For how long the host computes with what has arrived.
+    pub compute: Duration,
+}
+
 /// A whole network. Switches, hosts, links and flows are named by their index.
 #[derive(Clone, Debug, Default)]
 pub struct NetworkPlan {
@@ -18,9 +30,8 @@ pub struct NetworkPlan {
     pub links: Vec<LinkPlan>,
     /// Who sends what to whom.
     pub flows: Vec<FlowPlan>,
-    /// Flows that wait: the second of each pair begins when all of the first ones have arrived whole, and not before its start.
-    /// The first goes to the second's sender.
-    pub dependencies: Vec<[u32; 2]>,
+    /// Flows that wait for others.
+    pub dependencies: Vec<Dependency>,
     /// Of flows with DCQCN.
     pub dcqcn: DcqcnConfig,
     /// Of flows with a window.

@@ -8,6 +8,7 @@ pub mod calculus;
 pub mod clcm_fig5;
 pub mod clcm_fig7;
 pub mod concepts;
+pub mod credit_loops;
 pub mod observe;
 mod picture;
 pub mod setting;

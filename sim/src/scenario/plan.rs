@@ -7,8 +7,8 @@ use weir_core::{Duration, Instant, Neighbour, PortId};
 
 use super::{faults, hashes, round_trip};
 use crate::network::plan::{
-    host_address, port_address, ControlPlan, End, FlowPlan, HostPlan, LinkPlan, NetworkPlan,
-    PriorityMap, SwitchPlan,
+    host_address, port_address, ControlPlan, Dependency, End, FlowPlan, HostPlan, LinkPlan,
+    NetworkPlan, PriorityMap, SwitchPlan,
 };
 use crate::random::Random;
 
@@ -263,11 +263,15 @@ fn flows(
 }
 
 /// By the flows that wait: what each one waits for.
-fn dependencies(scenario: &Scenario) -> Vec<[u32; 2]> {
+fn dependencies(scenario: &Scenario) -> Vec<Dependency> {
     let flows = scenario.flows.iter().enumerate();
     let pairs = flows.flat_map(|(next, flow)| {
         let before = flow.after.iter();
-        before.map(move |done| [*done as u32, next as u32])
+        before.map(move |wait| Dependency {
+            done: wait.flow as u32,
+            next: next as u32,
+            compute: wait.compute,
+        })
     });
     pairs.collect()
 }

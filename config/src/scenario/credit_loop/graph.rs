@@ -4,19 +4,21 @@ use std::collections::{BTreeSet, VecDeque};
 
 /// Nodes are numbers from 0.
 #[derive(Clone, Debug)]
-pub(super) struct Graph {
+pub struct Graph {
     /// By node: where arrows lead, each once, in rising order. A node has few.
     next: Vec<Vec<usize>>,
 }
 
 impl Graph {
-    pub(super) fn new(node_count: usize) -> Self {
+    /// Without arrows.
+    pub fn new(node_count: usize) -> Self {
         Self {
             next: vec![Vec::new(); node_count],
         }
     }
 
-    pub(super) fn add(&mut self, from: usize, to: usize) {
+    /// An arrow; one that is there already changes nothing.
+    pub fn add(&mut self, from: usize, to: usize) {
         let next = &mut self.next[from];
         if let Err(place) = next.binary_search(&to) {
             next.insert(place, to);
@@ -24,7 +26,7 @@ impl Graph {
     }
 
     /// For each node on a cycle a shortest cycle through it, each cycle once, beginning with its smallest node.
-    pub(super) fn cycles(&self) -> Vec<Vec<usize>> {
+    pub fn cycles(&self) -> Vec<Vec<usize>> {
         let component = self.components();
         let mut search = Search::new(self.next.len());
         let shortest =
@@ -33,8 +35,20 @@ impl Graph {
         distinct.into_iter().collect()
     }
 
+    /// Nodes on cycles, in rising order: those whose strongly connected component has others. An arrow from a node to itself
+    /// does not count. O(arrows).
+    pub fn on_cycles(&self) -> Vec<usize> {
+        let component = self.components();
+        let mut sizes = vec![0_usize; self.next.len()];
+        for component in &component {
+            sizes[*component] += 1;
+        }
+        let nodes = 0..self.next.len();
+        nodes.filter(|node| sizes[component[*node]] > 1).collect()
+    }
+
     /// A shortest cycle through the smallest node that is on one.
-    pub(super) fn first_cycle(&self) -> Option<Vec<usize>> {
+    pub fn first_cycle(&self) -> Option<Vec<usize>> {
         let component = self.components();
         let mut search = Search::new(self.next.len());
         (0..self.next.len()).find_map(|start| self.shortest(start, &component, &mut search))
@@ -223,6 +237,8 @@ mod tests {
                 prop_assert_eq!(shortest, expected);
             }
             prop_assert_eq!(graph.first_cycle().is_some(), !cycles.is_empty());
+            let on_cycles: BTreeSet<usize> = cycles.into_iter().flatten().collect();
+            prop_assert_eq!(graph.on_cycles(), Vec::from_iter(on_cycles));
         }
     }
 }

@@ -8,7 +8,7 @@ use weir_core::Priority;
 
 use super::topology::{Adjacency, PortPeer};
 use super::{Flow, Scenario};
-use graph::Graph;
+pub use graph::Graph;
 
 /// A cyclic sequence of switches, each of which holds frames that wait for the next. The smallest channel comes first.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]

@@ -57,6 +57,13 @@ fn mistake(
 pub(super) fn fail(plan: &mut Plan, count: usize, mut random: Random) -> Result<(), GenerateError> {
     let mut order: Vec<usize> = (0..plan.links.len()).collect();
     random.shuffle(&mut order);
+    // All at once first: what connects without them all connects without each of them, so that one look does for many links.
+    let first = &order[..count.min(order.len())];
+    set_failed(plan, first, true);
+    if first.len() == count && is_connected(plan) {
+        return Ok(());
+    }
+    set_failed(plan, first, false);
     let mut left = count;
     for link in order {
         if left == 0 {
@@ -79,6 +86,12 @@ pub(super) fn fail(plan: &mut Plan, count: usize, mut random: Random) -> Result<
             count - left
         ),
     ))
+}
+
+fn set_failed(plan: &mut Plan, links: &[usize], failed: bool) {
+    for link in links {
+        plan.links[*link].failed = failed;
+    }
 }
 
 /// Which switches are linked, each pair with its smaller one first.

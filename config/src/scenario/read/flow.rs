@@ -1,5 +1,6 @@
 //! `[[flow]]`, and what flows and traffic have in common.
 
+use std::collections::BTreeMap;
 use std::path::Path;
 
 use weir_core::{BitRate, Bytes, Duration};
@@ -7,7 +8,7 @@ use weir_core::{BitRate, Bytes, Duration};
 use super::{keys, reference, switch_list};
 use crate::names::check_name;
 use crate::reader::{Names, Table};
-use crate::scenario::{Flow, Pattern, Transport};
+use crate::scenario::{After, Flow, Graph, Pattern, Transport};
 
 /// The shortest Ethernet frame and the longest that switches of this age take, without FCS.
 const FRAME_MIN: u64 = 60;
@@ -149,9 +150,10 @@ pub(super) fn name_and_ends(
 
 /// Reads `[[flow]]` and notes the names.
 pub(super) fn flows(root: &Table<'_>, nodes: &Nodes<'_>, names: &Names) -> Vec<Flow> {
-    root.tables("flow", keys("flow"))
+    let tables = root.tables("flow", keys("flow"));
+    let flows: Vec<Option<Flow>> = tables
         .iter()
-        .filter_map(|table| {
+        .map(|table| {
             let (name, [from, to]) = name_and_ends(table, nodes, names);
             let via = if table.has("via") {
                 Some(switch_list(table, "via", nodes.switches)?)
@@ -175,5 +177,89 @@ pub(super) fn flows(root: &Table<'_>, nodes: &Nodes<'_>, names: &Names) -> Vec<F
                 after: Vec::new(),
             })
         })
-        .collect()
+        .collect();
+    // Where a flow is wrong, what waits for it could not be told.
+    let count = flows.len();
+    let mut flows: Vec<Flow> = flows.into_iter().flatten().collect();
+    if flows.len() == count {
+        add_waits(&tables, &mut flows);
+    }
+    flows
+}
+
+/// Reads `after` and `compute` of each table.
+fn add_waits(tables: &[Table<'_>], flows: &mut [Flow]) {
+    let mut graph = Graph::new(flows.len());
+    let names: BTreeMap<String, usize> = flows
+        .iter()
+        .enumerate()
+        .map(|(index, flow)| (flow.name.clone(), index))
+        .collect();
+    for (index, table) in tables.iter().enumerate() {
+        let after = waits(table, index, flows, &names);
+        for wait in &after {
+            graph.add(wait.flow, index);
+        }
+        flows[index].after = after;
+    }
+    // The first of them is enough to see it.
+    if let Some(circle) = graph.first_cycle() {
+        let names: Vec<&str> = circle
+            .iter()
+            .map(|flow| flows[*flow].name.as_str())
+            .collect();
+        tables[circle[0]].complain(
+            "after",
+            format!(
+                "{} wait for each other: none of them would begin",
+                names.join(", ")
+            ),
+        );
+    }
+}
+
+fn waits(
+    table: &Table<'_>,
+    index: usize,
+    flows: &[Flow],
+    names: &BTreeMap<String, usize>,
+) -> Vec<After> {
+    let after: Vec<String> = table.get_or("after", Vec::new());
+    let compute: Vec<Duration> = table.get_or("compute", Vec::new());
+    if table.has("compute") && compute.len() != after.len() {
+        let message = format!(
+            "has {} times for {} flows in `after`: give one for each",
+            compute.len(),
+            after.len()
+        );
+        table.complain("compute", message);
+    }
+    let mut waits: Vec<After> = Vec::with_capacity(after.len());
+    for (place, name) in after.iter().enumerate() {
+        let Some(flow) = names.get(name).copied() else {
+            table.complain("after", format!("there is no [[flow]] `{name}`"));
+            continue;
+        };
+        let message = if flow == index {
+            Some("waits for itself".to_owned())
+        } else if flows[flow].to != flows[index].from {
+            Some(format!(
+                "`{name}` does not go to this flow's sender, which learns of nothing else"
+            ))
+        } else if !matches!(flows[flow].pattern, Pattern::Burst { .. }) {
+            Some(format!("`{name}` never ends: give it a `size`"))
+        } else if waits.iter().any(|wait| wait.flow == flow) {
+            Some(format!("`{name}` is listed twice"))
+        } else {
+            None
+        };
+        match message {
+            Some(message) => table.complain("after", message),
+            None => waits.push(After {
+                flow,
+                compute: compute.get(place).copied().unwrap_or(Duration::ZERO),
+            }),
+        }
+    }
+    waits
 }

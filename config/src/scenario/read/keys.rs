@@ -213,6 +213,8 @@ pub const KEYS: &[(&str, &[&str])] = &[
             "stop",
             "transport",
             "answer-class",
+            "after",
+            "compute",
         ],
     ),
     (

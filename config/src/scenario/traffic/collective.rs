@@ -5,7 +5,7 @@
 use weir_core::Bytes;
 
 use super::{too_many, Ground, Traffic, TrafficError};
-use crate::scenario::{Flow, Pattern};
+use crate::scenario::{After, Flow, Pattern};
 
 /// Who does what in which step.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -133,7 +133,7 @@ impl Traffic {
             after: step
                 .after
                 .into_iter()
-                .map(|place| ground.taken + place)
+                .map(|place| After::arrival_of(ground.taken + place))
                 .collect(),
             ..self.flow(index, number, group[step.from], group[step.to])
         });

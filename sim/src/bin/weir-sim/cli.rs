@@ -9,6 +9,8 @@ use weir_core::{Bytes, Duration, FeedbackCoding, MarkAt};
 use weir_sim::fairness::Topology;
 use weir_sim::sweep::Shard;
 
+use crate::import::{ChakraArguments, CHAKRA_HELP};
+
 /// Run scenario files in virtual time: with the switch core of weir-switchd, and simulated hosts and links.
 /// The same file and seed give the same result, byte for byte, on any machine.
 #[derive(Debug, Parser)]
@@ -79,9 +81,11 @@ expectation of a scenario file with --over failed; 2 invalid file or command
 line; 3 failed; 130 interrupted.";
 
 const IMPORT_HELP: &str = "\
-Example:
+Examples:
   weir-sim import hpcc --topology fat.txt --flow flow.txt > fat.toml
-  weir-sim run fat.toml";
+  weir-sim run fat.toml
+  weir-sim import chakra --trace step --network fabric.toml > step.toml
+  weir-sim run step.toml";
 
 const HPCC_HELP: &str = "\
 Read are HPCC's own formats: the numbers of nodes, switches and links, the
@@ -132,7 +136,8 @@ const REPRODUCE_HELP: &str = "\
 Examples:
   weir-sim reproduce clcm-fig5 --out results/
   weir-sim reproduce calculus-fig8 --initial-alpha 1
-  weir-sim reproduce calculus-dependence";
+  weir-sim reproduce calculus-dependence
+  weir-sim reproduce credit-loops --k 4,8 --failed 10,20,30 --networks 100";
 
 /// The scenario and what is put over it.
 #[derive(Debug, Args)]
@@ -225,6 +230,9 @@ pub enum ImportFormat {
     /// Topology, flow and trace files of HPCC's simulator.
     #[command(after_help = HPCC_HELP)]
     Hpcc(HpccArguments),
+    /// Execution traces of chakra, as ASTRA-sim runs them: one file for each rank.
+    #[command(after_help = CHAKRA_HELP)]
+    Chakra(ChakraArguments),
 }
 
 #[derive(Debug, Args)]
@@ -257,7 +265,7 @@ pub struct HpccArguments {
     pub duration: Option<Duration>,
 }
 
-fn parse_transport(name: &str) -> Result<Transport, String> {
+pub fn parse_transport(name: &str) -> Result<Transport, String> {
     let mut named = Transport::NAMED.into_iter();
     let found = named.find(|(known, _)| *known == name);
     let found = found.map(|(_, transport)| transport);
@@ -406,6 +414,25 @@ pub struct ReproduceArguments {
     /// Calculus paper: when switches mark frames.
     #[arg(long, value_enum, default_value = "departure", value_name = "WHEN")]
     pub mark_at: MarkMoment,
+    /// Credit loops: fat trees of these k.
+    #[arg(long, value_name = "K,K", value_delimiter = ',', default_value = "32", value_parser = clap::value_parser!(u16).range(2..=64))]
+    pub k: Vec<u16>,
+    /// Credit loops: failed links between switches, in percent.
+    #[arg(long, value_name = "PERCENT,PERCENT", value_delimiter = ',', default_value = "1,2,3,4,5", value_parser = clap::value_parser!(u32).range(0..=90))]
+    pub failed: Vec<u32>,
+    /// Credit loops: networks of each k and rate, with the seeds from --first on.
+    #[arg(long, value_name = "COUNT", default_value_t = 1000, value_parser = clap::value_parser!(u64).range(0..=1_000_000))]
+    pub networks: u64,
+    /// Credit loops: add the numbers of a credit-loops.json of other seeds, such as one of an interrupted
+    /// campaign. Repeatable.
+    #[arg(long, value_name = "FILE")]
+    pub add: Vec<PathBuf>,
+    /// Credit loops: the first seed.
+    #[arg(long, value_name = "SEED", default_value_t = 0, value_parser = clap::value_parser!(u64).range(..=1 << 62))]
+    pub first: u64,
+    /// Credit loops: parallel networks. Default: one for each core.
+    #[arg(long)]
+    pub jobs: Option<usize>,
     /// Print no progress.
     #[arg(long)]
     pub quiet: bool,
@@ -422,6 +449,8 @@ pub enum Figure {
     Baselines,
     /// The pictures of the book's concepts: a ring that locks, each way out of it, and one buffer's headroom. A second.
     Concepts,
+    /// The CLCM paper's question at scale: how often routes close credit loops in fat trees with failed links.
+    CreditLoops,
     /// "Network Calculus Characterization of Congestion Control", Figure 7: a burst of 31 senders, 10 ms.
     CalculusFig7,
     /// Its Figure 8: the first 400 µs.

@@ -1,14 +1,73 @@
 //! `weir-sim import`.
+// Trace files are bytes.
+#![allow(clippy::disallowed_methods)]
 
-use std::path::Path;
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
 
-use anyhow::Result;
+use anyhow::{bail, Result};
 use clap::error::ErrorKind;
-use weir_config::scenario::Scenario;
+use clap::{Args, ValueEnum};
+use weir_config::scenario::{Scenario, Transport};
 use weir_config::FileError;
-use weir_sim::import::{hpcc, Hpcc, Text};
+use weir_core::Bytes;
+use weir_sim::import::{
+    chakra, hpcc, AllReduce, Chakra, ChakraError, Hpcc, Text, TraceFile, RANKS_MAX,
+};
 
-use crate::cli::{HpccArguments, ImportArguments, ImportFormat};
+use crate::cli::{parse_transport, HpccArguments, ImportArguments, ImportFormat};
+
+pub const CHAKRA_HELP: &str = "\
+PREFIX.0.et is the trace of rank 0, and so on; ranks are the hosts of the network
+file in its order. All-reduce, all-gather, reduce-scatter, all-to-all, sends and
+receives become flows, put below the network file, that wait for what they need;
+nodes that compute become the time in between. What a scenario cannot say is
+refused, with the file, the node and what to do.
+
+Examples:
+  weir-sim import chakra --trace step --network fabric.toml > step.toml
+  weir-sim import chakra --trace step --network fabric.toml \\
+    --groups groups.json --all-reduce tree --payload 4096B > step.toml";
+
+#[derive(Debug, Args)]
+pub struct ChakraArguments {
+    /// The traces' names up to `.RANK.et`.
+    #[arg(long, value_name = "PREFIX")]
+    pub trace: String,
+    /// A scenario file with the network, its classes and duration.
+    #[arg(long, value_name = "FILE")]
+    pub network: PathBuf,
+    /// Groups of ranks as ASTRA-sim has them: {"1": [0, 1], "2": [2, 3]}.
+    #[arg(long, value_name = "FILE")]
+    pub groups: Option<PathBuf>,
+    /// The class of all flows. Default: the network's first one.
+    #[arg(long, value_name = "NAME")]
+    pub class: Option<String>,
+    /// How all-reduce goes.
+    #[arg(long, value_enum, default_value = "ring")]
+    pub all_reduce: AllReduceWay,
+    /// Bytes of a message in a frame.
+    #[arg(long, default_value = "1000B", value_name = "SIZE", value_parser = weir_config::units::parse_size)]
+    pub payload: Bytes,
+    /// Bytes of headers in a frame.
+    #[arg(long, default_value = "48B", value_name = "SIZE", value_parser = weir_config::units::parse_size)]
+    pub header: Bytes,
+    /// How flows answer to congestion: open, dcqcn, tahoe, reno, vegas.
+    #[arg(long, default_value = "dcqcn", value_parser = parse_transport)]
+    pub transport: Transport,
+}
+
+/// How ranks reduce together.
+#[derive(Clone, Copy, Debug, ValueEnum)]
+pub enum AllReduceWay {
+    /// Round a ring in 2 (N - 1) steps.
+    Ring,
+    /// Up a binary tree, and down again.
+    Tree,
+}
+
+/// A trace file at most.
+const TRACE_MAX: u64 = 1 << 30;
 
 /// Frames of switches of this age.
 const FRAME_MIN: u64 = 60;
@@ -18,18 +77,121 @@ const FRAME_MAX: u64 = 9216;
 pub fn import(arguments: &ImportArguments) -> Result<bool> {
     match &arguments.format {
         ImportFormat::Hpcc(arguments) => import_hpcc(arguments),
+        ImportFormat::Chakra(arguments) => import_chakra(arguments),
     }
 }
 
-fn import_hpcc(arguments: &HpccArguments) -> Result<bool> {
-    let frame = arguments.payload + arguments.header;
-    if arguments.payload.get() == 0 || !(FRAME_MIN..=FRAME_MAX).contains(&frame.get()) {
+/// Frames that can be.
+fn check_frame(payload: Bytes, header: Bytes) {
+    let frame = payload + header;
+    if payload.get() == 0 || !(FRAME_MIN..=FRAME_MAX).contains(&frame.get()) {
         let message = format!(
             "--payload and --header make frames of {} B; a frame has {FRAME_MIN} B to {FRAME_MAX} B\n",
             frame.get()
         );
         clap::Error::raw(ErrorKind::ValueValidation, message).exit();
     }
+}
+
+fn import_chakra(arguments: &ChakraArguments) -> Result<bool> {
+    check_frame(arguments.payload, arguments.header);
+    let path = &arguments.network;
+    let text =
+        std::fs::read_to_string(path).map_err(|error| FileError::unreadable(path, &error))?;
+    let network = Scenario::parse(&text, path, &[])?;
+    let traces = traces(&arguments.trace)?;
+    if traces.len() > network.hosts.len() {
+        bail!(
+            "{}: there are {} ranks and {} hosts: give it a host for each rank",
+            path.display(),
+            traces.len(),
+            network.hosts.len()
+        );
+    }
+    let classes: Vec<&str> = network
+        .classes
+        .iter()
+        .map(|class| class.name.as_str())
+        .collect();
+    let class = match &arguments.class {
+        Some(name) => classes.iter().find(|class| *class == name),
+        None => classes.first(),
+    };
+    let Some(class) = class else {
+        bail!(
+            "--class: `{}` is none of the classes of {}: {}",
+            arguments.class.as_deref().unwrap_or_default(),
+            path.display(),
+            classes.join(", ")
+        );
+    };
+    let groups = match &arguments.groups {
+        Some(path) => groups(path)?,
+        None => BTreeMap::new(),
+    };
+    let hosts: Vec<String> = network.hosts.iter().map(|host| host.name.clone()).collect();
+    let flows = chakra(&Chakra {
+        traces: &traces,
+        groups: &groups,
+        hosts: &hosts,
+        class,
+        all_reduce: match arguments.all_reduce {
+            AllReduceWay::Ring => AllReduce::Ring,
+            AllReduceWay::Tree => AllReduce::Tree,
+        },
+        payload: arguments.payload,
+        header: arguments.header,
+        transport: arguments.transport,
+    })?;
+    let scenario = text + &flows;
+    // Ranks that wait for each other are seen here, and not by whom runs it.
+    Scenario::parse(&scenario, path, &[])?;
+    print!("{scenario}");
+    Ok(true)
+}
+
+/// `PREFIX.0.et` and so on, up to the first that is not there.
+fn traces(prefix: &str) -> Result<Vec<TraceFile>> {
+    let mut traces = Vec::new();
+    for rank in 0..RANKS_MAX {
+        let name = format!("{prefix}.{rank}.et");
+        let path = Path::new(&name);
+        let length = match std::fs::metadata(path) {
+            Ok(metadata) => metadata.len(),
+            Err(error) if rank > 0 && error.kind() == std::io::ErrorKind::NotFound => break,
+            Err(error) => return Err(FileError::unreadable(path, &error).into()),
+        };
+        if length > TRACE_MAX {
+            let message =
+                format!("has {length} bytes, {TRACE_MAX} at most; cut it to fewer iterations");
+            return Err(of_file(name, message));
+        }
+        let bytes = std::fs::read(path).map_err(|error| FileError::unreadable(path, &error))?;
+        traces.push(TraceFile { name, bytes });
+    }
+    Ok(traces)
+}
+
+fn groups(path: &Path) -> Result<BTreeMap<String, Vec<usize>>> {
+    let text =
+        std::fs::read_to_string(path).map_err(|error| FileError::unreadable(path, &error))?;
+    serde_json::from_str(&text).map_err(|error| {
+        let message = format!("{error}; write {{\"1\": [0, 1]}}, ranks by the name of their group");
+        of_file(path.display().to_string(), message)
+    })
+}
+
+fn of_file(file: String, message: String) -> anyhow::Error {
+    ChakraError {
+        file,
+        node: None,
+        message,
+    }
+    .into()
+}
+
+fn import_hpcc(arguments: &HpccArguments) -> Result<bool> {
+    check_frame(arguments.payload, arguments.header);
     let read = |path: &Path| {
         std::fs::read_to_string(path).map_err(|error| FileError::unreadable(path, &error))
     };

@@ -18,7 +18,7 @@ use std::process::ExitCode;
 
 use clap::Parser;
 use weir_config::FileError;
-use weir_sim::import::ImportError;
+use weir_sim::import::{ChakraError, ImportError};
 
 use cli::{Cli, Command};
 
@@ -42,7 +42,8 @@ fn main() -> ExitCode {
         Ok(false) => EXIT_EXPECTATION,
         Err(error) => {
             eprintln!("error: {}", weir_config::told(error.as_ref()));
-            if error.is::<FileError>() || error.is::<ImportError>() {
+            let is_of_input = error.is::<ImportError>() || error.is::<ChakraError>();
+            if error.is::<FileError>() || is_of_input {
                 EXIT_USAGE
             } else {
                 EXIT_FAILURE

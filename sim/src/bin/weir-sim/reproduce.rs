@@ -1,11 +1,18 @@
 //! `weir-sim reproduce`.
 
-use anyhow::Result;
+use std::sync::Mutex;
+
+use anyhow::{anyhow, Context, Result};
+use indicatif::ProgressBar;
 use weir_sim::reproduce::calculus::{self, Setting};
-use weir_sim::reproduce::{baselines, clcm_fig5, clcm_fig7, concepts};
+use weir_sim::reproduce::credit_loops::{
+    merged, read, reproduction, Count, Counter, Line, Routing, Tree,
+};
+use weir_sim::reproduce::{baselines, clcm_fig5, clcm_fig7, concepts, Reproduction};
 
 use crate::cli::{Figure, ReproduceArguments};
 use crate::output::{bar, write};
+use crate::parallel::on_all_cores;
 
 /// True: a figure that cannot be made is an error.
 pub fn reproduce(arguments: &ReproduceArguments) -> Result<bool> {
@@ -24,6 +31,7 @@ pub fn reproduce(arguments: &ReproduceArguments) -> Result<bool> {
         Figure::ClcmFig7 => clcm_fig7::reproduce()?,
         Figure::Baselines => baselines::reproduce()?,
         Figure::Concepts => concepts::reproduce()?,
+        Figure::CreditLoops => credit_loops(arguments, &bar)?,
         Figure::CalculusFig7 => calculus::reproduce(calculus::Figure::Seven, setting)?,
         Figure::CalculusFig8 => calculus::reproduce(calculus::Figure::Eight, setting)?,
         Figure::CalculusDependence => calculus::reproduce_dependence(&mut progress)?,
@@ -36,4 +44,50 @@ pub fn reproduce(arguments: &ReproduceArguments) -> Result<bool> {
         }
     }
     Ok(true)
+}
+
+/// All networks that are asked for: sums do not depend on which thread was first.
+fn credit_loops(arguments: &ReproduceArguments, bar: &ProgressBar) -> Result<Reproduction> {
+    let kinds = arguments.k.iter().flat_map(|k| {
+        let of_k = |percent: &u32| (Tree::with_failed(usize::from(*k), *percent), *percent);
+        arguments.failed.iter().map(of_k)
+    });
+    let kinds: Vec<(Tree, u32)> = kinds.collect();
+    bar.set_length(kinds.len() as u64 * arguments.networks);
+    let mut lines = Vec::new();
+    for path in &arguments.add {
+        let text = std::fs::read_to_string(path).with_context(|| path.display().to_string())?;
+        let known = read(&text).map_err(|message| anyhow!("{}: {message}", path.display()))?;
+        lines.extend(known);
+    }
+    for (tree, percent) in kinds.into_iter().filter(|_| arguments.networks > 0) {
+        bar.set_message(format!("k {}, {percent} % failed,", tree.k));
+        let refused = || {
+            format!("a fat tree of k = {} with {percent} % of its links failed: take a smaller --failed or another --k", tree.k)
+        };
+        let counter = Counter::new(tree).with_context(refused)?;
+        let of_tree = Routing::ALL.map(|routing| Line::new(tree, percent, routing));
+        let of_tree = Mutex::new(Ok(of_tree));
+        on_all_cores(arguments.jobs, arguments.networks as usize, &|index| {
+            let counts = counter.count(arguments.first + index as u64);
+            if let Ok(mut of_tree) = of_tree.lock() {
+                match (&mut *of_tree, counts) {
+                    (Ok(lines), Ok(counts)) => add(lines, &counts),
+                    (Ok(_), Err(error)) => *of_tree = Err(error),
+                    (Err(_), _) => {}
+                }
+            }
+            bar.inc(1);
+        });
+        let of_tree = of_tree.into_inner();
+        let of_tree = of_tree.map_err(|_| anyhow!("a thread failed"))?;
+        lines.extend(of_tree.with_context(refused)?);
+    }
+    Ok(reproduction(&merged(lines)))
+}
+
+fn add(lines: &mut [Line], counts: &[Count]) {
+    for (line, count) in lines.iter_mut().zip(counts) {
+        line.add(count);
+    }
 }

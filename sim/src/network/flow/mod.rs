@@ -176,6 +176,11 @@ impl Flow {
         self.next_at.max(now) >= self.plan.stop
     }
 
+    /// It does not begin before `at`: part of what it waits for takes until then.
+    pub(super) fn postpone(&mut self, at: Instant) {
+        self.plan.start = self.plan.start.max(at);
+    }
+
     /// It begins at `now`: what it waited for has arrived.
     pub(super) fn begin(&mut self, now: Instant) {
         self.plan.start = now;

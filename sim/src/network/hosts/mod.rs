@@ -8,6 +8,7 @@ use weir_core::{Bytes, Priority};
 
 use super::flow::{Arrival, Reply};
 use super::node::Payload;
+use super::plan::Dependency;
 use super::pool::{Flags, FrameKind, FrameRecord};
 use super::{Event, Network};
 use nic::Next;
@@ -129,18 +130,26 @@ impl Network {
         let first = self
             .plan
             .dependencies
-            .partition_point(|[done, _]| *done < flow);
+            .partition_point(|dependency| dependency.done < flow);
         for index in first..self.plan.dependencies.len() {
-            let [done, next] = self.plan.dependencies[index];
+            let Dependency {
+                done,
+                next,
+                compute,
+            } = self.plan.dependencies[index];
             if done != flow {
                 break;
+            }
+            let state = &mut self.flows[next as usize];
+            // The last one to arrive need not be the last one to be computed with.
+            if !compute.is_zero() {
+                state.postpone(self.now + compute);
             }
             let left = &mut self.waiting[next as usize];
             *left = left.saturating_sub(1);
             if *left > 0 {
                 continue;
             }
-            let state = &mut self.flows[next as usize];
             let start = state.plan.start.max(self.now);
             state.begin(start);
             let place = self.nics[state.plan.from as usize].place;

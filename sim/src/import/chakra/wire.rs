@@ -1,0 +1,166 @@
+//! What a trace file is made of: messages of protocol buffers with their lengths before them. The first one describes the
+//! trace, and each of the others is a node (`schema/protobuf/et_def.proto` of github.com/mlcommons/chakra, its protobuf package
+//! `ChakraProtoMsg`). Fields that nothing is done with are passed over.
+
+use prost::Message;
+
+use super::ChakraError;
+
+/// A message at most: a node with its tensors takes kilobytes.
+const MESSAGE_MAX: usize = 16 << 20;
+/// Nodes of one rank at most.
+const NODES_MAX: usize = 4_000_000;
+/// How a file begins that gzip has made.
+const GZIP: [u8; 2] = [0x1f, 0x8b];
+
+/// `Node`.
+#[derive(Clone, PartialEq, Message)]
+pub(super) struct Node {
+    #[prost(uint64, tag = "1")]
+    pub(super) id: u64,
+    #[prost(string, tag = "2")]
+    pub(super) name: String,
+    #[prost(int32, tag = "3")]
+    pub(super) kind: i32,
+    #[prost(uint64, repeated, tag = "4")]
+    pub(super) ctrl_deps: Vec<u64>,
+    #[prost(uint64, repeated, tag = "5")]
+    pub(super) data_deps: Vec<u64>,
+    #[prost(uint64, tag = "7")]
+    pub(super) duration_micros: u64,
+    #[prost(message, repeated, tag = "10")]
+    pub(super) attributes: Vec<Attribute>,
+}
+
+/// `AttributeProto`.
+#[derive(Clone, PartialEq, Message)]
+pub(super) struct Attribute {
+    #[prost(string, tag = "1")]
+    pub(super) name: String,
+    #[prost(
+        oneof = "AttributeValue",
+        tags = "7, 9, 11, 13, 15, 17, 19, 21, 23, 25, 27, 28, 29"
+    )]
+    pub(super) value: Option<AttributeValue>,
+}
+
+/// What an attribute can be that is read: whole numbers of every kind, since generators differ, words and truth values.
+#[derive(Clone, PartialEq, prost::Oneof)]
+pub(super) enum AttributeValue {
+    #[prost(int32, tag = "7")]
+    Int32(i32),
+    #[prost(int64, tag = "9")]
+    Int64(i64),
+    #[prost(uint32, tag = "11")]
+    Uint32(u32),
+    #[prost(uint64, tag = "13")]
+    Uint64(u64),
+    #[prost(sint32, tag = "15")]
+    Sint32(i32),
+    #[prost(sint64, tag = "17")]
+    Sint64(i64),
+    #[prost(fixed32, tag = "19")]
+    Fixed32(u32),
+    #[prost(fixed64, tag = "21")]
+    Fixed64(u64),
+    #[prost(sfixed32, tag = "23")]
+    Sfixed32(i32),
+    #[prost(sfixed64, tag = "25")]
+    Sfixed64(i64),
+    #[prost(bool, tag = "27")]
+    Bool(bool),
+    #[prost(message, tag = "28")]
+    Bools(Bools),
+    #[prost(string, tag = "29")]
+    Text(String),
+}
+
+/// `BoolList`.
+#[derive(Clone, PartialEq, Message)]
+pub(super) struct Bools {
+    #[prost(bool, repeated, tag = "1")]
+    pub(super) values: Vec<bool>,
+}
+
+impl AttributeValue {
+    /// A whole number that is not negative.
+    pub(super) fn number(&self) -> Option<u64> {
+        match self {
+            Self::Int32(number) | Self::Sint32(number) | Self::Sfixed32(number) => {
+                u64::try_from(*number).ok()
+            }
+            Self::Int64(number) | Self::Sint64(number) | Self::Sfixed64(number) => {
+                u64::try_from(*number).ok()
+            }
+            Self::Uint32(number) | Self::Fixed32(number) => Some(u64::from(*number)),
+            Self::Uint64(number) | Self::Fixed64(number) => Some(*number),
+            Self::Bool(_) | Self::Bools(_) | Self::Text(_) => None,
+        }
+    }
+}
+
+/// The nodes of a file, in its order.
+///
+/// # Errors
+///
+/// Where bytes are no message, or more than the bounds above.
+pub(super) fn nodes(file: &str, bytes: &[u8]) -> Result<Vec<Node>, ChakraError> {
+    let wrong = |message: String| ChakraError::of_file(file, message);
+    if bytes.starts_with(&GZIP) {
+        return Err(wrong("is compressed by gzip; unpack it with gunzip".into()));
+    }
+    let mut left = bytes;
+    // What describes the trace differs between versions, and says nothing that is needed.
+    if next_message(file, bytes, &mut left)?.is_none() {
+        return Err(wrong(
+            "is empty; a trace begins with its description".into(),
+        ));
+    }
+    let mut nodes = Vec::new();
+    loop {
+        let at = bytes.len() - left.len();
+        let Some(message) = next_message(file, bytes, &mut left)? else {
+            return Ok(nodes);
+        };
+        let node = Node::decode(message).map_err(|error| {
+            wrong(format!(
+                "byte {at}: no node of a chakra trace ({error}); is it an .et file of et_def.proto?"
+            ))
+        })?;
+        if nodes.len() == NODES_MAX {
+            return Err(wrong(format!(
+                "has more than {NODES_MAX} nodes; cut the trace to fewer iterations"
+            )));
+        }
+        nodes.push(node);
+    }
+}
+
+/// The next message; `None` at the end of the file.
+fn next_message<'a>(
+    file: &str,
+    bytes: &[u8],
+    left: &mut &'a [u8],
+) -> Result<Option<&'a [u8]>, ChakraError> {
+    if left.is_empty() {
+        return Ok(None);
+    }
+    let at = bytes.len() - left.len();
+    let wrong = |message: String| ChakraError::of_file(file, format!("byte {at}: {message}"));
+    let length = prost::encoding::decode_varint(left)
+        .map_err(|_| wrong("no length of a message; is it a chakra .et file?".into()))?;
+    let length = usize::try_from(length).unwrap_or(usize::MAX);
+    if length > MESSAGE_MAX {
+        return Err(wrong(format!(
+            "a message of {length} bytes, {MESSAGE_MAX} at most; is it a chakra .et file?"
+        )));
+    }
+    let Some((message, rest)) = left.split_at_checked(length) else {
+        return Err(wrong(format!(
+            "a message of {length} bytes, of which {} are there; the file is cut off: copy it again",
+            left.len()
+        )));
+    };
+    *left = rest;
+    Ok(Some(message))
+}

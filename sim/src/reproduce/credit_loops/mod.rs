@@ -1,0 +1,183 @@
+//! The CLCM paper's question at scale: how often do routes close credit loops in a fat tree with failed links?
+//!
+//! Nothing is simulated: a credit loop is a cycle of the channel dependency graph, which follows from the routes. Every switch
+//! with hosts sends to every other, so that a route counts where some frame takes it. [`Scenario::first_credit_loop`] answers the same question for any scenario file, one host at a time; here all
+//! destinations of a switch are bits of a set, which makes a network of 1,280 switches a matter of milliseconds.
+//!
+//! [`Scenario::first_credit_loop`]: weir_config::scenario::Scenario::first_credit_loop
+
+mod fabric;
+mod in_use;
+mod report;
+mod routes;
+mod sets;
+
+use weir_config::scenario::generate::{generate, GenerateError, TopologyConfig, TopologyKind};
+
+use fabric::Fabric;
+use routes::{Lengths, Routes};
+
+pub use report::{merged, read, reproduction, Line};
+
+/// How switches choose next hops.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Routing {
+    /// Up*/down* from the first core, one next hop: the scenarios' `mode = "up-down"`.
+    UpDown,
+    /// Up*/down* by tiers, all next hops: how fat trees are routed.
+    UpDownTiers,
+    /// A shortest way, over the link that comes first in the file: `mode = "shortest"`.
+    Shortest,
+    /// A shortest way, over a link that is drawn for each switch and destination.
+    ShortestDrawn,
+    /// All shortest ways: `mode = "ecmp"`.
+    Ecmp,
+    /// All shortest ways of the network without failures; where all links of a switch to a destination have failed, down over any other one and
+    /// up again: what switches do by themselves before anybody has computed routes again.
+    Detours,
+}
+
+impl Routing {
+    /// In the order of tables.
+    pub const ALL: [Self; 6] = [
+        Self::UpDown,
+        Self::UpDownTiers,
+        Self::Shortest,
+        Self::ShortestDrawn,
+        Self::Ecmp,
+        Self::Detours,
+    ];
+
+    /// In tables and files.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::UpDown => "up*/down* from a root",
+            Self::UpDownTiers => "up*/down* by tiers",
+            Self::Shortest => "shortest, first link",
+            Self::ShortestDrawn => "shortest, drawn link",
+            Self::Ecmp => "shortest, ECMP",
+            Self::Detours => "ECMP with local detours",
+        }
+    }
+}
+
+/// A fat tree with failed links.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Tree {
+    /// Even, at least 2.
+    pub k: usize,
+    /// Of its links between switches.
+    pub failed: usize,
+}
+
+impl Tree {
+    /// A tree with `percent` of its links failed, to the nearest link.
+    pub fn with_failed(k: usize, percent: u32) -> Self {
+        let links = k * k * k / 2;
+        Self {
+            k,
+            failed: (links * percent as usize + 50) / 100,
+        }
+    }
+
+    /// Its topology.
+    pub const fn topology(self) -> TopologyConfig {
+        TopologyConfig {
+            kind: TopologyKind::FatTree { k: self.k },
+            // All hosts of a switch are reached alike.
+            hosts: 1,
+            miswired: 0,
+            failed: self.failed,
+        }
+    }
+}
+
+/// What one network's routes do.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Count {
+    /// Channels that are part of a credit loop.
+    pub on_loops: u64,
+    /// Channels of working links.
+    pub channels: u64,
+    /// Ordered pairs of switches with hosts.
+    pub pairs: u64,
+    /// Of these: without any way.
+    pub cut: Option<u64>,
+    /// Of these: with a way that has more links than the shortest one without failures.
+    pub longer: Option<u64>,
+}
+
+impl Count {
+    /// Whether there is a credit loop.
+    pub const fn has_loop(&self) -> bool {
+        self.on_loops > 0
+    }
+}
+
+/// Counts in trees of one kind.
+#[derive(Clone, Debug)]
+pub struct Counter {
+    tree: Tree,
+    /// All shortest ways without failures.
+    whole: Routes,
+}
+
+impl Counter {
+    /// # Errors
+    ///
+    /// When such a tree cannot be built.
+    pub fn new(tree: Tree) -> Result<Self, GenerateError> {
+        let whole = Tree { failed: 0, ..tree };
+        let whole = Fabric::new(&generate(&whole.topology(), 0)?);
+        Ok(Self {
+            tree,
+            whole: Routes::ecmp(&whole),
+        })
+    }
+
+    /// Counts in the network of `seed`, by [`Routing::ALL`].
+    ///
+    /// # Errors
+    ///
+    /// When not so many links can fail.
+    pub fn count(&self, seed: u64) -> Result<[Count; Routing::ALL.len()], GenerateError> {
+        let fabric = Fabric::new(&generate(&self.tree.topology(), seed)?);
+        let ecmp = Routes::ecmp(&fabric);
+        Ok(Routing::ALL.map(|routing| {
+            let routes = Routes::new(&fabric, [&ecmp, &self.whole], routing, seed);
+            count_of(&fabric, &self.whole, &routes)
+        }))
+    }
+}
+
+fn count_of(fabric: &Fabric, whole: &Routes, routes: &Routes) -> Count {
+    let in_use = in_use::channels_in_use(fabric, &routes.members);
+    let graph = in_use::dependencies(fabric, &routes.members, &in_use);
+    let mut count = Count {
+        on_loops: graph.on_cycles().len() as u64,
+        channels: fabric.failed.iter().filter(|failed| !**failed).count() as u64,
+        pairs: (fabric.edges.len() * (fabric.edges.len() - 1)) as u64,
+        ..Count::default()
+    };
+    if let (Some(before), Some(now)) = (&whole.lengths, &routes.lengths) {
+        let [cut, longer] = changed(fabric, before, now);
+        (count.cut, count.longer) = (Some(cut), Some(longer));
+    }
+    count
+}
+
+/// Pairs without a way, and with a longer one than before.
+fn changed(fabric: &Fabric, before: &Lengths, now: &Lengths) -> [u64; 2] {
+    let [mut cut, mut longer] = [0; 2];
+    for source in &fabric.edges {
+        for destination in 0..fabric.edges.len() {
+            let now = now.get(*source, destination);
+            cut += u64::from(now.is_none());
+            longer += u64::from(now.is_some() && now > before.get(*source, destination));
+        }
+    }
+    [cut, longer]
+}
+
+#[cfg(test)]
+mod tests;
