@@ -363,12 +363,8 @@ fn the_command_prints_a_scenario_or_says_where_the_trace_is_wrong() {
     assert_eq!(imported.flows.len(), 31);
     let directory = tempfile::tempdir().unwrap();
     let prefix = directory.path().join("step");
-    for rank in 0..4 {
-        let bytes = if rank == 2 {
-            &STEP[2][..40]
-        } else {
-            STEP[rank]
-        };
+    for (rank, whole) in STEP.into_iter().enumerate() {
+        let bytes = if rank == 2 { &whole[..40] } else { whole };
         std::fs::write(format!("{}.{rank}.et", prefix.display()), bytes).unwrap();
     }
     let output = import(&prefix);

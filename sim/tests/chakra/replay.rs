@@ -100,19 +100,19 @@ pub fn together(
         let mut has = begins.to_vec();
         for step in 0..steps {
             let now = has.clone();
-            for from in 0..count {
-                sent.insert(format!("r{from}-n{id}-s{step}"), now[from]);
+            for (from, sends) in now.into_iter().enumerate() {
+                sent.insert(format!("r{from}-n{id}-s{step}"), sends);
                 let to = (from + 1) % count;
-                let arrives = now[from] + took(part);
+                let arrives = sends + took(part);
                 has[to] = begins[to].max(arrives);
                 ends[to] = ends[to].max(arrives);
             }
         }
     } else if kind == ALL_TO_ALL {
-        for from in 0..count {
+        for (from, &sends) in begins.iter().enumerate() {
             for to in (0..count).filter(|to| *to != from) {
-                sent.insert(format!("r{from}-n{id}-to{to}"), begins[from]);
-                ends[to] = ends[to].max(begins[from] + took(part));
+                sent.insert(format!("r{from}-n{id}-to{to}"), sends);
+                ends[to] = ends[to].max(sends + took(part));
             }
         }
     } else {
