@@ -220,13 +220,16 @@ pub struct Series {
     /// By flow: bits per second received in the interval. Of more than [`FLOW_CURVES_MAX`](Self::FLOW_CURVES_MAX) flows sums
     /// alone: [`BETWEEN_SWITCHES`](Self::BETWEEN_SWITCHES) and [`AT_ONE_SWITCH`](Self::AT_ONE_SWITCH).
     pub throughput: BTreeMap<String, Vec<f64>>,
-    /// By `switch:ingress-port:priority`: bytes charged to the ingress buffer.
+    /// By `switch:ingress-port:priority`: bytes charged to the ingress buffer. None of a network with more than
+    /// [`BUFFER_CURVES_MAX`](Self::BUFFER_CURVES_MAX) buffers.
     pub occupancy: BTreeMap<String, Vec<u64>>,
 }
 
 impl Series {
     /// Flows of a run at most that have a curve each: a thousand curves are some megabytes, and nobody can tell them apart.
     pub const FLOW_CURVES_MAX: usize = 1000;
+    /// Lossless ingress buffers of a network at most that have a curve each: so many of them take a quarter of a gigabyte.
+    pub const BUFFER_CURVES_MAX: usize = 16_384;
     /// The sum of all flows between hosts of different switches. No flow has a name with spaces.
     pub const BETWEEN_SWITCHES: &'static str = "between switches";
     /// The sum of all others.

@@ -61,7 +61,8 @@ struct Size {
 /// configuration included.
 fn occupied(size: Size) -> f64 {
     let before = HELD_BYTES.with(Cell::get);
-    let switch = Switch::new(config(size)).unwrap();
+    let mut switch = Switch::new(config(size)).unwrap();
+    switch.touch_memory();
     let held = HELD_BYTES.with(Cell::get) - before;
     drop(switch);
     assert_eq!(

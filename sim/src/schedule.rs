@@ -62,6 +62,8 @@ pub struct Schedule<T> {
     window_end: u64,
     /// The position of the place whose turn it is; beyond the last one while it is nobody's.
     turn: usize,
+    /// Nothing of the turn has been asked for yet.
+    turn_is_new: bool,
     /// What happens at that place in the window.
     wheel: Wheel<T>,
     /// The moment of the event that was taken last.
@@ -86,6 +88,7 @@ impl<T: Copy> Schedule<T> {
             lookahead: lookahead.as_nanos().clamp(1, WINDOW_MAX),
             window_end: 0,
             turn: place_count,
+            turn_is_new: false,
             wheel: Wheel::new(),
             now: 0,
         }
@@ -216,7 +219,22 @@ impl<T: Copy> Schedule<T> {
         self.turn = first + step;
         let waiting = self.places.at_mut(self.turn);
         self.next[self.turn] = waiting.take(end, self.lookahead, &mut self.wheel);
+        self.turn_is_new = true;
         true
+    }
+
+    /// The place that has its turn, once for each turn.
+    #[inline]
+    pub(crate) fn new_turn(&mut self) -> Option<u32> {
+        if !std::mem::take(&mut self.turn_is_new) {
+            return None;
+        }
+        Some(self.places.index_at(self.turn))
+    }
+
+    /// What happens at the place that has its turn, as far as it is known.
+    pub(crate) fn of_turn(&self) -> impl Iterator<Item = &T> {
+        self.wheel.events()
     }
 
     /// The moment of the first event that waits at a place. O(places).
@@ -273,6 +291,7 @@ impl<T: Copy> Schedule<T> {
                 .map(|position| self.next[places.index_at(position) as usize])
                 .collect(),
             turn: places.len(),
+            turn_is_new: false,
             places,
             everywhere: self.everywhere.clone(),
             pushed_everywhere: self.pushed_everywhere,

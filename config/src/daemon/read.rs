@@ -29,7 +29,7 @@ use crate::switch::{
 
 use dataplane::dataplane;
 use port::{cables, check_hardware_time, check_pool_thresholds, ports};
-use route::{flows, multicast, routes};
+use route::{multicast, routes};
 
 /// Every key by table, for the reader and for the documentation's test.
 pub const KEYS: &[(&str, &[&str])] = &[
@@ -190,7 +190,7 @@ fn read(root: &Table<'_>) -> DaemonConfig {
         mirrors,
         routes,
         stations,
-        flows: flows(root, deadlock.policy),
+        flows: FlowsConfig::read_for(root, deadlock.policy),
         lldp: LldpConfig::read(root, LldpConfig::default(), valid::together),
         watermark: WatermarkConfig::read(root, WatermarkConfig::default(), valid::together),
         ports,

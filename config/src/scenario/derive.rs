@@ -9,7 +9,7 @@ use super::routes::Walk;
 use super::topology::{Adjacency, PortPeer, SwitchPort};
 use super::Scenario;
 use crate::switch::{
-    control_limits, watchdog, Class, FlowsConfig, ForwardingConfig, FrameConfig, Route, Switch,
+    control_limits, watchdog, Class, ForwardingConfig, FrameConfig, Route, Switch,
 };
 
 /// Plain PFC with the thresholds that the class has at edge ports.
@@ -41,7 +41,7 @@ impl Scenario {
     }
 
     /// By host that frames go to: the flow and the host that they come from. Answers of a receiver are among them.
-    pub(super) fn ways_by_target(&self) -> Vec<Vec<(usize, usize)>> {
+    pub fn ways_by_target(&self) -> Vec<Vec<(usize, usize)>> {
         let mut ways = vec![Vec::new(); self.hosts.len()];
         for (index, flow) in self.flows.iter().enumerate() {
             ways[flow.to].push((index, flow.from));
@@ -128,14 +128,32 @@ impl Scenario {
     /// What a switch is, with `ports` from [`ports`](Self::ports) or [`all_ports`](Self::all_ports). Its ports have no
     /// addresses yet, and its seed is zero.
     pub fn switch(&self, switch: usize, ports: &[SwitchPort]) -> Switch {
+        self.with_routes(switch, ports, self.next_hops[switch].routes())
+    }
+
+    /// The same with routes to these hosts alone.
+    pub fn switch_towards(&self, switch: usize, ports: &[SwitchPort], hosts: &[u32]) -> Switch {
+        let next_hops = &self.next_hops[switch];
+        let hosts = hosts.iter().map(|host| *host as usize);
+        let routes = hosts.map(|host| (host, &next_hops[host]));
+        self.with_routes(
+            switch,
+            ports,
+            routes.filter(|(_, members)| !members.is_empty()),
+        )
+    }
+
+    fn with_routes<'a>(
+        &self,
+        switch: usize,
+        ports: &[SwitchPort],
+        routes: impl Iterator<Item = (usize, &'a [usize])>,
+    ) -> Switch {
         let fastest = ports.iter().map(|port| port.properties.rate).max();
-        let routes = self.next_hops[switch]
-            .iter()
-            .zip(&self.hosts)
-            .filter(|(members, _)| !members.is_empty())
-            .map(|(members, host)| {
+        let routes = routes
+            .map(|(host, members)| {
                 let ports = members.iter().filter_map(|port| PortId::from_index(*port));
-                Route::new(host.address, ports.collect())
+                Route::new(self.hosts[host].address, ports.collect())
             })
             .collect();
         Switch {
@@ -148,7 +166,7 @@ impl Scenario {
             routes,
             forwarding: ForwardingConfig::default(),
             flood: self.flood_of(switch, ports),
-            flows: FlowsConfig::default(),
+            flows: self.flow_monitor,
             control_limits: control_limits(self.deadlock.clcm_interval, fastest),
             seed: 0,
             vlans: Vec::new(),

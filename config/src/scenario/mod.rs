@@ -22,7 +22,8 @@ use weir_core::{BitRate, Bytes, Duration, FeedbackCoding, MacAddress, PauseRule,
 
 use crate::reader::FileError;
 use crate::switch::{
-    reaction_of_station, Cable, CableLine, Class, DeadlockConfig, EcnProfile, PfcwdConfig, Pool,
+    reaction_of_station, Cable, CableLine, Class, DeadlockConfig, EcnProfile, FlowsConfig,
+    PfcwdConfig, Pool,
 };
 use crate::Override;
 
@@ -66,6 +67,8 @@ pub struct Scenario {
     pub deadlock: DeadlockConfig,
     /// `[pfcwd]`, of every switch.
     pub pfcwd: PfcwdConfig,
+    /// `[flows]`, of every switch.
+    pub flow_monitor: FlowsConfig,
     /// Those of `[topology]`, then `[[switch]]`.
     pub switches: Vec<String>,
     /// By switch: whether it knows Levels. One that does not speaks plain PFC in classes of mode `level`,

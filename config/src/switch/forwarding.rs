@@ -4,6 +4,7 @@ use weir_core::config::{
     default_bucket_count, EcmpConfig, FloodConfig, FlowMonitorConfig, LoopConfig, MoveConfig,
     OnMoves, RouteConfig,
 };
+use weir_core::control::Policy;
 use weir_core::{Duration, MacAddress, PortId, VlanId};
 
 use crate::entries::entries;
@@ -173,6 +174,21 @@ impl ForwardingConfig {
 }
 
 impl FlowsConfig {
+    /// As the file has it, for switches with this policy, which may need it.
+    pub(crate) fn read_for(root: &Table<'_>, policy: Policy) -> Self {
+        Self::read(root, Self::default(), |table, config| {
+            if config.capacity == 0 && policy.reroutes() {
+                table.complain(
+                    "capacity",
+                    format!(
+                        "deadlock policy {} moves flows that the monitor has recorded: set 1 or more",
+                        policy.name()
+                    ),
+                );
+            }
+        })
+    }
+
     /// The recent-flow monitor.
     pub fn monitor(&self) -> FlowMonitorConfig {
         FlowMonitorConfig {

@@ -192,3 +192,43 @@ fn every_switch_of_those_loops_has_another_member_for_a_flow_on_it() {
         assert_eq!(movable.count(), on_loop.len(), "{file}");
     }
 }
+
+/// All hosts of a torus of 100,000 switches as receivers would make 10¹⁰ routes.
+#[test]
+fn too_many_routes_are_refused_before_they_are_made() {
+    let torus = |layers: usize, traffic: &str| {
+        let text = format!(
+            "name = \"torus\"\nduration = \"1ms\"\n\
+             [topology]\nkind = \"torus-3d\"\nlayers = {layers}\nrows = 50\ncolumns = 40\n\
+             [[class]]\nname = \"lossless\"\npriority = 3\nmode = \"pfc\"\n\
+             xoff = \"60KiB\"\nxon = \"52KiB\"\nheadroom = \"64KiB\"\n\
+             [[traffic]]\nclass = \"lossless\"\n{traffic}\n"
+        );
+        parse(&text)
+    };
+    let refused = torus(50, "kind = \"permutation\"").unwrap_err();
+    assert!(
+        refused.contains("100000 switches") && refused.contains("at most 4000 hosts"),
+        "{refused}"
+    );
+    let few = torus(50, "kind = \"random\"\nflows = 2").unwrap();
+    assert_eq!(few.switches.len(), 100_000);
+    assert!(few.way(0).unwrap().len() <= 1 + 25 + 25 + 20);
+    let refused = torus(61, "kind = \"random\"\nflows = 2").unwrap_err();
+    assert!(refused.contains("more than 120000 switches"), "{refused}");
+}
+
+#[test]
+fn a_switch_lists_its_routes_in_the_order_of_hosts() {
+    let mut network = diamond();
+    network.hosts = vec![0, 3, 0];
+    let scenario = parse(&(network.text("mode = \"ecmp\"") + FLOW)).unwrap();
+    let routes = |switch: usize| -> Vec<(usize, Vec<usize>)> {
+        let routes = scenario.next_hops[switch].routes();
+        routes.map(|(host, ports)| (host, ports.to_vec())).collect()
+    };
+    // Its own hosts, though no frame goes to them, and beside them the one that frames go to.
+    assert_eq!(routes(0), [(0, vec![2]), (1, vec![0, 1]), (2, vec![3])]);
+    assert_eq!(routes(1), [(1, vec![1])]);
+    assert_eq!(scenario.next_hops.targets().collect::<Vec<_>>(), [1]);
+}

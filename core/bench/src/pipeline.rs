@@ -47,12 +47,13 @@ impl Pipeline {
     /// For a case that has no sound configuration.
     pub fn new(case: Case) -> Self {
         let config = config(case);
+        let frame_count = config.frame_count;
+        let mut switch = Switch::new(config).expect("a sound configuration");
+        // As the daemon does.
+        switch.touch_memory();
         let mut pipeline = Self {
-            free: (0..config.frame_count as u32)
-                .rev()
-                .map(FrameHandle)
-                .collect(),
-            switch: Switch::new(config).expect("a sound configuration"),
+            free: (0..frame_count as u32).rev().map(FrameHandle).collect(),
+            switch,
             case,
             now: Instant::ZERO + Duration::from_millis(1),
             random: SplitMix64::new(1),

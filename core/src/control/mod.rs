@@ -95,8 +95,8 @@ impl ControlPlane {
             ),
             watchdog: Watchdog::new(config.port_count),
             config,
-            commands: VecDeque::with_capacity(QUEUE_CAPACITY),
-            reports: VecDeque::with_capacity(QUEUE_CAPACITY),
+            commands: VecDeque::new(),
+            reports: VecDeque::new(),
             counters: ControlCounters::default(),
         }
     }

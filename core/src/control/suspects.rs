@@ -147,7 +147,8 @@ impl Suspect {
 #[derive(Debug)]
 #[cfg_attr(feature = "testing", derive(Clone))]
 pub(super) struct Suspects {
-    table: Vec<[Option<Suspect>; PRIORITY_COUNT]>,
+    /// Boxed: hardly any egress is ever suspected.
+    table: Vec<[Option<Box<Suspect>>; PRIORITY_COUNT]>,
     random: SplitMix64,
     /// For how long an identifier is still recognised after the egress moved: the release that made it
     /// move may be on its way round the loop still.
@@ -192,7 +193,7 @@ impl Suspects {
         priority: Priority,
         recent: Duration,
     ) -> Option<&mut Suspect> {
-        let known = self.table.get(egress.index())?[priority.index()].as_ref();
+        let known = self.table.get(egress.index())?[priority.index()].as_deref();
         if known.is_some_and(Suspect::is_current) {
             return None;
         }
@@ -212,7 +213,8 @@ impl Suspects {
             mastership,
             ..Suspect::new(now, spuid)
         };
-        Some(self.table[egress.index()][priority.index()].insert(suspect))
+        let place = &mut self.table[egress.index()][priority.index()];
+        Some(place.insert(Box::new(suspect)))
     }
 
     pub(super) fn end(&mut self, now: Instant, egress: PortId, priority: Priority) {
@@ -222,13 +224,13 @@ impl Suspects {
     }
 
     pub(super) fn get_mut(&mut self, egress: PortId, priority: Priority) -> Option<&mut Suspect> {
-        self.table.get_mut(egress.index())?[priority.index()].as_mut()
+        self.table.get_mut(egress.index())?[priority.index()].as_deref_mut()
     }
 
     /// The suspicion of (egress, priority), if it lasts.
     pub(super) fn current(&self, egress: PortId, priority: Priority) -> Option<&Suspect> {
         self.table.get(egress.index())?[priority.index()]
-            .as_ref()
+            .as_deref()
             .filter(|suspect| suspect.is_current())
     }
 
@@ -291,7 +293,7 @@ impl Suspects {
                 .into_iter()
                 .zip(row)
                 .filter_map(move |(priority, suspect)| {
-                    let suspect = suspect.as_ref().filter(|suspect| suspect.is_current())?;
+                    let suspect = suspect.as_deref().filter(|suspect| suspect.is_current())?;
                     Some((PortId::from_index(index)?, priority, suspect))
                 })
         })

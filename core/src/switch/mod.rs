@@ -86,7 +86,8 @@ pub enum Transmission {
 /// * [`poll_discarded`](Self::poll_discarded) is called until it gives `None`.
 ///
 /// `now` never goes back; the switch reads no clock, has no randomness but [`SwitchConfig::seed`]'s, and
-/// given the same configuration and calls gives the same answers. Nothing allocates after [`new`](Self::new).
+/// given the same configuration and calls gives the same answers. Nothing allocates after
+/// [`touch_memory`](Self::touch_memory).
 ///
 /// # Memory
 ///
@@ -190,7 +191,7 @@ impl Switch {
             ),
             charges: Charges::new(config.frame_count),
             pools: Pools::new(&config),
-            discarded: VecDeque::with_capacity(config.frame_count),
+            discarded: VecDeque::new(),
             ages: Ages::new(age_limits, config.frame_count),
             events: Events::new(),
             lossless,
@@ -206,12 +207,22 @@ impl Switch {
             config,
         };
         switch.settle_observation();
+        // The forwarding table has them, and knows what has become of them since.
+        switch.config.routes = Vec::new();
         Ok(switch)
     }
 
-    /// Writes once to all memory that frames may need, so that none waits for a page of it later: a switch that is new
-    /// has reserved this memory only. O(frames).
+    /// Takes all memory that frames, events and commands may need, and writes to it once, so that nothing allocates and no
+    /// frame waits for a page of it later. A switch for which this is not called takes memory when it is first needed: of
+    /// many switches in one process most need little. O(frames).
     pub fn touch_memory(&mut self) {
+        self.events.touch();
+        self.discarded
+            .reserve_exact(self.config.frame_count - self.discarded.len());
+        for port in &mut self.ports {
+            port.touch();
+        }
+        self.forwarding.touch();
         self.levels.touch();
         self.queues.touch();
         self.charges.touch();
@@ -224,7 +235,7 @@ impl Switch {
             self.ages.is_on() || self.flows.is_on() || !self.marks_arrivals.is_empty();
     }
 
-    /// The configuration that the switch runs.
+    /// The configuration that the switch runs, without its routes: those are in [`routes`](Self::routes), as they are now.
     pub fn config(&self) -> &SwitchConfig {
         &self.config
     }
@@ -232,6 +243,11 @@ impl Switch {
     /// Frames admitted and not yet completed.
     pub fn held_frames(&self) -> usize {
         self.charges.held()
+    }
+
+    /// Whether the frame of `handle` is in the switch: from [`receive`](Self::receive) on, until its last copy has completed.
+    pub fn holds(&self, handle: FrameHandle) -> bool {
+        !self.charges.is_free(handle)
     }
 
     /// A port's counters.

@@ -106,13 +106,19 @@ impl Port {
             heads: Default::default(),
             shaper: Shaper::new(port.rate, config.shaper_lateness(port.rate)),
             counters: PortCounters::default(),
-            clcm_queue: VecDeque::with_capacity(CLCM_QUEUE_CAPACITY),
+            clcm_queue: VecDeque::new(),
             due: Due::default(),
             waiting: PrioritySet::default(),
             forced: PrioritySet::default(),
             turn: PriorityTurn::default(),
             precedence: Precedence::new(config),
         }
+    }
+
+    /// Takes the memory for all that can wait.
+    pub(super) fn touch(&mut self) {
+        let more = CLCM_QUEUE_CAPACITY - self.clcm_queue.len();
+        self.clcm_queue.reserve_exact(more);
     }
 
     /// To be called after every change of what it follows from.

@@ -1,7 +1,8 @@
-//! Records by index, in memory that is reserved at once and written only as far as it has been used.
+//! Records by index, up to a bound, in memory that is taken as they are first used, or all at once.
 //!
 //! A switch has room for as many frames as its buffers hold, and seldom uses much of it: a simulated network of many
-//! switches takes only the memory that its frames have needed. Nothing is allocated after the start.
+//! switches takes only the memory that its frames have needed, and what they need lies close together. A daemon takes all of
+//! it at the start ([`touch`](Records::touch)), and nothing is allocated after that.
 
 use core::ops::{Deref, DerefMut};
 
@@ -18,10 +19,10 @@ impl<T: Copy> Records<T> {
     /// No record: ends the caller's lists.
     pub(in crate::switch) const NONE: u32 = u32::MAX;
 
-    /// Room for `capacity` records, each of them `empty` until it is written.
+    /// At most `capacity` records, each of them `empty` until it is written.
     pub(in crate::switch) fn new(capacity: usize, empty: T) -> Self {
         Self {
-            used: Vec::with_capacity(capacity),
+            used: Vec::new(),
             empty,
             capacity,
         }
@@ -66,9 +67,11 @@ impl<T: Copy> Records<T> {
         }
     }
 
-    /// Writes to all of the memory once, so that no page of it is missing later. Changes nothing else. O(capacity).
+    /// Takes all of the memory and writes to it once, so that nothing is allocated and no page is missing later. Changes
+    /// nothing else. O(capacity).
     pub(in crate::switch) fn touch(&mut self) {
         let used = self.used.len();
+        self.used.reserve_exact(self.capacity - used);
         self.used.resize(self.capacity, self.empty);
         self.used.truncate(used);
     }
@@ -108,8 +111,8 @@ mod tests {
     fn touching_changes_nothing_and_allocates_nothing_more() {
         let mut records = Records::new(1000, 0u64);
         *records.reach(1).unwrap() = 5;
-        let at = records.as_ptr();
         records.touch();
+        let at = records.as_ptr();
         assert_eq!(&records[..], [0, 5]);
         records.reach(999);
         assert_eq!(records.as_ptr(), at);

@@ -1,9 +1,11 @@
 //! From a plan to a network that is ready to run.
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use weir_core::{Bytes, Duration, Instant};
 
+use super::faults::actions::Action;
 use super::faults::impairment::Impairing;
 use super::hosts::nic::Nic;
 use super::line::Line;
@@ -27,16 +29,18 @@ impl Network {
     pub fn new(plan: NetworkPlan) -> Result<Self, PlanError> {
         let mut plan = plan;
         let waiting = dependencies(&mut plan)?;
+        let restarts = restarts(&plan);
         let mut nodes = Vec::with_capacity(plan.switches.len());
         let mut lines = Vec::new();
         let mut first_lines = Vec::with_capacity(plan.switches.len() + 1);
         for (index, switch) in plan.switches.iter_mut().enumerate() {
             first_lines.push(lines.len() as u32);
-            let node =
-                Node::new(switch, lines.len() as u32).map_err(|error| PlanError::Switch {
-                    switch: index,
-                    error,
-                })?;
+            let is_made_again = restarts.contains(&index);
+            let node = Node::new(switch, lines.len() as u32, is_made_again);
+            let node = node.map_err(|error| PlanError::Switch {
+                switch: index,
+                error,
+            })?;
             for (port, config) in node.ports().zip(&switch.config.ports) {
                 let from = End::Port {
                     switch: index as u32,
@@ -157,6 +161,15 @@ impl Network {
         self.flows = Table::whole(flows);
         Ok(())
     }
+}
+
+/// Switches that are started anew.
+fn restarts(plan: &NetworkPlan) -> BTreeSet<usize> {
+    let starts = plan.actions.iter().filter_map(|(_, action)| match action {
+        Action::Start(switch) => Some(*switch as usize),
+        _ => None,
+    });
+    starts.collect()
 }
 
 /// By flow: how many others it waits for.

@@ -298,7 +298,8 @@ impl Network {
         self.samples.as_ref()
     }
 
-    /// The plan that it was made from, but that routes are in the [configurations of switches](Self::switch).
+    /// The plan that it was made from. It has the routes of those switches alone that are started anew; those of all, as they
+    /// are now, are in [the switches](Self::switch) themselves.
     pub fn plan(&self) -> &NetworkPlan {
         &self.plan
     }
@@ -306,6 +307,9 @@ impl Network {
     fn happen(&mut self, at: Instant, event: Event) {
         self.now = at;
         self.totals.events += 1;
+        if let Some(place) = self.queue.new_turn() {
+            self.fetch(place as usize);
+        }
         match event {
             Event::Arrive {
                 line,

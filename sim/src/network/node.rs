@@ -67,12 +67,21 @@ pub(super) struct ControlCpu {
 }
 
 impl Node {
-    /// The routes of `plan`, most of what it consists of in a large network, are moved into the switch's own configuration.
-    pub(super) fn new(plan: &mut SwitchPlan, first_line: u32) -> Result<Self, ConfigError> {
-        let routes = std::mem::take(&mut plan.config.routes);
-        let config = SwitchConfig {
-            routes,
-            ..plan.config.clone()
+    /// The routes of `plan`, most of what it consists of in a large network, leave it for the switch, unless the switch
+    /// `is_made_again` later.
+    pub(super) fn new(
+        plan: &mut SwitchPlan,
+        first_line: u32,
+        is_made_again: bool,
+    ) -> Result<Self, ConfigError> {
+        let config = if is_made_again {
+            plan.config.clone()
+        } else {
+            let routes = std::mem::take(&mut plan.config.routes);
+            SwitchConfig {
+                routes,
+                ..plan.config.clone()
+            }
         };
         Ok(Self {
             switch: Switch::new(config)?,

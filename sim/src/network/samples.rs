@@ -61,6 +61,9 @@ impl Samples {
                 }
             }
         }
+        if curves.len() > Series::BUFFER_CURVES_MAX {
+            curves = Vec::new();
+        }
         Self {
             interval,
             count: 0,
@@ -74,7 +77,8 @@ impl Samples {
         self.interval
     }
 
-    /// One curve for each lossless (switch, port, priority).
+    /// One curve for each lossless (switch, port, priority); none where there would be more than
+    /// [`Series::BUFFER_CURVES_MAX`].
     pub fn curves(&self) -> &[Curve] {
         &self.curves
     }

@@ -9,6 +9,7 @@ mod outcome;
 mod plan;
 mod round_trip;
 mod run;
+mod ways;
 
 pub use history::{lossless_buffers, Buffer, Recorder};
 pub(crate) use outcome::{outcome as result_of, Delivered};

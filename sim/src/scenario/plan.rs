@@ -1,11 +1,11 @@
 //! From a scenario to the plan of a network.
 
-use weir_config::scenario::{Pattern, PortPeer, Scenario, SwitchPort};
+use weir_config::scenario::{Fault, Pattern, PortPeer, Scenario, SwitchPort};
 use weir_config::switch::Switch;
 use weir_core::control::StormNeighbour;
 use weir_core::{Duration, Instant, Neighbour, PortId};
 
-use super::{faults, hashes, round_trip};
+use super::{faults, hashes, round_trip, ways};
 use crate::network::plan::{
     host_address, port_address, ControlPlan, Dependency, End, FlowPlan, HostPlan, LinkPlan,
     NetworkPlan, PriorityMap, SwitchPlan,
@@ -67,8 +67,21 @@ pub fn plan(scenario: &Scenario) -> Result<NetworkPlan, PrepareError> {
         }
     }
     let mut identifiers = Random::for_purpose(scenario.seed, IDENTIFIERS);
+    let mut targets = ways::targets_by_switch(scenario, &ports);
     let switches = (0..scenario.switches.len())
-        .map(|switch| switch_plan(scenario, switch, &ports[switch], identifiers.next_u64()))
+        .map(|switch| {
+            let mut built = match &mut targets {
+                // They are not needed again.
+                Some(targets) => {
+                    let targets = std::mem::take(&mut targets[switch]);
+                    scenario.switch_towards(switch, &ports[switch], &targets)
+                }
+                None => scenario.switch(switch, &ports[switch]),
+            };
+            built.seed = identifiers.next_u64();
+            spare(scenario, &mut built);
+            switch_plan(scenario, switch, &ports[switch], built)
+        })
         .collect();
     let hash_seeds = hash_seeds(scenario);
     let (links, link_of) = links(scenario, &ports);
@@ -113,9 +126,24 @@ fn sample_interval(duration: Duration) -> Duration {
     }
 }
 
-fn switch_plan(scenario: &Scenario, switch: usize, ports: &[SwitchPort], seed: u64) -> SwitchPlan {
-    let mut built = scenario.switch(switch, ports);
-    built.seed = seed;
+/// Room for what an operator may add to a switch's tables is not needed where nobody adds anything.
+fn spare(scenario: &Scenario, built: &mut Switch) {
+    let changes_routes = |fault: &Fault| matches!(fault, Fault::RouteChange { .. });
+    if !scenario.faults.iter().any(changes_routes) {
+        built.forwarding.spare_routes = 0;
+        built.forwarding.spare_buckets = 0;
+    }
+    if !scenario.deadlock.policy.reroutes() {
+        built.forwarding.pins = 0;
+    }
+}
+
+fn switch_plan(
+    scenario: &Scenario,
+    switch: usize,
+    ports: &[SwitchPort],
+    mut built: Switch,
+) -> SwitchPlan {
     for (port, config) in built.ports.iter_mut().enumerate() {
         config.address = port_address(switch as u32, port as u8);
     }
@@ -130,7 +158,7 @@ fn switch_plan(scenario: &Scenario, switch: usize, ports: &[SwitchPort], seed: u
     SwitchPlan {
         control: Some(ControlPlan {
             config: built.control(),
-            seed,
+            seed: built.seed,
             latency: scenario.control.latency,
             storm_neighbours,
         }),

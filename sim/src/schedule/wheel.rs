@@ -76,6 +76,11 @@ impl<T: Copy> Wheel<T> {
         }
     }
 
+    /// All that have been added since it was empty, taken or not.
+    pub(super) fn events(&self) -> impl Iterator<Item = &T> {
+        self.entries.iter().map(|(entry, _)| &entry.event)
+    }
+
     /// The first event.
     #[inline]
     pub(super) fn pop(&mut self) -> Option<(u64, T)> {

@@ -1,13 +1,12 @@
 //! `[[route]]`, `[multicast]` and `[flows]`.
 
 use weir_core::config::{default_bucket_count, BUCKETS_MAX};
-use weir_core::control::Policy;
 use weir_core::{PortId, VlanId, VlanPort};
 
 use crate::daemon::{Port, Station};
 use crate::reader::{unknown, Names, Table};
 use crate::settings::valid;
-use crate::switch::{Class, FlowsConfig, MulticastConfig, Route, RouteTable};
+use crate::switch::{Class, MulticastConfig, Route, RouteTable};
 
 /// `pins_max` flows can be pinned.
 pub(super) fn routes(root: &Table<'_>, ports: &[Port], pins_max: usize) -> Vec<Route> {
@@ -88,21 +87,6 @@ fn check_vlan(table: &Table<'_>, vlan: Option<VlanId>, members: &[PortId], ports
         }
         first.get_or_insert((name, settings));
     }
-}
-
-/// The recent-flow monitor, which `policy` may need.
-pub(super) fn flows(root: &Table<'_>, policy: Policy) -> FlowsConfig {
-    FlowsConfig::read(root, FlowsConfig::default(), |table, config| {
-        if config.capacity == 0 && policy.reroutes() {
-            table.complain(
-                "capacity",
-                format!(
-                    "deadlock policy {} moves flows that the monitor has recorded: set 1 or more",
-                    policy.name()
-                ),
-            );
-        }
-    })
 }
 
 /// Where flooded frames go: to ports that there are, in priorities that are not lossless; and what is not flooded.

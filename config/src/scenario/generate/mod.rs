@@ -12,7 +12,7 @@ use weir_core::PORT_COUNT_MAX;
 use super::random::Random;
 
 /// Switches of a generated network at most.
-pub const SWITCH_COUNT_MAX: usize = 20_000;
+pub const SWITCH_COUNT_MAX: usize = 120_000;
 /// Hosts of a generated network at most.
 pub const HOST_COUNT_MAX: usize = 200_000;
 /// Links between switches of a generated network at most.

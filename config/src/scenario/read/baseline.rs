@@ -76,6 +76,10 @@ pub(super) fn check_priorities(root: &Table<'_>, scenario: &Scenario, adjacency:
     let changes = |from, to| scenario.baseline.rank_behind(0, from, to);
     let mut needed = vec![0; scenario.classes.len()];
     for (target, ways) in scenario.ways_by_target().into_iter().enumerate() {
+        if ways.is_empty() {
+            // A walk has a state for each switch, and most hosts of a large network receive nothing.
+            continue;
+        }
         let mut walk = Walk::with_cost(adjacency, &scenario.next_hops, target, changes);
         for (flow, from) in ways {
             let flow = &scenario.flows[flow];

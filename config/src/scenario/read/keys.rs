@@ -1,6 +1,6 @@
 //! Every key there is.
 
-/// Every key by table, for the reader and for the documentation's test. `class`, `pool`, `ecn`, `deadlock` and `pfcwd` have
+/// Every key by table, for the reader and for the documentation's test. `class`, `pool`, `ecn`, `deadlock`, `pfcwd` and `flows` have
 /// the keys of the daemon's configuration.
 pub const KEYS: &[(&str, &[&str])] = &[
     (
@@ -16,6 +16,7 @@ pub const KEYS: &[(&str, &[&str])] = &[
             "ecn",
             "deadlock",
             "pfcwd",
+            "flows",
             "switch",
             "hosts",
             "host",

@@ -26,7 +26,7 @@ use crate::reader::{unknown, Names, Problem, Problems, Table};
 use crate::settings::{valid, Value};
 use crate::switch::{
     check_steps, classes, ecn_profiles, fit_release_buffer, pools, Class, ClassTable,
-    DeadlockConfig, FrameConfig, LevelSizing, Lines, PfcwdConfig, Surroundings,
+    DeadlockConfig, FlowsConfig, FrameConfig, LevelSizing, Lines, PfcwdConfig, Surroundings,
 };
 use baseline::check_priorities;
 use expect::{check_credit_loop, expect, expected_case};
@@ -123,7 +123,7 @@ fn read(root: &Table<'_>, directory: &Path) -> Option<Scenario> {
     traffic::extend_flows(&mut flows, root, around, &names, link_defaults.rate, seed);
     let applications = application::applications(root, &nodes, &names);
     let is_target = targets(&flows, hosts.len());
-    let next_hops = next_hops(root, &switches, &hosts, &host_names, &adjacency, is_target);
+    let next_hops = next_hops(root, &switches, &hosts, &host_names, &adjacency, is_target)?;
     let multicast = multicast::multicast(
         root,
         &switches,
@@ -191,6 +191,7 @@ fn read(root: &Table<'_>, directory: &Path) -> Option<Scenario> {
         ecn,
         deadlock,
         pfcwd: PfcwdConfig::read(root, PfcwdConfig::default(), valid::together),
+        flow_monitor: FlowsConfig::read_for(root, deadlock.policy),
         control: transport::control(root),
         dcqcn: transport::dcqcn(root),
         window: transport::window(root),

@@ -21,7 +21,7 @@ pub(super) fn next_hops(
     host_names: &[String],
     adjacency: &Adjacency,
     mut is_target: Vec<bool>,
-) -> NextHops {
+) -> Option<NextHops> {
     let mut written = Written {
         groups: BTreeMap::new(),
         switches,
@@ -35,6 +35,7 @@ pub(super) fn next_hops(
     for (_, host) in written.groups.keys() {
         is_target[*host] = true;
     }
+    check_size(root, switches.len(), &is_target)?;
     let mut routes = Builder::new(switches.len(), &is_target);
     match mode(root, switches) {
         Mode::Shortest => minimal(adjacency, hosts, Members::First, &mut routes),
@@ -45,7 +46,26 @@ pub(super) fn next_hops(
     for ((switch, host), members) in &written.groups {
         routes.set(*switch, *host, members);
     }
-    routes.finish()
+    Some(routes.finish())
+}
+
+/// Routes of all switches together at most: 4 bytes for each, and the time to find them.
+const ROUTE_COUNT_MAX: usize = 400_000_000;
+
+/// Every switch gets a route to every host that frames go to. `None` where that is too many, which is noted.
+fn check_size(root: &Table<'_>, switch_count: usize, is_target: &[bool]) -> Option<()> {
+    let targets = is_target.iter().filter(|is_target| **is_target).count();
+    let count = switch_count.saturating_mul(targets);
+    if count <= ROUTE_COUNT_MAX {
+        return Some(());
+    }
+    let message = format!(
+        "{switch_count} switches with a route each to {targets} hosts that frames go to make {count} routes; the maximum is \
+         {ROUTE_COUNT_MAX}: let frames go to at most {} hosts, as [[traffic]] of kind \"random\" does with as many `flows`",
+        ROUTE_COUNT_MAX / switch_count.max(1),
+    );
+    root.complain("routing", message);
+    None
 }
 
 /// Hosts that frames of some flow go to, answers included; all where there is no flow.
@@ -83,6 +103,10 @@ pub(super) fn check_ways(root: &Table<'_>, scenario: &Scenario, adjacency: &Adja
     let tables = root.tables("flow", keys("flow"));
     let name = |switch: usize| &scenario.switches[switch];
     for (target, ways) in scenario.ways_by_target().into_iter().enumerate() {
+        if ways.is_empty() {
+            // A walk has a state for each switch, and most hosts of a large network receive nothing.
+            continue;
+        }
         let mut walk = Walk::new(adjacency, &scenario.next_hops, target);
         let to = &scenario.hosts[target].name;
         for (index, from) in ways {

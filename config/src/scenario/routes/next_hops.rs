@@ -19,6 +19,8 @@ pub struct NextHops {
 pub struct NextHopsOf {
     /// Shared by all switches. By host: its place in `by_column`, or [`NO_COLUMN`].
     columns: Arc<[u32]>,
+    /// Shared by all switches. By place in `by_column`: the host.
+    hosts: Arc<[u32]>,
     /// Index in `groups`.
     by_column: Vec<u32>,
     /// The first one is empty.
@@ -51,11 +53,8 @@ impl Index<usize> for NextHopsOf {
 impl NextHops {
     /// Hosts that routes lead to, in rising order.
     pub fn targets(&self) -> impl Iterator<Item = usize> + '_ {
-        let columns = self.rows.first().map_or(&[][..], |row| &row.columns[..]);
-        let hosts = columns.iter().enumerate();
-        hosts
-            .filter(|(_, column)| **column != NO_COLUMN)
-            .map(|(host, _)| host)
+        let hosts = self.rows.first().map_or(&[][..], |row| &row.hosts[..]);
+        hosts.iter().map(|host| *host as usize)
     }
 
     /// Whether all switches but `except` send frames to both hosts by the same ports. O(switches).
@@ -66,9 +65,23 @@ impl NextHops {
 }
 
 impl NextHopsOf {
-    /// The members of every host, empty ones included.
-    pub fn iter(&self) -> impl Iterator<Item = &[usize]> + '_ {
-        (0..self.columns.len()).map(|host| &self[host])
+    /// Hosts that there is a route to, in rising order, each with its members. O(hosts that routes lead to).
+    pub fn routes(&self) -> impl Iterator<Item = (usize, &[usize])> + '_ {
+        let mut columns = self.hosts.iter().zip(&self.by_column).peekable();
+        let mut beside = self.beside.iter().peekable();
+        let in_order = std::iter::from_fn(move || {
+            let first = columns
+                .peek()
+                .map_or(usize::MAX, |(host, _)| **host as usize);
+            match beside.next_if(|(host, _)| **host < first) {
+                Some((host, members)) => Some((*host, members.as_slice())),
+                None => {
+                    let (host, group) = columns.next()?;
+                    Some((*host as usize, self.groups[*group as usize].as_slice()))
+                }
+            }
+        });
+        in_order.filter(|(_, members)| !members.is_empty())
     }
 }
 
@@ -93,8 +106,13 @@ impl Builder {
                 count - 1
             })
             .collect();
+        let hosts = is_target
+            .iter()
+            .zip(0..)
+            .filter(|(is_target, _)| **is_target);
         let row = NextHopsOf {
             columns,
+            hosts: hosts.map(|(_, host)| host).collect(),
             by_column: vec![0; count as usize],
             groups: vec![Vec::new()],
             beside: BTreeMap::new(),

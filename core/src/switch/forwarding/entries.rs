@@ -61,7 +61,7 @@ impl Forwarding {
                     buckets: &[],
                     pins: 0,
                 },
-                Way::Group(group) => RouteEntry {
+                Way::Group(_, group) => RouteEntry {
                     destination,
                     vlan,
                     members: self.groups.members(group),
@@ -106,7 +106,7 @@ impl Forwarding {
     ) -> Option<PortId> {
         match self.static_way(vlan, destination) {
             Some(Way::Port(port)) => Some(port),
-            Some(Way::Group(group)) => Some(self.way_in(group, flow_hash)?.port),
+            Some(Way::Group(_, group)) => Some(self.way_in(group, flow_hash)?.port),
             None if self.is_on_tree(ingress, vlan) => {
                 let learnt = self.learnt.find(now, key(Some(vlan), destination));
                 learnt.filter(|port| !self.is_blocked(*port, vlan))

@@ -30,7 +30,7 @@ impl Forwarding {
     ) -> (Option<How>, Decision) {
         match self.static_way(vlan, destination) {
             Some(Way::Port(port)) => (Some(How::Route), Decision::Port(port)),
-            Some(Way::Group(group)) => match self.way_in(group, flow_hash) {
+            Some(Way::Group(_, group)) => match self.way_in(group, flow_hash) {
                 None => (None, Decision::NoRoute),
                 Some(way) if way.is_pinned => (Some(How::Pin), Decision::Port(way.port)),
                 Some(way) => (Some(How::Bucket(way.bucket)), Decision::Port(way.port)),

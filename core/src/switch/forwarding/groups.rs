@@ -5,53 +5,135 @@ use crate::command::CommandError;
 use crate::sets::PortSet;
 use crate::units::{MacAddress, PortId};
 
+/// A destination with several members.
 #[derive(Clone, Copy, Debug)]
 struct Group {
-    destination: MacAddress,
-    members: PortSet,
-    /// Where its buckets begin in the arena.
-    first: u32,
-    /// Zero for a group that is not in use.
-    bucket_count: u16,
+    /// What its route is found by.
+    address: u64,
+    deal: DealId,
     pin_count: u32,
 }
 
-/// Groups in a slab, and the buckets of all of them in one arena without gaps: a lookup is one read of
-/// each. Adding and removing is O(groups + buckets), since what lies behind moves up.
+/// Names the buckets of a group. It has 24 bits, so that a route with it and its group takes eight bytes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct DealId([u8; 3]);
+
+impl DealId {
+    const NONE: Self = Self([0xff; 3]);
+
+    const fn new(index: u32) -> Self {
+        let [a, b, c, _] = index.to_le_bytes();
+        Self([a, b, c])
+    }
+
+    #[inline(always)]
+    const fn index(self) -> usize {
+        let [a, b, c] = self.0;
+        u32::from_le_bytes([a, b, c, 0]) as usize
+    }
+}
+
+/// Members and the buckets that are dealt round them. Groups to which nobody has done anything else share them: most
+/// destinations of a large network are behind the same few groups of ports, and what all frames read stays in the cache.
+#[derive(Clone, Copy, Debug)]
+struct Deal {
+    members: PortSet,
+    /// Where its buckets begin in the arena.
+    first: u32,
+    /// Groups that have it; zero for one that is not in use.
+    users: u32,
+    bucket_count: u16,
+    /// No bucket has been given to another member since: others may share it.
+    is_as_dealt: bool,
+}
+
+/// Deals among which one is looked for that can be shared.
+const RECENT: usize = 8;
+
+/// Groups in a slab, and the buckets of all their deals in one arena without gaps: a lookup is one read of a deal and one
+/// of a bucket. Adding and removing is O(deals + buckets), since what lies behind moves up. Memory
+/// is taken as groups need it, or all at once by [`touch`](Self::touch).
 #[derive(Debug)]
 #[cfg_attr(feature = "testing", derive(Clone))]
 pub(super) struct Groups {
     all: Vec<Group>,
     free: Vec<u32>,
+    group_capacity: usize,
+    deals: Vec<Deal>,
+    free_deals: Vec<u32>,
+    /// Those that were dealt last, in turn.
+    recent: [u32; RECENT],
+    next_recent: usize,
     buckets: Vec<PortId>,
+    /// Of all groups, as if none shared them: there is room for as many whoever shares what.
+    bucket_count: usize,
     bucket_capacity: usize,
 }
 
-const UNUSED: Group = Group {
-    destination: MacAddress([0; 6]),
-    members: PortSet::EMPTY,
-    first: 0,
-    bucket_count: 0,
-    pin_count: 0,
-};
-
 impl Groups {
     pub(super) fn new(group_capacity: usize, bucket_capacity: usize) -> Self {
+        // Three bytes name a deal. A switch has fewer routes than that by far.
+        let group_capacity = group_capacity.min(DealId::NONE.index());
         Self {
-            all: vec![UNUSED; group_capacity],
-            free: (0..group_capacity as u32).rev().collect(),
-            buckets: Vec::with_capacity(bucket_capacity),
+            all: Vec::new(),
+            free: Vec::new(),
+            group_capacity,
+            deals: Vec::new(),
+            free_deals: Vec::new(),
+            recent: [0; RECENT],
+            next_recent: 0,
+            buckets: Vec::new(),
+            bucket_count: 0,
             bucket_capacity,
         }
     }
 
-    /// The bucket of a flow and the member that it belongs to. O(1).
+    /// Takes the memory for as many groups as there can be, none of which shares anything.
+    pub(super) fn touch(&mut self) {
+        let Self {
+            all,
+            free,
+            deals,
+            free_deals,
+            buckets,
+            ..
+        } = self;
+        all.reserve_exact(self.group_capacity - all.len());
+        free.reserve_exact(self.group_capacity - free.len());
+        deals.reserve_exact(self.group_capacity - deals.len());
+        free_deals.reserve_exact(self.group_capacity - free_deals.len());
+        buckets.reserve_exact(self.bucket_capacity - buckets.len());
+    }
+
+    /// The member that a flow's bucket of this deal belongs to. O(1).
     #[inline]
+    pub(super) fn port(&self, deal: DealId, flow_hash: u32) -> Option<PortId> {
+        self.bucket_of_deal(deal, flow_hash).map(|(_, port)| port)
+    }
+
+    /// The bucket of a flow and the member that it belongs to. O(1).
     pub(super) fn bucket(&self, group: GroupId, flow_hash: u32) -> Option<(u16, PortId)> {
-        let group = self.all.get(group.0 as usize)?;
-        let bucket = flow_hash.checked_rem(u32::from(group.bucket_count))?;
-        let port = self.buckets.get((group.first + bucket) as usize)?;
+        self.bucket_of_deal(self.deal(group), flow_hash)
+    }
+
+    #[inline(always)]
+    fn bucket_of_deal(&self, deal: DealId, flow_hash: u32) -> Option<(u16, PortId)> {
+        let deal = self.deals.get(deal.index())?;
+        let bucket = flow_hash.checked_rem(u32::from(deal.bucket_count))?;
+        let port = self.buckets.get((deal.first + bucket) as usize)?;
         Some((bucket as u16, *port))
+    }
+
+    /// The deal that a group has; it changes with its members and when one of its buckets is given away.
+    pub(super) fn deal(&self, group: GroupId) -> DealId {
+        let group = self.all.get(group.0 as usize);
+        group.map_or(DealId::NONE, |group| group.deal)
+    }
+
+    /// What the route of a group is found by.
+    pub(super) fn address(&self, group: GroupId) -> u64 {
+        let group = self.all.get(group.0 as usize);
+        group.map_or(0, |group| group.address)
     }
 
     #[inline]
@@ -66,46 +148,47 @@ impl Groups {
     }
 
     pub(super) fn members(&self, group: GroupId) -> PortSet {
-        self.all
-            .get(group.0 as usize)
-            .map_or(PortSet::EMPTY, |group| group.members)
+        let deal = self.deals.get(self.deal(group).index());
+        deal.map_or(PortSet::EMPTY, |deal| deal.members)
     }
 
     pub(super) fn destination(&self, group: GroupId) -> MacAddress {
-        self.all
-            .get(group.0 as usize)
-            .map_or(MacAddress::default(), |group| group.destination)
+        MacAddress::from_u64(self.address(group))
     }
 
     /// By bucket: the member that it belongs to.
     pub(super) fn buckets(&self, group: GroupId) -> &[PortId] {
-        let Some(group) = self.all.get(group.0 as usize) else {
+        let Some(deal) = self.deals.get(self.deal(group).index()) else {
             return &[];
         };
-        let first = group.first as usize;
+        let first = deal.first as usize;
         self.buckets
-            .get(first..first + usize::from(group.bucket_count))
+            .get(first..first + usize::from(deal.bucket_count))
             .unwrap_or(&[])
     }
 
-    /// A group of its own for `destination`. Buckets are dealt round the members.
+    /// A group of its own for the route at `address`. Buckets are dealt round the members.
     pub(super) fn add(
         &mut self,
-        destination: MacAddress,
+        address: u64,
         members: PortSet,
         bucket_count: u16,
     ) -> Result<GroupId, CommandError> {
         self.check_room(0, bucket_count)?;
         // There are as many groups as routes, which the caller has room for.
-        let index = self
-            .free
-            .pop()
-            .ok_or(CommandError::RoutesFull(self.all.len()))?;
-        self.all[index as usize] = Group {
-            destination,
-            ..UNUSED
+        if self.free.is_empty() && self.all.len() >= self.group_capacity {
+            return Err(CommandError::RoutesFull(self.group_capacity));
+        }
+        let group = Group {
+            address,
+            deal: self.take_deal(members, bucket_count),
+            pin_count: 0,
         };
-        self.deal(index as usize, members, bucket_count);
+        let index = self.free.pop().unwrap_or(self.all.len() as u32);
+        match self.all.get_mut(index as usize) {
+            Some(free) => *free = group,
+            None => self.all.push(group),
+        }
         Ok(GroupId(index))
     }
 
@@ -116,39 +199,61 @@ impl Groups {
         members: PortSet,
         bucket_count: u16,
     ) -> Result<(), CommandError> {
-        let index = group.0 as usize;
-        self.check_room(self.all[index].bucket_count, bucket_count)?;
-        self.drop_buckets(index);
-        self.deal(index, members, bucket_count);
+        let before = self.deal(group);
+        self.check_room(self.deals[before.index()].bucket_count, bucket_count)?;
+        self.leave_deal(before);
+        self.all[group.0 as usize].deal = self.take_deal(members, bucket_count);
         Ok(())
     }
 
     pub(super) fn remove(&mut self, group: GroupId) {
-        self.drop_buckets(group.0 as usize);
-        self.all[group.0 as usize] = UNUSED;
+        self.leave_deal(self.deal(group));
+        let removed = &mut self.all[group.0 as usize];
+        removed.deal = DealId::NONE;
+        removed.pin_count = 0;
         self.free.push(group.0);
     }
 
+    /// Buckets in the arena: each deal's once, whoever shares it.
+    #[cfg(test)]
+    pub(super) fn dealt_bucket_count(&self) -> usize {
+        self.buckets.len()
+    }
+
+    /// Gives a bucket to another member. The group has a [deal](Self::deal) of its own from then on.
     pub(super) fn set_bucket(
         &mut self,
         group: GroupId,
         bucket: u16,
         to: PortId,
     ) -> Result<(), CommandError> {
-        let Group {
-            destination,
+        let deal = self.deal(group);
+        let Deal {
             first,
+            users,
             bucket_count,
+            members,
             ..
-        } = self.all[group.0 as usize];
+        } = self.deals[deal.index()];
         if bucket >= bucket_count {
             return Err(CommandError::NoSuchBucket {
-                destination,
+                destination: self.destination(group),
                 bucket,
                 buckets: bucket_count,
             });
         }
-        self.buckets[first as usize + usize::from(bucket)] = to;
+        let mut own = deal.index();
+        let mut own_first = first;
+        if users > 1 {
+            // As dealt, or it would not be shared.
+            self.deals[own].users -= 1;
+            let copy = self.deal_anew(members, bucket_count);
+            self.all[group.0 as usize].deal = copy;
+            own = copy.index();
+            own_first = self.deals[own].first;
+        }
+        self.deals[own].is_as_dealt = false;
+        self.buckets[own_first as usize + usize::from(bucket)] = to;
         Ok(())
     }
 
@@ -163,7 +268,7 @@ impl Groups {
     }
 
     fn check_room(&self, given_back: u16, wanted: u16) -> Result<(), CommandError> {
-        let others = self.buckets.len() - usize::from(given_back);
+        let others = self.bucket_count - usize::from(given_back);
         let free = self.bucket_capacity - others;
         if usize::from(wanted) > free {
             return Err(CommandError::BucketsFull {
@@ -175,11 +280,33 @@ impl Groups {
         Ok(())
     }
 
-    fn deal(&mut self, index: usize, members: PortSet, bucket_count: u16) {
-        let group = &mut self.all[index];
-        group.members = members;
-        group.first = self.buckets.len() as u32;
-        group.bucket_count = bucket_count;
+    /// A deal for one more group, shared where a recent one will do.
+    fn take_deal(&mut self, members: PortSet, bucket_count: u16) -> DealId {
+        self.bucket_count += usize::from(bucket_count);
+        for index in self.recent {
+            let Some(deal) = self.deals.get_mut(index as usize) else {
+                continue;
+            };
+            let is_alike = deal.bucket_count == bucket_count && deal.members == members;
+            if deal.users > 0 && deal.is_as_dealt && is_alike {
+                deal.users += 1;
+                return DealId::new(index);
+            }
+        }
+        let deal = self.deal_anew(members, bucket_count);
+        self.recent[self.next_recent] = deal.index() as u32;
+        self.next_recent = (self.next_recent + 1) % RECENT;
+        deal
+    }
+
+    fn deal_anew(&mut self, members: PortSet, bucket_count: u16) -> DealId {
+        let deal = Deal {
+            members,
+            first: self.buckets.len() as u32,
+            users: 1,
+            bucket_count,
+            is_as_dealt: true,
+        };
         let mut ports = members.iter();
         for _ in 0..bucket_count {
             let port = ports.next().or_else(|| {
@@ -188,20 +315,34 @@ impl Groups {
             });
             self.buckets.extend(port);
         }
+        let index = self.free_deals.pop().unwrap_or(self.deals.len() as u32);
+        match self.deals.get_mut(index as usize) {
+            Some(free) => *free = deal,
+            None => self.deals.push(deal),
+        }
+        DealId::new(index)
     }
 
-    fn drop_buckets(&mut self, index: usize) {
-        let Group {
+    /// One group less has it; what nobody has is dropped.
+    fn leave_deal(&mut self, deal: DealId) {
+        let left = &mut self.deals[deal.index()];
+        let Deal {
             first,
             bucket_count,
             ..
-        } = self.all[index];
+        } = *left;
+        self.bucket_count -= usize::from(bucket_count);
+        left.users -= 1;
+        if left.users > 0 {
+            return;
+        }
+        left.bucket_count = 0;
+        self.free_deals.push(deal.index() as u32);
         let end = first as usize + usize::from(bucket_count);
         self.buckets.drain(first as usize..end);
-        self.all[index].bucket_count = 0;
-        for group in &mut self.all {
-            if group.bucket_count > 0 && group.first > first {
-                group.first -= u32::from(bucket_count);
+        for deal in &mut self.deals {
+            if deal.bucket_count > 0 && deal.first > first {
+                deal.first -= u32::from(bucket_count);
             }
         }
     }

@@ -48,7 +48,7 @@ impl RouteIndex {
             if slot.address == address {
                 return match slot.way {
                     Way::Port(port) => Some(port),
-                    Way::Group(_) => None,
+                    Way::Group(..) => None,
                 };
             }
             if slot.address == EMPTY {

@@ -5,6 +5,7 @@
 //! what rerouting moves: the members of a group are equally good ways by construction of the routes.
 
 mod blocked;
+mod buckets;
 mod egresses;
 mod entries;
 mod explain;
@@ -22,10 +23,10 @@ use crate::sets::PortSet;
 use crate::units::{Instant, MacAddress, PortId};
 use crate::wire::loop_probe::LOOP_PROBE_ADDRESS;
 use blocked::Blocked;
-use groups::Groups;
+use groups::{DealId, Groups};
 use index::RouteIndex;
 use learnt::LearntTable;
-use pins::{Pin, Pins};
+use pins::Pins;
 
 pub(super) use egresses::Egresses;
 pub use entries::{LearntEntry, PinEntry, RouteEntry};
@@ -72,8 +73,12 @@ struct Route {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Way {
     Port(PortId),
-    Group(GroupId),
+    /// Frames ask the deal alone, as long as no flow is pinned.
+    Group(DealId, GroupId),
 }
+
+// Four slots of the index share a cache line.
+const _: () = assert!(size_of::<Way>() == 8);
 
 /// What an entry is found by: the address as a number, and above it the VLAN where the entry is for one alone.
 #[inline(always)]
@@ -81,7 +86,8 @@ fn key(vlan: Option<VlanId>, destination: MacAddress) -> u64 {
     destination.to_u64() | u64::from(vlan.unwrap_or_default().get()) << 48
 }
 
-/// Static entries, sorted by VLAN and address, and the learnt ones. A lookup is O(1); a change of entries is O(entries + buckets + pins) and allocates nothing.
+/// Static entries, sorted by VLAN and address, and the learnt ones. A lookup is O(1); a change of entries is O(entries + buckets + pins), and after
+/// [`touch`](Self::touch) it allocates nothing.
 #[derive(Debug)]
 #[cfg_attr(feature = "testing", derive(Clone))]
 pub(super) struct Forwarding {
@@ -106,7 +112,7 @@ impl Forwarding {
         let buckets: usize = with_buckets.map(|route| usize::from(route.buckets)).sum();
         let route_capacity = config.routes.len() + config.ecmp.spare_routes;
         let mut forwarding = Self {
-            routes: Vec::with_capacity(route_capacity),
+            routes: Vec::with_capacity(config.routes.len()),
             index: RouteIndex::new(route_capacity),
             route_capacity,
             groups: Groups::new(route_capacity, buckets + config.ecmp.spare_buckets),
@@ -132,6 +138,13 @@ impl Forwarding {
         forwarding
     }
 
+    /// Takes the memory for all that commands may add.
+    pub(super) fn touch(&mut self) {
+        let more = self.route_capacity - self.routes.len();
+        self.routes.reserve_exact(more);
+        self.groups.touch();
+    }
+
     pub(super) fn learns(&self) -> bool {
         self.learnt.is_on()
     }
@@ -140,6 +153,10 @@ impl Forwarding {
     #[inline(always)]
     pub(super) fn single_port(&self, destination: MacAddress) -> Option<PortId> {
         self.index.find_port(destination.to_u64())
+    }
+
+    pub(super) fn has_route_to(&self, destination: MacAddress) -> bool {
+        self.index.find(destination.to_u64()).is_some()
     }
 
     /// Where to send a frame to `destination`.
@@ -164,7 +181,7 @@ impl Forwarding {
     ) -> Decision {
         match self.static_way(vlan, destination) {
             Some(Way::Port(port)) => Decision::Port(port),
-            Some(Way::Group(group)) => self.decide_in_group(now, group, flow_hash),
+            Some(Way::Group(deal, group)) => self.decide_in_group(now, deal, group, flow_hash),
             None => self.decide_by_what_is_learnt(now, vlan, destination),
         }
     }
@@ -178,15 +195,21 @@ impl Forwarding {
         self.index.find(destination.to_u64())
     }
 
-    fn decide_in_group(&mut self, now: Instant, group: GroupId, flow_hash: u32) -> Decision {
-        if self.groups.has_pins(group) {
+    fn decide_in_group(
+        &mut self,
+        now: Instant,
+        deal: DealId,
+        group: GroupId,
+        flow_hash: u32,
+    ) -> Decision {
+        if self.pins.len() > 0 && self.groups.has_pins(group) {
             if let Some(port) = self.pins.use_pin(now, group, flow_hash) {
                 return Decision::Port(port);
             }
         }
         self.groups
-            .bucket(group, flow_hash)
-            .map_or(Decision::NoRoute, |(_, port)| Decision::Port(port))
+            .port(deal, flow_hash)
+            .map_or(Decision::NoRoute, Decision::Port)
     }
 
     fn decide_by_what_is_learnt(
@@ -263,7 +286,7 @@ impl Forwarding {
     pub(super) fn group_of(&self, destination: MacAddress) -> Option<GroupId> {
         match self.index.find(destination.to_u64())? {
             Way::Port(_) => None,
-            Way::Group(group) => Some(group),
+            Way::Group(_, group) => Some(group),
         }
     }
 
@@ -307,20 +330,23 @@ impl Forwarding {
             return Err(CommandError::RoutesFull(self.route_capacity));
         }
         let way = match (known, count) {
-            (Some(Way::Group(group)), 1) => {
+            (Some(Way::Group(_, group)), 1) => {
                 self.pins.remove_group(group, |_| true);
                 self.groups.remove(group);
                 Way::Port(first)
             }
             (_, 1) => Way::Port(first),
-            (Some(Way::Group(group)), _) => {
+            (Some(Way::Group(_, group)), _) => {
                 self.groups.replace(group, members, buckets)?;
                 let kept = |port| members.contains(port);
                 let removed = self.pins.remove_group(group, |pin| !kept(pin.port));
                 self.groups.note_pins_removed(group, removed);
-                Way::Group(group)
+                self.way_by(group)
             }
-            (_, _) => Way::Group(self.groups.add(destination, members, buckets)?),
+            (_, _) => {
+                let group = self.groups.add(address, members, buckets)?;
+                self.way_by(group)
+            }
         };
         self.version += 1;
         match place {
@@ -348,96 +374,11 @@ impl Forwarding {
             .map_err(|_| CommandError::NoSuchRoute(destination))?;
         self.version += 1;
         self.index.remove(address);
-        if let Way::Group(group) = self.routes.remove(index).way {
+        if let Way::Group(_, group) = self.routes.remove(index).way {
             self.pins.remove_group(group, |_| true);
             self.groups.remove(group);
         }
         Ok(())
-    }
-
-    /// Gives one bucket to another member.
-    pub(super) fn move_bucket(
-        &mut self,
-        destination: MacAddress,
-        bucket: u16,
-        to: PortId,
-    ) -> Result<(), CommandError> {
-        let group = self.group_with(destination, to)?;
-        self.groups.set_bucket(group, bucket, to)
-    }
-
-    /// Takes one flow out of its bucket.
-    pub(super) fn pin(
-        &mut self,
-        now: Instant,
-        destination: MacAddress,
-        flow_hash: u32,
-        port: PortId,
-    ) -> Result<(), CommandError> {
-        let group = self.group_with(destination, port)?;
-        let pin = Pin {
-            group,
-            flow_hash,
-            port,
-            by: PinnedBy::Operator,
-            used_at: now,
-        };
-        self.set_pin(pin)
-    }
-
-    /// Lets a pinned flow go by its bucket again.
-    pub(super) fn unpin(
-        &mut self,
-        destination: MacAddress,
-        flow_hash: u32,
-    ) -> Result<(), CommandError> {
-        self.find(destination.to_u64())
-            .map_err(|_| CommandError::NoSuchRoute(destination))?;
-        let not_pinned = CommandError::NotPinned {
-            destination,
-            flow_hash,
-        };
-        let group = self.group_of(destination).ok_or(not_pinned)?;
-        if self.pins.remove(group, flow_hash).is_none() {
-            return Err(not_pinned);
-        }
-        self.groups.note_pins_removed(group, 1);
-        Ok(())
-    }
-
-    /// Moves one flow to another member of its group. When there is no room, the pin of a flow that was
-    /// moved before makes place, if no frame has used it since `idle_since`.
-    pub(super) fn repin(
-        &mut self,
-        now: Instant,
-        group: GroupId,
-        flow_hash: u32,
-        port: PortId,
-        idle_since: Instant,
-    ) -> Result<(), CommandError> {
-        let known = self.pins.find(group, flow_hash);
-        if known.is_none() && self.pins.is_full() {
-            if let Some(evicted) = self.pins.evict_idle(idle_since) {
-                self.groups.note_pins_removed(evicted, 1);
-            }
-        }
-        self.set_pin(Pin {
-            group,
-            flow_hash,
-            port,
-            by: known.map_or(PinnedBy::Reroute, |pin| pin.by),
-            used_at: now,
-        })
-    }
-
-    /// Gives one bucket to another member of its group.
-    pub(super) fn set_bucket(
-        &mut self,
-        group: GroupId,
-        bucket: u16,
-        to: PortId,
-    ) -> Result<(), CommandError> {
-        self.groups.set_bucket(group, bucket, to)
     }
 
     /// Another number after each change of the static entries.
@@ -456,28 +397,6 @@ impl Forwarding {
     fn find(&self, address: u64) -> Result<usize, usize> {
         self.routes
             .binary_search_by_key(&address, |route| route.address)
-    }
-
-    /// The group of `destination`, of which `port` must be a member.
-    fn group_with(&self, destination: MacAddress, port: PortId) -> Result<GroupId, CommandError> {
-        let index = self
-            .find(destination.to_u64())
-            .map_err(|_| CommandError::NoSuchRoute(destination))?;
-        let Way::Group(group) = self.routes[index].way else {
-            return Err(CommandError::SingleMember(destination));
-        };
-        if self.groups.members(group).contains(port) {
-            Ok(group)
-        } else {
-            Err(CommandError::NotAMember { destination, port })
-        }
-    }
-
-    fn set_pin(&mut self, pin: Pin) -> Result<(), CommandError> {
-        if self.pins.set(pin)? {
-            self.groups.note_pin_added(pin.group);
-        }
-        Ok(())
     }
 }
 

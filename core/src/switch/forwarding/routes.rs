@@ -41,6 +41,12 @@ impl Switch {
         (is_up && way != ingress).then_some(way)
     }
 
+    /// Whether there is a static entry for `destination`, in all VLANs. It reads what [`receive`](Self::receive) will look
+    /// up for a frame to it. O(1).
+    pub fn has_route_to(&self, destination: MacAddress) -> bool {
+        self.forwarding.has_route_to(destination)
+    }
+
     /// Static forwarding entries.
     pub fn route_count(&self) -> usize {
         self.forwarding.route_count()

@@ -172,6 +172,40 @@ fn only_an_idle_pin_of_a_reroute_makes_place() {
     assert_eq!(table.routes().next().unwrap().pins, 2);
 }
 
+#[test]
+fn groups_of_the_same_members_share_their_buckets_until_one_is_moved() {
+    let mut table = forwarding(8, 32, 1);
+    for destination in 1..=3 {
+        table
+            .set_route(mac(destination), ports(&[1, 2]), 8)
+            .unwrap();
+    }
+    table.set_route(mac(4), ports(&[1, 3]), 4).unwrap();
+    assert_eq!(table.groups.dealt_bucket_count(), 12);
+    // There is room for as many as if each had its own.
+    let full = CommandError::BucketsFull {
+        wanted: 5,
+        free: 4,
+        capacity: 32,
+    };
+    assert_eq!(table.set_route(mac(5), ports(&[1, 2]), 5), Err(full));
+    table.move_bucket(mac(2), 0, port(2)).unwrap();
+    assert_eq!(table.groups.dealt_bucket_count(), 20);
+    let first = |table: &mut Forwarding, to| table.decide(NOW, mac(to), 0);
+    let by = |number| Decision::Port(port(number));
+    assert_eq!([1, 2, 3].map(|to| first(&mut table, to)), [1, 2, 1].map(by));
+    // A group whose bucket was moved is nobody else's; what is dealt anew can be shared again.
+    table.set_route(mac(2), ports(&[1, 2]), 8).unwrap();
+    assert_eq!(table.groups.dealt_bucket_count(), 12);
+    table.pin(NOW, mac(3), 0, port(2)).unwrap();
+    assert_eq!([1, 2, 3].map(|to| first(&mut table, to)), [1, 1, 2].map(by));
+    for destination in 1..=3 {
+        table.remove_route(mac(destination)).unwrap();
+    }
+    assert_eq!(table.groups.dealt_bucket_count(), 4);
+    assert_eq!(first(&mut table, 4), by(1));
+}
+
 #[derive(Clone, Copy, Debug)]
 enum Change {
     Set(u8, u8, u16),
@@ -185,6 +219,8 @@ fn change() -> impl Strategy<Value = Change> {
     let mac = 0u8..6;
     prop_oneof![
         (mac.clone(), 0u8..16, 1u16..12).prop_map(|(mac, bits, n)| Change::Set(mac, bits, n)),
+        // Often the same members: they share what is dealt.
+        mac.clone().prop_map(|mac| Change::Set(mac, 0b0111, 6)),
         mac.clone().prop_map(Change::Remove),
         (mac.clone(), 0u16..12, 0u8..4).prop_map(|(mac, n, port)| Change::Move(mac, n, port)),
         (mac.clone(), 0u32..24, 0u8..4).prop_map(|(mac, flow, port)| Change::Pin(mac, flow, port)),

@@ -23,9 +23,14 @@ pub(in crate::switch) struct Events {
 impl Events {
     pub(in crate::switch) fn new() -> Self {
         Self {
-            waiting: VecDeque::with_capacity(EVENT_CAPACITY),
+            waiting: VecDeque::new(),
             lost: 0,
         }
+    }
+
+    /// Takes the memory for all that can wait.
+    pub(in crate::switch) fn touch(&mut self) {
+        self.waiting.reserve_exact(EVENT_CAPACITY);
     }
 
     /// The one that came last, if nobody has polled it yet.
@@ -37,7 +42,12 @@ impl Events {
 impl Switch {
     /// The next event, oldest first.
     pub fn poll_event(&mut self) -> Option<Event> {
-        self.events.waiting.pop_front()
+        let event = self.events.waiting.pop_front()?;
+        if self.events.waiting.is_empty() {
+            // Begins anew where it began before, so that few events need little memory.
+            self.events.waiting.clear();
+        }
+        Some(event)
     }
 
     /// Events that found [`EVENT_CAPACITY`] others waiting.

@@ -50,10 +50,10 @@ impl VirtualQueues {
             }
             let group_index = self.group_index(egress, priority, level);
             let group = &self.groups[group_index];
-            digest.word(group.lane_count);
+            digest.word(u32::from(group.lane_count));
             for lane_index in group.lanes.iter(&self.lanes) {
                 let lane = &self.lanes[lane_index as usize];
-                digest.word(lane_index - (group_index * self.port_count) as u32);
+                digest.word(lane_index - group.first_lane);
                 digest.word(lane.turn.deficit());
                 digest.word(lane.frame_count);
                 for index in lane.queues.iter(&self.queues.all) {

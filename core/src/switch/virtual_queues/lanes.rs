@@ -1,9 +1,10 @@
 //! Turns between ingress ports, and between the destinations of one of them.
 
 use super::lone::LevelTurn;
-use super::turns::{Turn, Turner, Turns};
+use super::turns::{Turn, Turner, Turns, NIL};
 use super::Backlog;
 use crate::level::Level;
+use crate::units::PortId;
 
 /// The frames of one (egress, priority, Level, ingress).
 #[derive(Clone, Copy, Debug)]
@@ -17,13 +18,38 @@ pub(super) struct Lane {
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Group {
     pub(super) lanes: Turns,
-    pub(super) lane_count: u32,
+    /// Where its lanes begin, one for each ingress port; [`NIL`] before the first one is needed. Most priorities of most
+    /// switches never need one.
+    pub(super) first_lane: u32,
+    pub(super) lane_count: u16,
     /// The first lane has sent in its turn.
     pub(super) begun: bool,
     pub(super) backlog: Backlog,
 }
 
+impl Lane {
+    pub(super) const EMPTY: Self = Self {
+        queues: Turns::EMPTY,
+        turn: Turn::NONE,
+        frame_count: 0,
+    };
+}
+
 impl Group {
+    pub(super) const EMPTY: Self = Self {
+        lanes: Turns::EMPTY,
+        first_lane: NIL,
+        lane_count: 0,
+        begun: false,
+        backlog: Backlog::NONE,
+    };
+
+    /// The lane of `ingress`; beyond all lanes where the group has none yet.
+    #[inline(always)]
+    pub(super) fn lane_of(&self, ingress: PortId) -> usize {
+        self.first_lane as usize + ingress.index()
+    }
+
     /// Takes a lane without frames out of the turns.
     pub(super) fn remove_lane(
         &mut self,

@@ -27,7 +27,7 @@ use lanes::{Group, Lane};
 use lone::{LevelTurn, Lone};
 use owed::{By, Since, NEVER};
 use slab::QueueSlab;
-use turns::{Turn, Turner, Turns};
+use turns::{Turner, Turns, NIL};
 
 pub(super) use backlog::Backlog;
 #[cfg(test)]
@@ -50,7 +50,7 @@ pub(super) struct VirtualQueues {
     owed_since: Vec<Since>,
     /// How often anybody became owed.
     passes: Since,
-    /// By (egress, priority, Level, ingress).
+    /// By (egress, priority, Level) in the order in which they were first needed, and ingress.
     lanes: Vec<Lane>,
     queues: QueueSlab,
     nodes: NodeSlab,
@@ -101,17 +101,6 @@ impl VirtualQueues {
         node_count: usize,
         quantum: u64,
     ) -> Self {
-        let lane = Lane {
-            queues: Turns::EMPTY,
-            turn: Turn::NONE,
-            frame_count: 0,
-        };
-        let group = Group {
-            lanes: Turns::EMPTY,
-            lane_count: 0,
-            begun: false,
-            backlog: Backlog::NONE,
-        };
         let mut first_group = [0; PRIORITY_COUNT];
         let mut groups_of_egress = 0;
         for (first, depth) in first_group.iter_mut().zip(depths) {
@@ -125,10 +114,10 @@ impl VirtualQueues {
             first_group,
             groups_of_egress,
             levels: vec![LevelTurn::default(); port_count * PRIORITY_COUNT],
-            groups: vec![group; group_count],
+            groups: vec![Group::EMPTY; group_count],
             owed_since: vec![NEVER; group_count],
             passes: NEVER,
-            lanes: vec![lane; group_count * port_count],
+            lanes: Vec::new(),
             // A queue exists only while it holds a frame, so there are never more queues than frames.
             queues: QueueSlab::new(node_count),
             nodes: NodeSlab::new(node_count),
@@ -139,6 +128,8 @@ impl VirtualQueues {
     pub(super) fn touch(&mut self) {
         self.queues.touch();
         self.nodes.touch();
+        let lane_count = self.groups.len() * self.port_count;
+        self.lanes.reserve_exact(lane_count - self.lanes.len());
     }
 
     /// How many more frames can wait.
@@ -323,7 +314,7 @@ impl VirtualQueues {
         let group = self.groups.get_mut(group_index)?;
         let turn = self.levels.get_mut(level_turn_index(egress, priority))?;
         if by == By::Turns {
-            turn.begin(level, group.lane_count);
+            turn.begin(level, group.lane_count.into());
         }
         let lane = self.lanes.get_mut(lane_index)?;
         let queue_index = lane.queues.head();
@@ -374,7 +365,7 @@ impl VirtualQueues {
         Some(Departure {
             handle,
             length_bytes,
-            ingress: PortId::new((lane_index - group_index * self.port_count) as u8),
+            ingress: PortId::new((lane_index - group.first_lane as usize) as u8),
         })
     }
 
@@ -395,20 +386,31 @@ impl VirtualQueues {
         level: Level,
         ingress: PortId,
     ) -> usize {
-        self.group_index(egress, priority, level) * self.port_count + ingress.index()
+        self.groups[self.group_index(egress, priority, level)].lane_of(ingress)
+    }
+
+    /// A group gets its lanes.
+    #[cold]
+    fn add_lanes(&mut self, group: usize) {
+        let first = self.lanes.len();
+        self.groups[group].first_lane = first as u32;
+        self.lanes.resize(first + self.port_count, Lane::EMPTY);
     }
 
     /// A queue that has frames begins to take turns at its Level.
     fn attach(&mut self, place: &Place, index: u32) {
         let queue = &self.queues.all[index as usize];
         let (level, backlog) = (queue.level, queue.backlog);
-        let lane_index = self.lane_index(place.egress, place.priority, level, place.ingress);
+        let group_index = self.group_index(place.egress, place.priority, level);
+        if self.groups[group_index].first_lane == NIL {
+            self.add_lanes(group_index);
+        }
+        let group = &mut self.groups[group_index];
+        let lane_index = group.lane_of(place.ingress);
         let lane = &mut self.lanes[lane_index];
         lane.queues.append(&mut self.queues.all, index);
         let was_empty = lane.frame_count == 0;
         lane.frame_count += backlog.frames;
-        let group_index = self.group_index(place.egress, place.priority, level);
-        let group = &mut self.groups[group_index];
         group.backlog += backlog;
         if was_empty {
             group.lanes.append(&mut self.lanes, lane_index as u32);

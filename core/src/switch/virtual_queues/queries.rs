@@ -31,12 +31,18 @@ impl VirtualQueues {
         }
         while waiting != 0 {
             let group = first + waiting.trailing_zeros() as usize;
-            if self.lanes[group * self.port_count + ingress.index()].frame_count > 0 {
+            if self.frames_from(group, ingress) > 0 {
                 return true;
             }
             waiting &= waiting - 1;
         }
         false
+    }
+
+    /// Frames of a group that came in by `ingress`.
+    fn frames_from(&self, group: usize, ingress: PortId) -> u64 {
+        let lane = self.lanes.get(self.groups[group].lane_of(ingress));
+        lane.map_or(0, |lane| lane.frame_count)
     }
 
     /// The highest Level, `from` or above, of frames that came in by `ingress` and wait in virtual queues. O(Levels).
@@ -55,8 +61,7 @@ impl VirtualQueues {
         let mut waiting = turn.waiting & (u32::MAX << from.get());
         while waiting != 0 {
             let level = u32::BITS - 1 - waiting.leading_zeros();
-            let lane = (first + level as usize) * self.port_count + ingress.index();
-            if self.lanes[lane].frame_count > 0 {
+            if self.frames_from(first + level as usize, ingress) > 0 {
                 return Level::new(level as u8);
             }
             waiting &= !(1 << level);
@@ -88,8 +93,9 @@ impl VirtualQueues {
         let queued = (0..u32::BITS as usize)
             .filter(move |level| waiting & (1 << level) != 0)
             .flat_map(move |level| {
-                let lane = &self.lanes[(first + level) * self.port_count + ingress.index()];
-                lane.queues.iter(&self.queues.all)
+                let lane = self.lanes.get(self.groups[first + level].lane_of(ingress));
+                lane.into_iter()
+                    .flat_map(|lane| lane.queues.iter(&self.queues.all))
             })
             .map(|index| self.queues.all[index as usize].destination());
         lone.map(|lone| lone.destination).into_iter().chain(queued)

@@ -42,13 +42,24 @@ impl Turner for VirtualQueue {
 /// have each lookup read memory that no other one has read.
 const QUEUES_OF_BUCKET: usize = 4;
 
+/// Buckets of a switch that holds few frames, in four lines of a cache.
+const BUCKETS_MIN: usize = 64;
+
 /// All virtual queues; those in use and those that are free, by index.
 #[derive(Debug)]
 #[cfg_attr(feature = "testing", derive(Clone))]
 pub(super) struct QueueSlab {
     pub(super) all: Records<VirtualQueue>,
     free: u32,
+    /// Queues in use.
+    count: usize,
+    /// By bucket: the first queue. They become twice as many when there are as many queues, up to a bound.
     buckets: Vec<u32>,
+}
+
+/// Buckets where queues are as many as there can be: one for each frame.
+fn bucket_count(queue_count: usize) -> usize {
+    queue_count.div_ceil(QUEUES_OF_BUCKET).next_power_of_two()
 }
 
 impl QueueSlab {
@@ -67,13 +78,40 @@ impl QueueSlab {
         Self {
             all: Records::new(capacity, empty),
             free: NIL,
-            buckets: vec![NIL; capacity.div_ceil(QUEUES_OF_BUCKET).next_power_of_two()],
+            count: 0,
+            buckets: vec![NIL; BUCKETS_MIN.min(bucket_count(capacity))],
         }
     }
 
     /// See [`Records::touch`].
     pub(super) fn touch(&mut self) {
         self.all.touch();
+        self.deal_to(bucket_count(self.all.capacity()));
+    }
+
+    /// Twice as many buckets, if there may be so many.
+    #[cold]
+    fn add_buckets(&mut self) {
+        if self.buckets.len() < bucket_count(self.all.capacity()) {
+            self.deal_to(self.buckets.len() * 2);
+        }
+    }
+
+    /// Puts all queues into so many buckets, a power of two.
+    #[cold]
+    fn deal_to(&mut self, bucket_count: usize) {
+        let before = core::mem::replace(&mut self.buckets, vec![NIL; bucket_count]);
+        for first in before {
+            let mut index = first;
+            while let Some(queue) = self.all.get(index as usize) {
+                let (next, bucket) = (queue.chain, self.bucket(queue.path, queue.destination));
+                let queue = &mut self.all[index as usize];
+                queue.chain = self.buckets[bucket];
+                queue.bucket = bucket as u32;
+                self.buckets[bucket] = index;
+                index = next;
+            }
+        }
     }
 
     /// The queue of a path and destination, if there is one.
@@ -90,10 +128,14 @@ impl QueueSlab {
 
     /// An empty queue, which must not exist yet. `None` when no room is left.
     pub(super) fn make(&mut self, path: u32, destination: u64, level: Level) -> Option<u32> {
-        let bucket = self.bucket(path, destination);
         let index = self.all.free_or_new(self.free)?;
+        if self.count >= self.buckets.len() {
+            self.add_buckets();
+        }
+        let bucket = self.bucket(path, destination);
         let queue = self.all.get_mut(index as usize)?;
         self.free = queue.chain;
+        self.count += 1;
         *queue = VirtualQueue {
             frames: Fifo::EMPTY,
             backlog: Backlog::NONE,
@@ -110,6 +152,7 @@ impl QueueSlab {
 
     /// Gives a queue back that takes no turns any more.
     pub(super) fn release(&mut self, index: u32) {
+        self.count -= 1;
         let (bucket, chain) = {
             let queue = &self.all[index as usize];
             (queue.bucket as usize, queue.chain)
@@ -133,5 +176,41 @@ impl QueueSlab {
     fn bucket(&self, path: u32, destination: u64) -> usize {
         mix(destination ^ (u64::from(path) << 48) ^ u64::from(path)) as usize
             & (self.buckets.len() - 1)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Through several doublings, and where all are taken at once.
+    #[test]
+    fn every_queue_is_found_however_many_buckets_there_are() {
+        for is_touched in [false, true] {
+            let mut slab = QueueSlab::new(2000);
+            if is_touched {
+                slab.touch();
+            }
+            let before = slab.buckets.len();
+            assert_eq!(before, if is_touched { 512 } else { BUCKETS_MIN });
+            let make =
+                |slab: &mut QueueSlab, name: u32| slab.make(name % 7, u64::from(name), Level::ZERO);
+            let made: Vec<u32> = (0..2000)
+                .map(|name| make(&mut slab, name).expect("there is room"))
+                .collect();
+            assert_eq!(make(&mut slab, 2000), None);
+            assert_eq!(slab.buckets.len(), 512, "and no more");
+            let find = |slab: &QueueSlab, name: u32| slab.find(name % 7, u64::from(name));
+            for (name, index) in (0..).zip(&made) {
+                assert_eq!(find(&slab, name), Some(*index));
+            }
+            for index in made.iter().step_by(2) {
+                slab.release(*index);
+            }
+            for (name, index) in (0..).zip(&made) {
+                assert_eq!(find(&slab, name), (name % 2 == 1).then_some(*index));
+            }
+            assert!(make(&mut slab, 0).is_some());
+        }
     }
 }

@@ -3,7 +3,7 @@
 use weir_core::config::default_bucket_count;
 use weir_core::units::PRIORITY_COUNT;
 use weir_core::wire::mac_control::MacControl;
-use weir_core::{Command, Duration, Instant, PortSet, Quanta, Switch, SwitchConfig};
+use weir_core::{Command, Duration, Instant, PortSet, Quanta, Switch};
 
 use super::disturbance::Disturbance;
 use crate::network::node::{ControlCpu, Frozen, NO_FRAME};
@@ -295,12 +295,8 @@ impl Network {
             return;
         }
         self.past_counters.note(&state.switch);
-        // It could be made once, so it can be made again, with the routes that it was made with.
-        let config = SwitchConfig {
-            routes: state.switch.config().routes.clone(),
-            ..self.plan.switches[node].config.clone()
-        };
-        let Ok(switch) = Switch::new(config) else {
+        // It could be made once, so it can be made again.
+        let Ok(switch) = Switch::new(self.plan.switches[node].config.clone()) else {
             return;
         };
         state.switch = switch;
