@@ -322,7 +322,7 @@ fn numbers_out_of_range_are_refused() {
         (TopologyKind::FatTree { k: 0 }, "k: 0 is too few"),
         (
             TopologyKind::FatTree { k: 1_000_000 },
-            "more than 20000 switches",
+            "more than 120000 switches",
         ),
         (
             TopologyKind::RandomRegular {
@@ -357,7 +357,7 @@ fn numbers_out_of_range_are_refused() {
                 rows: usize::MAX,
                 columns: 2,
             },
-            "more than 20000 switches",
+            "more than 120000 switches",
         ),
     ] {
         let error = generate(&config(kind), 1).unwrap_err().to_string();
