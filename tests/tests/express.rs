@@ -1,10 +1,12 @@
 //! Ports that use the express path: hosts with an ordinary kernel behind them, and rings of lossless traffic beside it.
 
 use weir_api::audit::Audit;
+use weir_api::daemon::Port;
 use weir_api::run::RunResult;
 use weir_api::words::Express as State;
 use weir_config::daemon::Express;
 use weir_lab::lab::run::Options;
+use weir_lab::lab::stage::Stage;
 use weir_tests::iperf::received_bytes;
 use weir_tests::{assert_delivered, run_with, scenario, until, Bench, PATIENT_DETECTION};
 
@@ -69,7 +71,7 @@ fn hosts_with_a_kernel_talk_over_it() {
     }
     drop(server);
     let ports = HOSTS.map(|host| bench.port(host));
-    let sum = |of: fn(&weir_api::daemon::Port) -> u64| ports.iter().map(of).sum::<u64>();
+    let sum = |of: fn(&Port) -> u64| ports.iter().map(of).sum::<u64>();
     let came = sum(|port| port.express_rx_frames_total);
     assert_eq!(came, sum(|port| port.express_tx_frames_total));
     assert_eq!(
@@ -98,12 +100,54 @@ fn a_ring_that_locks_is_released() {
     assert!(result.releases > 0, "it never locked");
 }
 
+/// Three hosts send to a fourth, in turns and at the same time: frames of a lossless class take the path until they have to wait.
+#[test]
+fn a_lossless_class_takes_the_path_and_loses_nothing() {
+    let mut passed = 0;
+    let overrides = ["class.lossless.express=on"];
+    let result = run_and_look("burst.toml", &overrides, |stage| passed = passed_by(stage));
+    assert!(passed > 0, "none took the path");
+    let sent: u64 = result.flows.iter().map(|flow| flow.sent).sum();
+    assert!(passed < sent, "{passed} of {sent}: nobody ever had to wait");
+}
+
+/// Hosts that send half of what the ring could carry, then a ring that locks: with its lossless class on the path.
+#[test]
+fn a_lossless_ring_on_the_path_locks_and_is_released() {
+    let class = "class.lossless.express=on";
+    let result = run(
+        "ring4.toml",
+        &["duration=6s", "deadlock.policy=breaker", class],
+    );
+    assert!(result.releases > 0, "it never locked");
+    let gentle = ["a", "b", "c", "d", "e"].map(|flow| format!("flow.{flow}.rate=5Mbit"));
+    let mut overrides: Vec<&str> = gentle.iter().map(String::as_str).collect();
+    overrides.extend(["duration=3s", "deadlock.policy=breaker", class]);
+    let mut passed = 0;
+    let result = run_and_look("ring4.toml", &overrides, |stage| passed = passed_by(stage));
+    assert!(passed > 0, "none took the path");
+    assert_eq!(result.releases, 0);
+}
+
+/// Frames of all switches that took the path.
+fn passed_by(stage: &Stage) -> u64 {
+    let ports = stage.switches.iter().flat_map(|switch| {
+        let ports: Vec<Port> = switch.get("/v1/ports").unwrap();
+        ports
+    });
+    ports.map(|port| port.express_tx_frames_total).sum()
+}
+
 fn run(file: &str, overrides: &[&str]) -> RunResult {
+    run_and_look(file, overrides, |_| ())
+}
+
+fn run_and_look(file: &str, overrides: &[&str], look: impl FnOnce(&Stage)) -> RunResult {
     let options = Options {
         express: Some(Express::On),
         ..Options::default()
     };
-    let result = run_with(&scenario(file, overrides), options, |_| ());
+    let result = run_with(&scenario(file, overrides), options, look);
     assert_delivered(&result);
     result
 }
