@@ -13,6 +13,13 @@ use weir_core::{
 use weir_sim::network::plan::{host_address, End, NetworkPlan};
 use weir_sim::scenario::plan;
 
+/// Everybody sends to everybody: switches have routes to those hosts whose frames come by.
+const TRAFFIC: &str = r#"
+[[traffic]]
+kind = "all-to-all"
+class = "lossless"
+"#;
+
 const CLASS: &str = r#"
 [[class]]
 name = "lossless"
@@ -25,7 +32,7 @@ headroom = "512KiB"
 
 fn scenario(topology: &str, multicast: &str) -> Scenario {
     let text = format!(
-        "name = \"n\"\nduration = \"1s\"\n[routing]\nmode = \"ecmp\"\n{multicast}\n[topology]\n{topology}\n{CLASS}"
+        "name = \"n\"\nduration = \"1s\"\n[routing]\nmode = \"ecmp\"\n{multicast}\n[topology]\n{topology}\n{CLASS}{TRAFFIC}"
     );
     Scenario::parse(&text, Path::new("n.toml"), &[]).unwrap_or_else(|error| panic!("{error}"))
 }

@@ -204,7 +204,11 @@ fn a_link_that_goes_and_comes_back_makes_no_storm() {
 /// A switch that stands where another one stood, as after a restart: it has the same configuration, knows nothing of what was
 /// said before, and takes every neighbour for one that pauses it.
 fn restarted(old: Node) -> Node {
-    let mut node = Node::new(old.switch.config().clone());
+    // The switch's own has no routes.
+    let mut node = Node::new(SwitchConfig {
+        routes: config().routes,
+        ..old.switch.config().clone()
+    });
     node.now = old.now;
     let command = Command::AssumePaused;
     node.switch.apply(node.now, command).unwrap();
