@@ -111,7 +111,7 @@ fn a_lossless_class_takes_the_path_and_loses_nothing() {
     assert!(passed < sent, "{passed} of {sent}: nobody ever had to wait");
 }
 
-/// Hosts that send half of what the ring could carry, then a ring that locks: with its lossless class on the path.
+/// The lossless class of a ring that locks is on the path: what stands still is in the switches, which release it.
 #[test]
 fn a_lossless_ring_on_the_path_locks_and_is_released() {
     let class = "class.lossless.express=on";
@@ -120,13 +120,6 @@ fn a_lossless_ring_on_the_path_locks_and_is_released() {
         &["duration=6s", "deadlock.policy=breaker", class],
     );
     assert!(result.releases > 0, "it never locked");
-    let gentle = ["a", "b", "c", "d", "e"].map(|flow| format!("flow.{flow}.rate=5Mbit"));
-    let mut overrides: Vec<&str> = gentle.iter().map(String::as_str).collect();
-    overrides.extend(["duration=3s", "deadlock.policy=breaker", class]);
-    let mut passed = 0;
-    let result = run_and_look("ring4.toml", &overrides, |stage| passed = passed_by(stage));
-    assert!(passed > 0, "none took the path");
-    assert_eq!(result.releases, 0);
 }
 
 /// Frames of all switches that took the path.
