@@ -325,3 +325,20 @@ fn clean_up_on_signals() {
     static ONCE: Once = Once::new();
     ONCE.call_once(|| interrupt::catch().unwrap());
 }
+
+/// Python with what `python/requirements.txt` names. `None` where the Python Package Index was not reached: `what` is then said not to
+/// be there, as `cargo xtask setup` has said before. A tree that was not set up is an error.
+pub fn python(what: &str) -> Option<PathBuf> {
+    let environment = Path::new(env!("CARGO_MANIFEST_DIR")).join("../target/python");
+    if environment.join("not-reached").exists() {
+        eprintln!("NOT DONE: {what} could not be installed, see `cargo xtask setup`");
+        return None;
+    }
+    let python = environment.join("bin/python");
+    assert!(
+        python.exists(),
+        "{} is missing: `cargo xtask setup` makes it",
+        python.display()
+    );
+    Some(python)
+}

@@ -18,30 +18,13 @@ pub struct Client {
     output: BufReader<ChildStdout>,
 }
 
-/// Whether there is one. `cargo xtask setup` says so where the Python Package Index was not reached; a tree that was not set up is an
-/// error.
-pub fn is_there() -> bool {
-    let environment = Path::new(env!("CARGO_MANIFEST_DIR")).join("../target/python");
-    let is_missing = environment.join("not-reached").exists();
-    if is_missing {
-        eprintln!("NOT DONE: pygnmi could not be installed, see `cargo xtask setup`");
-    }
-    !is_missing
-}
-
 impl Client {
     /// Connects; `Err` with what pygnmi says when it cannot.
-    pub fn connect(namespace: &str, options: &Value) -> Result<Self, String> {
+    pub fn connect(python: &Path, namespace: &str, options: &Value) -> Result<Self, String> {
         let here = Path::new(env!("CARGO_MANIFEST_DIR"));
-        let python = here.join("../target/python/bin/python");
-        assert!(
-            python.exists(),
-            "{} is missing: `cargo xtask setup` makes it",
-            python.display()
-        );
         let mut options = options.clone();
         options["port"] = PORT.into();
-        let mut child = inside(namespace, &python)
+        let mut child = inside(namespace, python)
             .arg(here.join("python/gnmi_client.py"))
             .arg(options.to_string())
             .stdin(Stdio::piped())
@@ -62,8 +45,8 @@ impl Client {
     }
 
     /// Connects without TLS.
-    pub fn plain(namespace: &str) -> Self {
-        Self::connect(namespace, &json!({"insecure": true})).unwrap()
+    pub fn plain(python: &Path, namespace: &str) -> Self {
+        Self::connect(python, namespace, &json!({"insecure": true})).unwrap()
     }
 
     fn answer(&mut self) -> Value {

@@ -17,7 +17,7 @@ use weir_lab::lab::process::inside;
 use weir_lab::lab::stage::Stage;
 use weir_lab::lab::switches::SwitchProcess;
 use weir_tests::switches::switchctl;
-use weir_tests::{printed, scenario, tear_down, until, Bench};
+use weir_tests::{printed, python, scenario, tear_down, until, Bench};
 
 /// Where switches listen, each in its own namespace.
 const ADDRESS: SocketAddr =
@@ -182,9 +182,9 @@ fn goes_on(path: &str) -> bool {
 
 #[test]
 fn values_during_a_deadlock_are_those_of_switchctl() {
-    if !client::is_there() {
+    let Some(python) = python("pygnmi") else {
         return;
-    }
+    };
     let scenario = scenario(
         "ring4.toml",
         &["duration=600s", "link-defaults.rate=25Mbit"],
@@ -193,7 +193,7 @@ fn values_during_a_deadlock_are_those_of_switchctl() {
         config.gnmi.listen = Some(ADDRESS);
     })
     .unwrap_or_else(|error| panic!("{error:#}"));
-    let mut client = Client::plain(&stage.names().namespace("s1"));
+    let mut client = Client::plain(&python, &stage.names().namespace("s1"));
     // From before the first frame on.
     let changes = client.subscribe(
         "stream",
@@ -322,9 +322,9 @@ fn check_samples(client: &mut Client, switch: &SwitchProcess) {
 /// With the token as a bearer token or as a password; nobody else is told anything, and nobody changes anything.
 #[test]
 fn a_protected_switch_answers_whoever_has_the_token() {
-    if !client::is_there() {
+    let Some(python) = python("pygnmi") else {
         return;
-    }
+    };
     let secrets = tempfile::tempdir().unwrap();
     let files = certificate::make(secrets.path(), "s1");
     let token_file: PathBuf = secrets.path().join("token");
@@ -342,7 +342,7 @@ fn a_protected_switch_answers_whoever_has_the_token() {
     let namespace = bench.namespace("s1");
     let connect = |mut options: Value| {
         options["path_cert"] = json!(files.certificate);
-        Client::connect(&namespace, &options)
+        Client::connect(&python, &namespace, &options)
     };
     let mut by_token = connect(json!({"token": TOKEN})).unwrap();
     let mut by_password = connect(json!({"username": "any", "password": TOKEN})).unwrap();
@@ -368,7 +368,7 @@ fn a_protected_switch_answers_whoever_has_the_token() {
         assert!(error.contains("gnmi.token-file"), "{wrong}: {error}");
     }
     assert!(
-        Client::connect(&namespace, &json!({"insecure": true})).is_err(),
+        Client::connect(&python, &namespace, &json!({"insecure": true})).is_err(),
         "TLS alone"
     );
 
