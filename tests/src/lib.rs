@@ -39,6 +39,17 @@ pub const LOSSLESS: u8 = 3;
 /// still for the rest of the run.
 pub const PATIENT_DETECTION: &str = "deadlock.detect=400ms";
 
+/// For `ring4.toml`: hosts send a twentieth of what their lines carry, and a machine that stands still for a second makes nobody pause.
+pub const GENTLE_RING: [&str; 7] = [
+    "flow.a.rate=5Mbit",
+    "flow.b.rate=5Mbit",
+    "flow.c.rate=5Mbit",
+    "flow.d.rate=5Mbit",
+    "flow.e.rate=5Mbit",
+    "class.lossless.xon=500KiB",
+    "class.lossless.xoff=600KiB",
+];
+
 /// A file of `scenarios/` with values put over it.
 pub fn scenario(file: &str, overrides: &[&str]) -> Scenario {
     clean_up_on_signals();

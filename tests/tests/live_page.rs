@@ -15,7 +15,7 @@ use weir_lab::lab::configuration::PAGE_ADDRESS;
 use weir_lab::lab::stage::Stage;
 use weir_tests::browser::{with_browser, Browser};
 use weir_tests::cpu;
-use weir_tests::scenario;
+use weir_tests::{scenario, GENTLE_RING};
 
 /// Until the hosts begin to send: time for all of them to start.
 const START_MARGIN: Duration = Duration::from_millis(1500);
@@ -156,11 +156,7 @@ fn frames_that_are_lost_are_the_verdict() {
 
 #[test]
 fn a_switch_that_is_well_says_so() {
-    let gentle = ["a", "b", "c", "d", "e"].map(|flow| format!("flow.{flow}.rate=5Mbit"));
-    let mut overrides: Vec<&str> = gentle.iter().map(String::as_str).collect();
-    // A machine that stands still for a second makes nobody pause.
-    overrides.extend(["class.lossless.xon=500KiB", "class.lossless.xoff=600KiB"]);
-    overrides.push("duration=600s");
+    let overrides = [&GENTLE_RING[..], &["duration=600s"]].concat();
     look(&overrides, async |page, _| {
         // Rates of the last two seconds are what is sent.
         page.until("[...document.querySelectorAll('.flow span')].some(rate => rate.textContent.endsWith(' Mbit/s') && parseFloat(rate.textContent) > 3)")

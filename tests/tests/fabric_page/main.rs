@@ -21,7 +21,7 @@ use weir_lab::lab::configuration::PAGE_ADDRESS;
 use weir_lab::lab::process::{inside, program, Process};
 use weir_lab::lab::stage::Stage;
 use weir_tests::browser::{with_browser, Browser};
-use weir_tests::scenario;
+use weir_tests::{scenario, GENTLE_RING};
 
 use look::pictures;
 
@@ -223,11 +223,7 @@ fn a_release_is_on_the_time_line() {
 
 #[test]
 fn a_fabric_that_is_well_says_so() {
-    let gentle = ["a", "b", "c", "d", "e"].map(|flow| format!("flow.{flow}.rate=5Mbit"));
-    let mut overrides: Vec<&str> = gentle.iter().map(String::as_str).collect();
-    // A machine that stands still for a second makes nobody pause.
-    overrides.extend(["class.lossless.xon=500KiB", "class.lossless.xoff=600KiB"]);
-    overrides.push("duration=600s");
+    let overrides = [&GENTLE_RING[..], &["duration=600s"]].concat();
     look_at_ring(&overrides, &[], async |page, _| {
         page.until("view && view.links.length === 4 && view.counts.reachable === 4")
             .await;
