@@ -255,17 +255,24 @@ pub struct HpccArguments {
     /// Bytes of headers in a frame: HPCC's without telemetry, which add no FCS.
     #[arg(long, default_value = "48B", value_name = "SIZE", value_parser = weir_config::units::parse_size)]
     pub header: Bytes,
-    /// How flows answer to congestion: open, dcqcn, tahoe, reno, vegas,
-    /// dctcp, timely, swift, hpcc.
-    #[arg(long, default_value = "dcqcn", value_parser = parse_transport)]
-    pub transport: Transport,
+    #[command(flatten)]
+    pub control: ControlArguments,
     /// How long traffic is offered. Default: the last start, and twice as long as the
     /// busiest host's line needs for all flows.
     #[arg(long, value_name = "TIME", value_parser = weir_config::units::parse_duration)]
     pub duration: Option<Duration>,
 }
 
-pub fn parse_transport(name: &str) -> Result<Transport, String> {
+/// Of all that imports flows.
+#[derive(Debug, Args)]
+pub struct ControlArguments {
+    /// How flows answer to congestion: open, dcqcn, tahoe, reno, vegas,
+    /// dctcp, timely, swift, hpcc.
+    #[arg(long, default_value = "dcqcn", value_parser = parse_transport)]
+    pub transport: Transport,
+}
+
+fn parse_transport(name: &str) -> Result<Transport, String> {
     let mut named = Transport::NAMED.into_iter();
     let found = named.find(|(known, _)| *known == name);
     let found = found.map(|(_, transport)| transport);

@@ -8,14 +8,14 @@ use std::path::{Path, PathBuf};
 use anyhow::{bail, Result};
 use clap::error::ErrorKind;
 use clap::{Args, ValueEnum};
-use weir_config::scenario::{Scenario, Transport};
+use weir_config::scenario::Scenario;
 use weir_config::FileError;
 use weir_core::Bytes;
 use weir_sim::import::{
     chakra, hpcc, AllReduce, Chakra, ChakraError, Hpcc, Text, TraceFile, RANKS_MAX,
 };
 
-use crate::cli::{parse_transport, HpccArguments, ImportArguments, ImportFormat};
+use crate::cli::{ControlArguments, HpccArguments, ImportArguments, ImportFormat};
 
 pub const CHAKRA_HELP: &str = "\
 PREFIX.0.et is the trace of rank 0, and so on; ranks are the hosts of the network
@@ -52,9 +52,8 @@ pub struct ChakraArguments {
     /// Bytes of headers in a frame.
     #[arg(long, default_value = "48B", value_name = "SIZE", value_parser = weir_config::units::parse_size)]
     pub header: Bytes,
-    /// How flows answer to congestion: open, dcqcn, tahoe, reno, vegas.
-    #[arg(long, default_value = "dcqcn", value_parser = parse_transport)]
-    pub transport: Transport,
+    #[command(flatten)]
+    pub control: ControlArguments,
 }
 
 /// How ranks reduce together.
@@ -141,7 +140,7 @@ fn import_chakra(arguments: &ChakraArguments) -> Result<bool> {
         },
         payload: arguments.payload,
         header: arguments.header,
-        transport: arguments.transport,
+        transport: arguments.control.transport,
     })?;
     let scenario = text + &flows;
     // Ranks that wait for each other are seen here, and not by whom runs it.
@@ -214,7 +213,7 @@ fn import_hpcc(arguments: &HpccArguments) -> Result<bool> {
         trace: trace.as_ref().map(|(name, text)| Text { name, text }),
         payload: arguments.payload,
         header: arguments.header,
-        transport: arguments.transport,
+        transport: arguments.control.transport,
         duration: arguments.duration,
     })?;
     // What a scenario cannot have is told here and not to whom runs it.
