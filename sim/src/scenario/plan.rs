@@ -1,6 +1,6 @@
 //! From a scenario to the plan of a network.
 
-use weir_config::scenario::{Fault, Pattern, PortPeer, Scenario, SwitchPort};
+use weir_config::scenario::{Pattern, PortPeer, Scenario, SwitchPort};
 use weir_config::switch::Switch;
 use weir_core::control::StormNeighbour;
 use weir_core::{Duration, Instant, Neighbour, PortId};
@@ -128,8 +128,7 @@ fn sample_interval(duration: Duration) -> Duration {
 
 /// Room for what an operator may add to a switch's tables is not needed where nobody adds anything.
 fn spare(scenario: &Scenario, built: &mut Switch) {
-    let changes_routes = |fault: &Fault| matches!(fault, Fault::RouteChange { .. });
-    if !scenario.faults.iter().any(changes_routes) {
+    if !ways::changes_routes(scenario) {
         built.forwarding.spare_routes = 0;
         built.forwarding.spare_buckets = 0;
     }

@@ -11,8 +11,7 @@ pub(super) fn targets_by_switch(
     scenario: &Scenario,
     ports: &[Vec<SwitchPort>],
 ) -> Option<Vec<Vec<u32>>> {
-    let changes_routes = |fault: &Fault| matches!(fault, Fault::RouteChange { .. });
-    if scenario.faults.iter().any(changes_routes) {
+    if changes_routes(scenario) {
         return None;
     }
     let mut targets: Vec<Vec<u32>> = vec![Vec::new(); ports.len()];
@@ -38,6 +37,12 @@ pub(super) fn targets_by_switch(
         }
     }
     Some(targets)
+}
+
+/// Whether routes change during the run.
+pub(super) fn changes_routes(scenario: &Scenario) -> bool {
+    let changes = |fault: &Fault| matches!(fault, Fault::RouteChange { .. });
+    scenario.faults.iter().any(changes)
 }
 
 #[cfg(test)]
