@@ -129,7 +129,7 @@ struct weir_line {
 	__u64 lost; /* redirected frames that the kernel could not give the device */
 	__u64 on_way; /* frames that programs have let pass and that the device has not been given yet, where sure */
 	__u64 sure; /* not zero: a frame passes only if the device surely has room for it */
-	__u64 narrow; /* frames that went to the core since there was no room, or the egress was just shut */
+	__u64 no_room; /* frames that went to the core since there was no room, or the egress was just shut */
 	__u64 reserved[7];
 };
 

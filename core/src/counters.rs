@@ -319,6 +319,9 @@ counters! {
         CABLE_EXCEEDED "weir_cable_round_trips_exceeded_total" ["port"] Always
             "Measured round trips for which the headroom that follows from the port's `cable` is not enough."
             { cable_exceeded []; }
+        EXPRESS_NO_ROOM "weir_express_no_room_frames_total" ["port"] Always
+            "Frames for the port that the switch core took since the port's device had no room for them on the express path. Only where a class with PFC may use the path."
+            { express_no_room []; }
         CONTROL_OVERFLOWS "weir_control_overflows_total" ["port"] Always
             "Control frames dropped because the port's control queue was full."
             { control_overflow []; }

@@ -22,7 +22,9 @@ mod twin;
 pub use bpffs::{ensure_bpffs, is_bpffs, remove_stale, unmount_bpffs};
 pub use counters::{ClassCounters, Traffic, VerdictCounters};
 pub use error::EbpfError;
-pub use express::{grace_period, ExpressMaps, ExpressWords, Line, RedirectLosses, SPARE};
+pub use express::{
+    can_look_for_room, grace_period, ExpressMaps, ExpressWords, Line, RedirectLosses, SPARE,
+};
 pub use flow_hash::udp_flow_hash;
 pub use meta::{HardwareTime, Meta, META_LENGTH};
 pub use program::{pinned_device, takes_redirected, AttachMode, AttachedMode, Extras, PortProgram};

@@ -107,8 +107,8 @@ fn a_release_is_seen_from_suspicion_to_the_end() {
             // The newest may be one that ended by itself: look through them for one that was released here.
             let released =
                 "view && view.deadlocks.past.find(one => one.recorded && one.releases > 0)";
-            page.until(released).await;
-            page.run(&format!("chosen = ({released}).id")).await;
+            page.until(&format!("(chosen = ({released})?.id ?? null) !== null"))
+                .await;
             page.until("document.querySelector('.line:not(.current) .steps')?.innerText.includes('cleared')").await;
             for step in [
                 "last frame sent",
@@ -126,7 +126,9 @@ fn a_release_is_seen_from_suspicion_to_the_end() {
                 .await;
             the_keyboard_is_enough(page).await;
             the_axis_is_chosen(page).await;
-            page.run("chosen = null").await;
+            // What was asked for may move things: the newest suspicion has the place of the chosen one with the next update.
+            page.run("chosen = null; window.asked = view").await;
+            page.until("view !== asked").await;
             nothing_moves(page).await;
             check_and_picture(page, "recovering").await;
             assert_eq!(page.console().await, Vec::<String>::new());
@@ -368,9 +370,9 @@ async fn the_axis_is_chosen(page: &Browser) {
             card.picture.setPointerCapture = () => {};
             for (const [kind, share] of [['pointerdown', from], ['pointermove', to], ['pointerup', to]]) card.picture.dispatchEvent(new PointerEvent(kind, at(share)));
         };
-        const whole = axis.whole.join(), lasted = card.line.deadlock.lasted_seconds;
-        const seen = { spread: axis.share(lasted) - axis.share(0) };
-        press('log'); seen.linear = axis.share(lasted) - axis.share(0); press('log');
+        const whole = axis.whole.join(), room = () => axis.share(0.001) - axis.share(0);
+        const seen = { spread: room() };
+        press('log'); seen.linear = room(); press('log');
         press('+'); seen.zoomed = axis.view[0] > axis.whole[0] && axis.view[1] < axis.whole[1]; const near = axis.view[0];
         press('▶'); seen.later = axis.view[0] > near; press('◀'); seen.back = Math.abs(axis.view[0] - near) < 1e-6;
         press('−'); seen.out = axis.part === null;
@@ -381,9 +383,8 @@ async fn the_axis_is_chosen(page: &Browser) {
         seen.lanes = lanes.size; seen.marks = card.svg.querySelectorAll('.mark, .clcm').length;
         return seen";
     let seen = page.run(script).await;
-    // A release of some milliseconds has room on the one axis, and hardly any on the other.
+    // The first millisecond has room on the one axis, and hardly any on the other, however long the machine took for the release.
     let share = |name: &str| seen[name].as_f64().unwrap();
-    assert!(share("spread") > 0.1, "{seen}");
     assert!(share("spread") > 2.0 * share("linear"), "{seen}");
     for name in ["zoomed", "later", "back", "out", "part", "all"] {
         assert_eq!(seen[name], true, "{name}: {seen}");

@@ -229,6 +229,9 @@ named! {
         /// The device's other end takes no redirected frames: it needs an XDP program, or GRO switched on. Or the device cuts TCP segments, and
         /// the settings leave that as it is.
         Peer => "peer",
+        /// A class with PFC may use the path, so that frames need room at the other end, and programs cannot look for it: they are in generic
+        /// mode, or the kernel is older than 6.2.
+        Room => "room",
         /// Routes have just changed.
         Routes => "routes",
         /// The device did not take a frame, less than a second ago.

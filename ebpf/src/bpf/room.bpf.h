@@ -134,7 +134,7 @@ static __always_inline int take_place(struct weir_line *line, __u32 egress, __u6
 	if ((*(const volatile __u64 *)&line->gate & bit) && has_room(egress, on_way, length))
 		return 1;
 	__sync_fetch_and_add(&line->on_way, -1);
-	__sync_fetch_and_add(&line->narrow, 1);
+	__sync_fetch_and_add(&line->no_room, 1);
 	return 0;
 }
 

@@ -3,6 +3,7 @@
 
 mod grace;
 mod losses;
+mod room;
 mod words;
 
 use std::os::fd::AsFd;
@@ -15,6 +16,7 @@ use crate::error::{map_error, EbpfError};
 
 pub use grace::grace_period;
 pub use losses::RedirectLosses;
+pub use room::can_look_for_room;
 pub use words::ExpressWords;
 use words::Region;
 

@@ -34,7 +34,7 @@ const OVERHEAD: usize = 4;
 const LOST: usize = 5;
 const ON_WAY: usize = 6;
 const SURE: usize = 7;
-const NARROW: usize = 8;
+const NO_ROOM: usize = 8;
 const FLOW: usize = size_of::<abi::weir_flow>() / 8;
 const FINISHED: usize = 8;
 const TRAFFIC: usize = size_of::<abi::weir_traffic>() / 8;
@@ -133,9 +133,9 @@ impl ExpressWords {
     }
 
     /// Frames for this egress that went to the core since its device had no room for them, or since it was shut that very moment.
-    pub fn narrow(&self, port: u8) -> u64 {
+    pub fn no_room(&self, port: u8) -> u64 {
         self.lines
-            .word(usize::from(port) * LINE + NARROW)
+            .word(usize::from(port) * LINE + NO_ROOM)
             .load(Ordering::Relaxed)
     }
 

@@ -41,7 +41,7 @@ fn places_are_booked_and_given_back() {
     }
     assert_eq!(bench.express_frames(), 1_000);
     assert_soon("all places are free", || bench.words.on_way(1) == 0);
-    assert_eq!((bench.words.narrow(1), bench.words.lost(1)), (0, 0));
+    assert_eq!((bench.words.no_room(1), bench.words.lost(1)), (0, 0));
     bench.words.close(1);
     bench.assert_is_for_the_core("shut", &frame(1, HOST, 60));
     assert_eq!(bench.words.on_way(1), 0);
@@ -54,11 +54,11 @@ fn no_more_frames_are_on_their_way_than_the_ring_has_room_for() {
     let bench = Bench::with(Some(SPARE));
     let room = RING - BATCH - u64::from(SPARE) - 1;
     let sent = frame(1, HOST, 60);
-    while bench.words.narrow(1) == 0 {
+    while bench.words.no_room(1) == 0 {
         let before = bench.express_frames();
         bench.h0.send(&sent);
         assert_soon("it goes one of two ways", || {
-            bench.express_frames() + bench.words.narrow(1) > before
+            bench.express_frames() + bench.words.no_room(1) > before
         });
     }
     let on_way = bench.words.on_way(1);

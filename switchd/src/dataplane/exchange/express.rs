@@ -42,6 +42,8 @@ pub trait Words: Debug + Send {
     fn lost(&self, port: u8) -> u64;
     /// Frames that its device has not been given yet, of those that programs have let pass; only where the device must have room.
     fn on_way(&self, port: u8) -> u64;
+    /// Frames that went to the core since its device had no room for them; only where it must have.
+    fn no_room(&self, port: u8) -> u64;
     /// What came in by a port and took the path.
     fn came_in(&self, port: u8, priority: u8) -> Passed;
     /// What took the path and left by a port, or was lost there.

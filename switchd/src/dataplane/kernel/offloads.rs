@@ -11,6 +11,8 @@ use crate::dataplane::DataplaneError;
 pub(in crate::dataplane) struct SwitchedOff {
     device: String,
     features: Vec<u32>,
+    /// Features that mean segmentation, by their numbers, which are the device's for as long as it is there. Empty before it is asked.
+    segmentation: Vec<u32>,
 }
 
 impl Drop for SwitchedOff {
@@ -32,6 +34,7 @@ impl SwitchedOff {
         Self {
             device: device.to_owned(),
             features: Vec::new(),
+            segmentation: Vec::new(),
         }
     }
 
@@ -39,8 +42,15 @@ impl SwitchedOff {
     pub(in crate::dataplane) fn segments(&mut self, may: bool) -> bool {
         let is_on = |device: &str, number| ethtool::has_feature(device, number) == Some(true);
         let mut is_left = false;
-        for (name, number) in ethtool::feature_numbers(&self.device).unwrap_or_default() {
-            if !name.starts_with(SEGMENTATION) || !is_on(&self.device, number) {
+        if self.segmentation.is_empty() {
+            let all = ethtool::feature_numbers(&self.device).unwrap_or_default();
+            let cutting = all
+                .into_iter()
+                .filter(|(name, _)| name.starts_with(SEGMENTATION));
+            self.segmentation = cutting.map(|(_, number)| number).collect();
+        }
+        for number in self.segmentation.clone() {
+            if !is_on(&self.device, number) {
                 continue;
             }
             // Whether it worked shows in what is on now.
@@ -69,10 +79,7 @@ pub(in crate::dataplane) fn see_to(
     port: &Port,
 ) -> Result<SwitchedOff, DataplaneError> {
     let device = port.device.as_str();
-    let mut off = SwitchedOff {
-        device: device.to_owned(),
-        features: Vec::new(),
-    };
+    let mut off = SwitchedOff::none(device);
     let numbers = ethtool::feature_numbers(device).unwrap_or_default();
     for harmful in &HARMFUL {
         let known = numbers.iter().find(|(name, _)| name == harmful.feature);

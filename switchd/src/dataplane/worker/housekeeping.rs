@@ -134,6 +134,7 @@ impl<I: Io> Worker<I> {
             return;
         };
         state.kernel.tx_redirect_total = words.lost(port);
+        state.counters.express_no_room = words.no_room(port);
         for (priority, counters) in (0..).zip(&mut state.counters.priority) {
             let went = words.went_out(port, priority);
             counters.express_tx_frames = went.frames;

@@ -15,7 +15,8 @@ use weir_api::words::Express as State;
 use weir_config::daemon::{Class, DaemonConfig, Express, Offloads, Port, XdpMode};
 use weir_core::{Bytes, MacAddress, PortId, Priority};
 use weir_ebpf::{
-    grace_period, takes_redirected, EbpfError, ExpressMaps, Line, RedirectLosses, SPARE,
+    can_look_for_room, grace_period, takes_redirected, EbpfError, ExpressMaps, Line,
+    RedirectLosses, SPARE,
 };
 
 use clerk::Clerk;
@@ -39,6 +40,8 @@ pub(in crate::dataplane) struct ExpressPath {
     /// Priorities that may use it, one bit for each.
     priorities: u8,
     length_max: Bytes,
+    /// Programs do where frames need it, if the kernel lets them.
+    looks_for_room: bool,
     ports: Mutex<Vec<PortSide>>,
 }
 
@@ -52,6 +55,8 @@ struct PortSide {
     /// Other ports are on the same device.
     is_shared: bool,
     line: Line,
+    /// Its frames need room, and programs cannot look for it: in generic mode, or in a kernel that does not let them.
+    is_blind: bool,
     /// A veth that says that it cuts TCP segments hands the core's frames to its other end's processor, and redirected ones to the other
     /// end's NAPI, unless a program is there: one could pass another.
     segmentation: SwitchedOff,
@@ -97,11 +102,12 @@ impl ExpressPath {
         };
         grace_period().map_err(no_grace)?;
         let mut maps = ExpressMaps::new().map_err(refused)?;
-        let is_generic = config.dataplane.xdp_mode == XdpMode::Generic;
-        if needs_room(config) && !is_generic {
+        let looks_for_room = config.dataplane.xdp_mode != XdpMode::Generic;
+        if needs_room(config) && looks_for_room {
             maps.look_for_room(SPARE);
         }
         Ok(Self {
+            looks_for_room,
             losses: RedirectLosses::new(&maps).map_err(refused)?,
             maps,
             priorities,
@@ -145,8 +151,10 @@ impl ExpressPath {
             .and_then(|()| self.maps.set_device(number, device.index));
         match is_set {
             Ok(()) => {
+                let looks = self.looks_for_room && can_look_for_room();
                 self.side(port, |side| {
                     (side.device, side.told) = (Some(*device), None);
+                    side.is_blind = side.line.is_sure && !looks;
                 });
             }
             Err(error) => {
@@ -303,6 +311,8 @@ impl PortSide {
             State::Queues
         } else if !takes_redirected(device.index) || self.segmentation.segments(self.is_managed) {
             State::Peer
+        } else if self.is_blind {
+            State::Room
         } else {
             State::Open
         }
@@ -353,6 +363,7 @@ fn sides(config: &DaemonConfig) -> Vec<PortSide> {
                 overhead_bytes: LINE_OVERHEAD_BYTES,
                 is_sure,
             },
+            is_blind: false,
             segmentation: SwitchedOff::none(&port.device),
             is_managed: config.dataplane.offloads != Offloads::Ignore,
             device: None,

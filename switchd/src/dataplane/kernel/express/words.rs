@@ -45,6 +45,10 @@ impl Words for ExpressWords {
         Self::on_way(self, port)
     }
 
+    fn no_room(&self, port: u8) -> u64 {
+        Self::no_room(self, port)
+    }
+
     fn came_in(&self, port: u8, priority: u8) -> Passed {
         passed(Self::came_in(self, port, priority))
     }

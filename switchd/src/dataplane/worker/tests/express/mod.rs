@@ -35,6 +35,7 @@ struct Memory {
     is_on: AtomicBool,
     lost: [AtomicU64; PORT_COUNT],
     on_way: [AtomicU64; PORT_COUNT],
+    no_room: [AtomicU64; PORT_COUNT],
     came: [[AtomicU64; 8]; PORT_COUNT],
     went: [[AtomicU64; 8]; PORT_COUNT],
 }
@@ -54,6 +55,10 @@ impl Words for Shared {
 
     fn on_way(&self, port: u8) -> u64 {
         self.0.on_way[usize::from(port)].load(Ordering::Relaxed)
+    }
+
+    fn no_room(&self, port: u8) -> u64 {
+        self.0.no_room[usize::from(port)].load(Ordering::Relaxed)
     }
 
     fn came_in(&self, port: u8, priority: u8) -> Passed {

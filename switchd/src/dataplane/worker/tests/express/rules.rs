@@ -22,6 +22,19 @@ fn what_passes_is_counted_with_the_rest_and_by_itself() {
 }
 
 #[test]
+fn frames_that_a_device_had_no_room_for_are_counted_at_it() {
+    let mut both = Both::new(&Setup::default());
+    // As the program does that looks into the ring.
+    both.words.0.no_room[1].store(5, Ordering::Relaxed);
+    let snapshot = both.snapshot();
+    let counted = snapshot
+        .ports
+        .iter()
+        .map(|port| port.counters.express_no_room);
+    assert!(counted.eq([0, 5, 0]));
+}
+
+#[test]
 fn a_change_of_routes_shuts_the_path_until_the_programs_know() {
     let mut both = Both::new(&Setup::default());
     assert_eq!(both.state(1), State::Open);
