@@ -9,6 +9,7 @@
 //! order of pushing). That order is the same whatever the windows are: a run depends on nothing but what was
 //! pushed, not on the lookahead, nor on where the caller stops between.
 
+mod moments;
 mod wheel;
 
 use std::collections::BTreeMap;
@@ -16,6 +17,7 @@ use std::collections::BTreeMap;
 use weir_core::{Duration, Instant};
 
 use crate::table::Table;
+use moments::Moments;
 use wheel::Wheel;
 
 /// No window is longer, in nanoseconds.
@@ -23,6 +25,9 @@ const WINDOW_MAX: u64 = wheel::SLOT_COUNT as u64;
 
 /// The source of what the first place pushes.
 const FIRST_PLACE: u32 = 1 << 31;
+
+/// The turn before that of the first place.
+const NO_TURN_YET: usize = usize::MAX;
 
 /// Windows after the present one whose events are looked at in each turn; later ones lie apart.
 const NEAR_WINDOWS: u64 = 4;
@@ -51,7 +56,7 @@ struct Waiting<T> {
 pub struct Schedule<T> {
     places: Table<Waiting<T>>,
     /// By position in `places`: the first event that waits.
-    next: Vec<u64>,
+    next: Moments,
     /// Events that concern all places, by moment and order of pushing. All that is earlier happens before.
     everywhere: BTreeMap<(u64, u64), T>,
     pushed_everywhere: u64,
@@ -81,7 +86,7 @@ impl<T: Copy> Schedule<T> {
         };
         Self {
             places: Table::whole(std::iter::repeat_with(waiting).take(place_count).collect()),
-            next: vec![u64::MAX; place_count],
+            next: (0..place_count).map(|_| u64::MAX).collect(),
             everywhere: BTreeMap::new(),
             pushed_everywhere: 0,
             step: 0,
@@ -147,7 +152,7 @@ impl<T: Copy> Schedule<T> {
 
     #[inline]
     fn add(&mut self, position: usize, entry: Entry<T>) {
-        self.next[position] = self.next[position].min(entry.at);
+        self.next.lower(position, entry.at);
         let waiting = self.places.at_mut(position);
         let near_until = self.now + (NEAR_WINDOWS + 1) * self.lookahead;
         if entry.at < near_until {
@@ -208,17 +213,17 @@ impl<T: Copy> Schedule<T> {
 
     /// The next place with something to do in the window has its turn; false when there is none.
     fn pass_turn(&mut self) -> bool {
-        let first = self.turn.wrapping_add(1).min(self.next.len());
         let end = self.window_end;
-        let step = self.next[first..].iter().position(|next| *next < end);
-        let Some(step) = step else {
+        let before = (self.turn != NO_TURN_YET).then_some(self.turn);
+        let Some(turn) = self.next.next_turn(before, end) else {
             self.turn = self.next.len();
             self.window_end = 0;
             return false;
         };
-        self.turn = first + step;
-        let waiting = self.places.at_mut(self.turn);
-        self.next[self.turn] = waiting.take(end, self.lookahead, &mut self.wheel);
+        self.turn = turn;
+        let waiting = self.places.at_mut(turn);
+        let later = waiting.take(end, self.lookahead, &mut self.wheel);
+        self.next.put_off(turn, later);
         self.turn_is_new = true;
         true
     }
@@ -237,9 +242,9 @@ impl<T: Copy> Schedule<T> {
         self.wheel.events()
     }
 
-    /// The moment of the first event that waits at a place. O(places).
+    /// The moment of the first event that waits at a place, while no window is open. O(places / 64).
     pub(crate) fn first(&self) -> u64 {
-        self.next.iter().copied().min().unwrap_or(u64::MAX)
+        self.next.first()
     }
 
     /// The moment of the first event that concerns all places.
@@ -255,8 +260,7 @@ impl<T: Copy> Schedule<T> {
             .min(self.first_everywhere())
             .min(limit.as_nanos().saturating_add(1));
         self.wheel.begin(start);
-        // The first turn is that of the first place.
-        self.turn = usize::MAX;
+        self.turn = NO_TURN_YET;
     }
 
     /// The first event that concerns all places: the next one of all.
@@ -288,7 +292,7 @@ impl<T: Copy> Schedule<T> {
             .split(count, |index, _| owner(index), |_, _| None);
         let part = |places: Table<Waiting<T>>| Self {
             next: (0..places.len())
-                .map(|position| self.next[places.index_at(position) as usize])
+                .map(|position| self.next.at(places.index_at(position) as usize))
                 .collect(),
             turn: places.len(),
             turn_is_new: false,
