@@ -405,6 +405,16 @@ fn wrong_keys_are_told() {
             "swift.window-min: must be above zero",
         ),
         (
+            "transport = \"dcqcn\"",
+            "[dcqcn]\nreaction = \"nic\"\nbyte-counter = \"1MB\"",
+            "dcqcn.byte-counter: says nothing here: it is for `reaction` = \"paper\"",
+        ),
+        (
+            "transport = \"dcqcn\"",
+            "[dcqcn]\ncut-interval = \"8us\"",
+            "dcqcn.cut-interval: says nothing here: it is for `reaction` = \"nic\"",
+        ),
+        (
             "transport = \"hpc\"",
             "",
             "did you mean `hpcc`?",

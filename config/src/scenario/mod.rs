@@ -42,8 +42,8 @@ pub use traffic::{
     TrafficKind, FLOW_COUNT_MAX,
 };
 pub use transport::{
-    DcqcnConfig, DctcpConfig, HpccConfig, Recovery, RecoveryConfig, SwiftConfig, TimelyConfig,
-    TransportConfig, WindowConfig, WindowLimit, WINDOW_FRAMES_MAX,
+    DcqcnConfig, DctcpConfig, HpccConfig, Reaction, Recovery, RecoveryConfig, SwiftConfig,
+    TimelyConfig, TransportConfig, WindowConfig, WindowLimit, WINDOW_FRAMES_MAX,
 };
 
 /// A checked scenario. Switches, hosts, links and flows are named by their index in these lists.

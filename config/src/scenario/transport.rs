@@ -32,6 +32,28 @@ pub struct DcqcnConfig {
     pub clamp_target: bool,
     /// R_C falls no further.
     pub rate_min: BitRate,
+    /// When α and the rates move.
+    pub reaction: Reaction,
+    /// F: increases by timer, or by bytes, after which fast recovery is over.
+    pub fast_recovery: u32,
+    /// With [`Reaction::Nic`]: from one look for notifications, and perhaps cut, to the next.
+    pub cut_interval: Duration,
+}
+
+/// When DCQCN's sender moves α and its rates.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Reaction {
+    /// As the paper has it: with each notification, and by timer and bytes without one.
+    #[default]
+    Paper,
+    /// As NICs and HPCC's simulator have it: by timers alone, each of which asks whether a notification has come since it last
+    /// ran out; α by one of its own. Recovery takes no notice of bytes, and hyper increase is of one step each time.
+    Nic,
+}
+
+impl Reaction {
+    /// Each with its name in files.
+    pub const NAMED: [(&'static str, Self); 2] = [("paper", Self::Paper), ("nic", Self::Nic)];
 }
 
 /// `parts` × 10⁻⁹, up to one.
@@ -55,6 +77,9 @@ impl Default for DcqcnConfig {
             initial_alpha: Fraction::ONE,
             clamp_target: true,
             rate_min: BitRate::from_mbit(100),
+            reaction: Reaction::Paper,
+            fast_recovery: 5,
+            cut_interval: Duration::from_micros(4),
         }
     }
 }

@@ -85,6 +85,9 @@ pub const KEYS: &[(&str, &[&str])] = &[
             "initial-alpha",
             "clamp-target",
             "rate-min",
+            "reaction",
+            "fast-recovery",
+            "cut-interval",
         ],
     ),
     (

@@ -8,7 +8,7 @@ use super::keys;
 use crate::document::{Item, Value};
 use crate::reader::{within, FromItem, Table};
 use crate::scenario::{
-    ControlConfig, DcqcnConfig, DctcpConfig, Flow, HpccConfig, Recovery, RecoveryConfig,
+    ControlConfig, DcqcnConfig, DctcpConfig, Flow, HpccConfig, Reaction, Recovery, RecoveryConfig,
     SwiftConfig, TimelyConfig, Transport, TransportConfig, WindowConfig, WindowLimit,
     WINDOW_FRAMES_MAX,
 };
@@ -43,10 +43,26 @@ pub(super) fn dcqcn(root: &Table<'_>) -> DcqcnConfig {
         initial_alpha: table.get_or("initial-alpha", default.initial_alpha),
         clamp_target: table.get_or("clamp-target", default.clamp_target),
         rate_min: table.get_or("rate-min", default.rate_min),
+        reaction: table
+            .choice("reaction", &Reaction::NAMED)
+            .unwrap_or(default.reaction),
+        fast_recovery: within(&table, "fast-recovery", 1, 1_000_000)
+            .map_or(default.fast_recovery, |count| count as u32),
+        cut_interval: timer("cut-interval", default.cut_interval),
     };
     not_zero(&table, "g", config.g);
     if config.byte_counter == Bytes::ZERO {
         table.complain("byte-counter", "must be above zero");
+    }
+    let (key, other) = match config.reaction {
+        Reaction::Paper => ("cut-interval", "nic"),
+        Reaction::Nic => ("byte-counter", "paper"),
+    };
+    if table.has(key) {
+        table.complain(
+            key,
+            format!("says nothing here: it is for `reaction` = \"{other}\""),
+        );
     }
     config
 }

@@ -3,11 +3,10 @@
 //!
 //! The calculus paper prints the cut as R_C (1 − α), which with α = 1 is zero; here it is the original's R_C (1 − α/2).
 
-use weir_config::scenario::DcqcnConfig;
-use weir_core::{BitRate, Bytes, Duration, Instant};
+mod nic;
 
-/// Increases after which fast recovery is over.
-const FAST_RECOVERY: u32 = 5;
+use weir_config::scenario::{DcqcnConfig, Reaction};
+use weir_core::{BitRate, Bytes, Duration, Instant};
 
 /// The sender's side: two rate limits that fall with notifications and recover by time and by bytes.
 ///
@@ -29,6 +28,8 @@ pub struct ReactionPoint {
     /// Since i_B last grew.
     bytes: u64,
     timers: Option<Timers>,
+    /// In the place of `timers`, with [`Reaction::Nic`].
+    nic: Option<nic::Timers>,
     cuts: u64,
 }
 
@@ -52,6 +53,7 @@ impl ReactionPoint {
             byte_count: 0,
             bytes: 0,
             timers: None,
+            nic: None,
             cuts: 0,
         }
     }
@@ -76,26 +78,34 @@ impl ReactionPoint {
         self.alpha
     }
 
-    /// Notifications so far.
+    /// How often the rate was cut.
     pub const fn cuts(&self) -> u64 {
         self.cuts
     }
 
     /// A notification has come.
     pub fn notify(&mut self, now: Instant) {
+        if self.config.reaction == Reaction::Nic {
+            self.notify_nic(now);
+            return;
+        }
+        self.cut();
+        self.alpha += self.config.g.as_f64() * (1.0 - self.alpha);
+        self.timers = Some(Timers {
+            alpha: now + self.config.alpha_timer,
+            rate: now + self.config.rate_timer,
+        });
+    }
+
+    fn cut(&mut self) {
         if self.config.clamp_target || self.timer_count > 0 {
             self.target_bps = self.current_bps;
         }
         self.current_bps *= 1.0 - self.alpha / 2.0;
         self.keep_in_bounds();
-        self.alpha += self.config.g.as_f64() * (1.0 - self.alpha);
         self.timer_count = 0;
         self.byte_count = 0;
         self.bytes = 0;
-        self.timers = Some(Timers {
-            alpha: now + self.config.alpha_timer,
-            rate: now + self.config.rate_timer,
-        });
         self.cuts += 1;
     }
 
@@ -115,11 +125,18 @@ impl ReactionPoint {
 
     /// When [`handle_timeout`](Self::handle_timeout) is next due.
     pub fn next_timeout(&self) -> Option<Instant> {
-        self.timers.map(|timers| timers.alpha.min(timers.rate))
+        match &self.nic {
+            Some(timers) => Some(timers.next()),
+            None => self.timers.map(|timers| timers.alpha.min(timers.rate)),
+        }
     }
 
     /// Does what is due.
     pub fn handle_timeout(&mut self, now: Instant) {
+        if self.config.reaction == Reaction::Nic {
+            self.handle_timeout_nic(now);
+            return;
+        }
         let Some(mut timers) = self.timers else {
             return;
         };
@@ -139,12 +156,17 @@ impl ReactionPoint {
     fn increase(&mut self) {
         let least = self.timer_count.min(self.byte_count);
         let most = self.timer_count.max(self.byte_count);
-        if least >= FAST_RECOVERY {
-            let steps = f64::from(least - FAST_RECOVERY);
+        let fast_recovery = self.config.fast_recovery;
+        if least >= fast_recovery {
+            let steps = f64::from(least - fast_recovery);
             self.target_bps += steps * self.config.hyper.get() as f64;
-        } else if most >= FAST_RECOVERY {
+        } else if most >= fast_recovery {
             self.target_bps += self.config.additive.get() as f64;
         }
+        self.go_halfway();
+    }
+
+    fn go_halfway(&mut self) {
         self.target_bps = self.target_bps.min(self.line_bps);
         self.current_bps = (self.current_bps + self.target_bps) / 2.0;
         self.keep_in_bounds();
