@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
+use weir_config::scenario::Transport;
 use weir_config::units::{format_duration, format_rate, format_size};
 use weir_core::{BitRate, Bytes, Duration};
 
@@ -16,6 +17,9 @@ const XON: u64 = 9250;
 /// Where marking begins and ends for each Gbit/s of a host's line, in bytes: what HPCC's run.py sets for DCQCN.
 const ECN_KMIN: u64 = 4000;
 const ECN_KMAX: u64 = 16_000;
+/// Steps of the target rate for each 25 Gbit/s of a host's line, from the same file.
+const ADDITIVE: BitRate = BitRate::from_mbit(5);
+const HYPER: BitRate = BitRate::from_mbit(50);
 
 pub(super) fn scenario(
     files: &Hpcc<'_>,
@@ -42,6 +46,9 @@ pub(super) fn scenario(
         format_duration(duration),
     );
     classes(&mut out, topology, flows);
+    if files.transport == Transport::Dcqcn {
+        dcqcn(&mut out, topology.host_line.0);
+    }
     for switch in topology.switches() {
         let _ = write!(out, "\n[[switch]]\nname = \"s{switch}\"\n");
     }
@@ -122,13 +129,27 @@ fn classes(out: &mut String, topology: &Topology, flows: &[Flow]) {
     for group in groups {
         let _ = write!(
             out,
-            "\n[[class]]\nname = \"pg{group}\"\npriority = {group}\nmode = \"pfc\"\nxoff = \"{}B\"\nxon = \"{}B\"\nheadroom = \"{headroom}B\"\necn-kmin = \"{}B\"\necn-kmax = \"{}B\"\necn-pmax = \"20%\"\n",
+            "\n[[class]]\nname = \"pg{group}\"\npriority = {group}\nmode = \"pfc\"\nxoff = \"{}B\"\nxon = \"{}B\"\nheadroom = \"{headroom}B\"\necn-kmin = \"{}B\"\necn-kmax = \"{}B\"\necn-pmax = \"20%\"\necn-mark-at = \"departure\"\n",
             xoff,
             below(gbit(fastest, XON), xoff),
             below(gbit(topology.host_line.0, ECN_KMIN), kmax),
             kmax,
         );
     }
+}
+
+/// DCQCN as run.py sets it up: by a NIC's timers. Its receivers answer every marked frame.
+fn dcqcn(out: &mut String, line: BitRate) {
+    let scaled = |step: BitRate| {
+        let bits = step.get().saturating_mul(line.get() / 1_000_000) / 25_000;
+        format_rate(BitRate::new(bits).unwrap_or(step))
+    };
+    let _ = write!(
+        out,
+        "\n[dcqcn]\nreaction = \"nic\"\nnotification-gap = \"1ns\"\nalpha-timer = \"1us\"\ncut-interval = \"4us\"\nrate-timer = \"300us\"\nfast-recovery = 1\nclamp-target = false\nadditive = \"{}\"\nhyper = \"{}\"\nrate-min = \"1Gbit\"\n",
+        scaled(ADDITIVE),
+        scaled(HYPER),
+    );
 }
 
 /// The last start, and twice as long as the busiest host's line takes for all that it sends or receives; whole milliseconds.
