@@ -35,7 +35,9 @@ pub use flow::{After, Flow, Pattern, Transport};
 pub use lab::{endpoint_ip, ENDPOINT_SOURCE_PORTS, ENDPOINT_UDP_PORT};
 pub use read::KEYS;
 pub use routes::multicast::Multicast;
-pub use routes::{Balancing, NextHops, NextHopsOf, Spread};
+pub use routes::{
+    Balancing, NextHops, NextHopsOf, Spread, SwitchSpread, FLOWLET_TABLE_DEFAULT, FLOWLET_TABLE_MAX,
+};
 pub use topology::{PortPeer, SwitchPort};
 pub use traffic::{
     Collective, Distribution, DistributionError, Ground, Pairs, Sizes, Traffic, TrafficError,

@@ -12,6 +12,7 @@ use super::line::Line;
 use super::node::Node;
 use super::plan::{Dependency, End, FlowPlan, NetworkPlan, PriorityMap};
 use super::pool::{Frames, Pool, Telemetry};
+use super::switches::spreader::Spreader;
 use super::{log, Counters, Event, Flow, Network, PlanError, Samples, Totals};
 use crate::random::Random;
 use crate::schedule::Schedule;
@@ -30,13 +31,15 @@ impl Network {
         let mut plan = plan;
         let waiting = dependencies(&mut plan)?;
         let restarts = restarts(&plan);
+        let (spread, seed) = (plan.spread_at_switches, plan.seed);
         let mut nodes = Vec::with_capacity(plan.switches.len());
         let mut lines = Vec::new();
         let mut first_lines = Vec::with_capacity(plan.switches.len() + 1);
         for (index, switch) in plan.switches.iter_mut().enumerate() {
             first_lines.push(lines.len() as u32);
             let is_made_again = restarts.contains(&index);
-            let node = Node::new(switch, lines.len() as u32, is_made_again);
+            let spreader = spread.map(|spread| Spreader::new(spread, seed, index));
+            let node = Node::new(switch, lines.len() as u32, spreader, is_made_again);
             let node = node.map_err(|error| PlanError::Switch {
                 switch: index,
                 error,

@@ -8,6 +8,7 @@ use weir_core::{
 };
 
 use super::plan::{ControlPlan, SwitchPlan};
+use super::switches::spreader::Spreader;
 
 /// Where a handle leads to no frame.
 pub(super) const NO_FRAME: u32 = u32::MAX;
@@ -20,6 +21,8 @@ pub(super) struct Node {
     /// By handle: the frame that it holds.
     pub(super) frames: Vec<u32>,
     pub(super) free: Vec<FrameHandle>,
+    /// Of a switch that spreads frames by itself.
+    pub(super) spreader: Option<Box<Spreader>>,
     /// The timer event that is under way.
     pub(super) timer_at: Instant,
     pub(super) control: Option<ControlCpu>,
@@ -72,6 +75,7 @@ impl Node {
     pub(super) fn new(
         plan: &mut SwitchPlan,
         first_line: u32,
+        spreader: Option<Spreader>,
         is_made_again: bool,
     ) -> Result<Self, ConfigError> {
         let config = if is_made_again {
@@ -88,6 +92,7 @@ impl Node {
             first_line,
             frames: Vec::new(),
             free: Vec::new(),
+            spreader: spreader.map(Box::new),
             timer_at: Instant::FAR_FUTURE,
             control: plan.control.as_ref().map(ControlCpu::new),
             frozen: None,

@@ -2,7 +2,9 @@
 
 use super::faults::actions::Action;
 use super::faults::impairment::ImpairmentPlan;
-use weir_config::scenario::{DcqcnConfig, Spread, Transport, TransportConfig, WindowConfig};
+use weir_config::scenario::{
+    DcqcnConfig, Spread, SwitchSpread, Transport, TransportConfig, WindowConfig,
+};
 use weir_core::control::{ControlConfig, StormNeighbour};
 use weir_core::units::PRIORITY_COUNT;
 use weir_core::{BitRate, Bytes, Duration, Instant, MacAddress, PortId, Priority, SwitchConfig};
@@ -43,8 +45,10 @@ pub struct NetworkPlan {
     pub base_round_trip: Duration,
     /// By switch: what it mixes into flow hashes. Empty: all hash alike.
     pub hash_seeds: Vec<u32>,
-    /// What keeps to one hash.
+    /// What keeps to one hash at its sender.
     pub spread: Spread,
+    /// What switches spread by themselves; `None`: nothing.
+    pub spread_at_switches: Option<SwitchSpread>,
     /// What is done to the network, and when.
     pub actions: Vec<(Instant, Action)>,
     /// Impairments, for actions that begin and end them.

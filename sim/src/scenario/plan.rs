@@ -99,6 +99,7 @@ pub fn plan(scenario: &Scenario) -> Result<NetworkPlan, PrepareError> {
         base_round_trip: Duration::ZERO,
         hash_seeds,
         spread: scenario.balancing.spread,
+        spread_at_switches: scenario.balancing.at_switches,
         actions: Vec::new(),
         impairments: Vec::new(),
         seed: scenario.seed,

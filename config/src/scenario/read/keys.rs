@@ -197,7 +197,15 @@ pub const KEYS: &[(&str, &[&str])] = &[
     ),
     (
         "routing",
-        &["mode", "root", "hash", "spread", "flowlet-gap"],
+        &[
+            "mode",
+            "root",
+            "hash",
+            "spread",
+            "spread-at",
+            "flowlet-gap",
+            "flowlet-table",
+        ],
     ),
     ("route", &["to", "via", "at", "ports"]),
     (

@@ -6,11 +6,13 @@ use weir_core::level::LEVEL_MAX;
 
 use super::flow::above_zero;
 use super::{find, keys, reference, switch_list};
-use crate::reader::Table;
+use crate::reader::{within, Table};
 use crate::scenario::routes::compute::{local, minimal, up_down, Members};
 use crate::scenario::routes::{Builder, NextHops, Stuck, Walk};
 use crate::scenario::topology::Adjacency;
-use crate::scenario::{Balancing, Flow, Host, Scenario, Spread};
+use crate::scenario::{
+    Balancing, Flow, Host, Scenario, Spread, SwitchSpread, FLOWLET_TABLE_DEFAULT, FLOWLET_TABLE_MAX,
+};
 
 /// Next hops of the mode, with those that are written out in their place, for hosts that `is_target` says and those that
 /// a route is written for.
@@ -208,6 +210,7 @@ pub(super) fn balancing(root: &Table<'_>, flows: &[Flow]) -> Balancing {
     if table.has(GAP) && !table.is_text("spread", "flowlet") {
         table.complain(GAP, "only spread = \"flowlet\" has a gap");
     }
+    let at_switches = at_switches(root, &table, spread);
     if let (true, Some(flow)) = (
         spread != Spread::Flow,
         flows.iter().find(|flow| flow.via.is_some()),
@@ -220,8 +223,55 @@ pub(super) fn balancing(root: &Table<'_>, flows: &[Flow]) -> Balancing {
     }
     Balancing {
         has_seeds: hash.unwrap_or(false),
-        spread,
+        spread: match at_switches {
+            Some(_) => Spread::Flow,
+            None => spread,
+        },
+        at_switches,
     }
+}
+
+/// What of `spread` is done by switches: `table` is `[routing]`.
+fn at_switches(root: &Table<'_>, table: &Table<'_>, spread: Spread) -> Option<SwitchSpread> {
+    const AT: &str = "spread-at";
+    const ENTRIES: &str = "flowlet-table";
+    let at = table.choice(AT, &[("sender", false), ("switch", true)]);
+    let is_spread = ["frame", "flowlet"].map(|word| table.is_text("spread", word));
+    if table.has(AT) && !is_spread.contains(&true) {
+        let message = "nothing is spread: set spread = \"frame\" or \"flowlet\", or take it out";
+        table.complain(AT, message);
+    }
+    let is_at_switches = at.unwrap_or(false);
+    let has_table = is_at_switches && is_spread[1];
+    if table.has(ENTRIES) && !has_table {
+        let message = "only switches have a table, of flowlets: set spread = \"flowlet\" and spread-at = \"switch\", or take it out";
+        table.complain(ENTRIES, message);
+    }
+    let entries = within(table, ENTRIES, 1, u64::from(FLOWLET_TABLE_MAX));
+    if !is_at_switches {
+        return None;
+    }
+    if !may_have_groups(root, table) {
+        let message = "no switch has several next hops to choose from: set mode = \"ecmp\", or give a [[route]] `ports`";
+        table.complain(AT, message);
+    }
+    match spread {
+        Spread::Flow => None,
+        Spread::Frame => Some(SwitchSpread::Frame),
+        Spread::Flowlet { gap } => Some(SwitchSpread::Flowlet {
+            gap,
+            entries: entries.map_or(FLOWLET_TABLE_DEFAULT, |entries| entries as u32),
+        }),
+    }
+}
+
+/// Whether some switch can have several next hops for a host, at the start or later. `table` is `[routing]`.
+fn may_have_groups(root: &Table<'_>, table: &Table<'_>) -> bool {
+    let lists_ports = |name: &str| {
+        let tables = root.tables(name, keys(name));
+        tables.iter().any(|table| table.elements("ports").len() > 1)
+    };
+    table.is_text("mode", "ecmp") || lists_ports("route") || lists_ports("fault")
 }
 
 /// Routes that are written out. A switch forwards by destination alone, so two ways to one host must agree

@@ -6,7 +6,7 @@ pub(super) mod multicast;
 mod next_hops;
 mod walk;
 
-pub use balancing::{Balancing, Spread};
+pub use balancing::{Balancing, Spread, SwitchSpread, FLOWLET_TABLE_DEFAULT, FLOWLET_TABLE_MAX};
 pub(super) use next_hops::Builder;
 pub use next_hops::{NextHops, NextHopsOf};
 pub(super) use walk::{Stuck, Walk};

@@ -47,6 +47,11 @@ impl Switch {
         self.forwarding.has_route_to(destination)
     }
 
+    /// Whether frames to `destination` that are of no VLAN have several ports to leave by, one for each flow hash. O(1).
+    pub fn has_choice(&self, destination: MacAddress) -> bool {
+        self.forwarding.group_of(destination).is_some()
+    }
+
     /// Static forwarding entries.
     pub fn route_count(&self) -> usize {
         self.forwarding.route_count()

@@ -300,6 +300,9 @@ impl Network {
             return;
         };
         state.switch = switch;
+        if let Some(spreader) = &mut state.spreader {
+            spreader.forget();
+        }
         state.reset_handles();
         state.frozen = None;
         state.timer_at = Instant::FAR_FUTURE;

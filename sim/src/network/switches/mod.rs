@@ -1,16 +1,18 @@
 //! What happens at switches: arrivals, transmissions, timers.
 
+pub(in crate::network) mod spreader;
+
 use weir_core::units::LINE_OVERHEAD;
 use weir_core::wire::ethernet::FRAME_LENGTH_MIN;
 use weir_core::wire::mac_control::MacControl;
 use weir_core::wire::{ControlFrame, CONTROL_FRAME_LENGTH_MAX};
 use weir_core::{Bytes, Frame, FrameHandle, Instant, PortId, Priority, Transmission};
 
-use super::faults::disturbance::{meet, Fate};
-use super::node::{Payload, NO_FRAME};
-use super::plan::{host_address, port_address, End, PriorityMap};
-use super::pool::Flags;
-use super::{Event, LogKind, Network, Totals};
+use crate::network::faults::disturbance::{meet, Fate};
+use crate::network::node::{Payload, NO_FRAME};
+use crate::network::plan::{host_address, port_address, End, PriorityMap};
+use crate::network::pool::Flags;
+use crate::network::{Event, LogKind, Network, Totals};
 use crate::transport::telemetry::Hop;
 
 /// Where a MAC control frame has its EtherType.
@@ -22,7 +24,7 @@ const DOOR_CAPACITY_PER_PORT: usize = 2048;
 impl Network {
     /// Reads what the events of a turn will read first: each of these records lies somewhere else, and the processor fetches
     /// several at a time only where none waits for another one. Changes nothing.
-    pub(super) fn fetch(&self, place: usize) {
+    pub(in crate::network) fn fetch(&self, place: usize) {
         let mut seen = 0_u32;
         let frames = || {
             self.queue.of_turn().filter_map(|event| match event {
@@ -61,7 +63,7 @@ impl Network {
         std::hint::black_box(seen);
     }
 
-    pub(super) fn arrive(&mut self, line: u32, epoch: u16, payload: Payload) {
+    pub(in crate::network) fn arrive(&mut self, line: u32, epoch: u16, payload: Payload) {
         let state = &self.lines[line as usize];
         let to = state.to.filter(|_| state.epoch == epoch && state.is_up());
         match (to, payload) {
@@ -98,7 +100,11 @@ impl Network {
     }
 
     /// What a line delivers is gone; a host's frame is counted by `reason`.
-    pub(super) fn lose(&mut self, payload: Payload, reason: fn(&mut Totals) -> &mut u64) {
+    pub(in crate::network) fn lose(
+        &mut self,
+        payload: Payload,
+        reason: fn(&mut Totals) -> &mut u64,
+    ) {
         match payload {
             Payload::Frame(frame) => {
                 *reason(&mut self.totals) += 1;
@@ -108,7 +114,7 @@ impl Network {
         }
     }
 
-    pub(super) fn arrive_at_switch(
+    pub(in crate::network) fn arrive_at_switch(
         &mut self,
         node: usize,
         port: PortId,
@@ -123,7 +129,7 @@ impl Network {
     }
 
     /// The switch gets what has come in; a frame that `is_marked` is marked whatever it says.
-    pub(super) fn take_at_switch(
+    pub(in crate::network) fn take_at_switch(
         &mut self,
         node: usize,
         port: PortId,
@@ -162,13 +168,20 @@ impl Network {
             self.frames.give_back(index);
             return;
         };
+        let destination = host_address(record.to);
+        let mut flow_hash = self.plan.hash_at(node, record.flow_hash);
+        if let Some(spreader) = &mut state.spreader {
+            if state.switch.has_choice(destination) {
+                flow_hash = spreader.hash(now, flow_hash, record.to);
+            }
+        }
         let frame = Frame {
             handle,
             length: record.length(),
             priority: record.priority,
-            destination: host_address(record.to),
+            destination,
             source: host_address(record.from),
-            flow_hash: self.plan.hash_at(node, record.flow_hash),
+            flow_hash,
         };
         match state.switch.receive(now, port, frame) {
             Ok(admitted) => {
@@ -204,7 +217,7 @@ impl Network {
     }
 
     /// A port has sent a data frame to its last bit.
-    pub(super) fn port_free(&mut self, line: u32, epoch: u16, handle: FrameHandle) {
+    pub(in crate::network) fn port_free(&mut self, line: u32, epoch: u16, handle: FrameHandle) {
         let Some((node, port)) = self.node_and_port(line) else {
             return;
         };
@@ -221,14 +234,14 @@ impl Network {
     }
 
     /// The core gets a frame back that has left.
-    pub(super) fn complete(&mut self, node: usize, port: PortId, handle: FrameHandle) {
+    pub(in crate::network) fn complete(&mut self, node: usize, port: PortId, handle: FrameHandle) {
         let state = &mut self.nodes[node];
         let handle = state.switch.complete(self.now, port, handle);
         state.free.extend(handle);
     }
 
     /// Something may leave by this line now.
-    pub(super) fn wake_port(&mut self, line: u32) {
+    pub(in crate::network) fn wake_port(&mut self, line: u32) {
         if let Some((node, port)) = self.node_and_port(line) {
             if self.nodes[node].frozen.is_none() {
                 self.pump(node, port);
@@ -325,7 +338,12 @@ impl Network {
     }
 
     /// A control frame leaves a line's end at `sent`.
-    pub(super) fn send_control(&mut self, index: u32, sent: Instant, mut bytes: Vec<u8>) {
+    pub(in crate::network) fn send_control(
+        &mut self,
+        index: u32,
+        sent: Instant,
+        mut bytes: Vec<u8>,
+    ) {
         let line = &mut self.lines[index as usize];
         let fate = if line.disturbances.is_empty() {
             Fate::ORDINARY
@@ -342,7 +360,7 @@ impl Network {
 
     /// `payload` reaches the other end of `line`, which is at the place `to`.
     #[inline]
-    pub(super) fn deliver(
+    pub(in crate::network) fn deliver(
         &mut self,
         to: u32,
         arrives: Instant,
@@ -363,7 +381,7 @@ impl Network {
     }
 
     /// Does what a switch asks for after it was called.
-    pub(super) fn settle(&mut self, node: usize) {
+    pub(in crate::network) fn settle(&mut self, node: usize) {
         while let Some(port) = self.nodes[node].switch.poll_ready() {
             self.pump(node, port);
         }
@@ -388,7 +406,7 @@ impl Network {
         }
     }
 
-    pub(super) fn timer(&mut self, node: usize) {
+    pub(in crate::network) fn timer(&mut self, node: usize) {
         let state = &mut self.nodes[node];
         // An earlier one has been set since, and has dealt with what was due.
         if state.timer_at != self.now || state.frozen.is_some() {
