@@ -20,6 +20,18 @@ pub(in crate::network) enum Sender {
     Acknowledged(Box<acknowledged::Sender>),
 }
 
+impl Sender {
+    /// True when everything that it had to send is acknowledged.
+    pub(super) fn is_done(&self) -> bool {
+        match self {
+            // Nothing tells them.
+            Self::Open | Self::Dcqcn(_) => false,
+            Self::Window(window) => window.is_done(),
+            Self::Acknowledged(sender) => sender.is_done(),
+        }
+    }
+}
+
 /// What answers frames at the receiver.
 #[derive(Clone, Debug)]
 pub(super) enum Receiver {

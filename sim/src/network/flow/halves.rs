@@ -37,6 +37,7 @@ impl Flow {
             last_sent: _,
             flowlets: _,
             first_sent: _,
+            all_acknowledged: _,
         } = there;
         self.receiver = receiver;
         self.received = received;

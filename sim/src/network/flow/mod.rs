@@ -66,6 +66,8 @@ pub struct Flow {
     pub last_arrival: Option<Instant>,
     /// When all that it had to send had arrived.
     completed: Option<Instant>,
+    /// When the sender knew so.
+    all_acknowledged: Option<Instant>,
     /// Longest time between two arrivals.
     longest_pause: Duration,
     /// Of all frames, from sender to receiver.
@@ -130,6 +132,7 @@ impl Flow {
             first_arrival: None,
             last_arrival: None,
             completed: None,
+            all_acknowledged: None,
             longest_pause: Duration::ZERO,
             delay_total: Duration::ZERO,
             delay_max: Duration::ZERO,
@@ -302,6 +305,9 @@ impl Flow {
                 sender.acknowledge(now, &acknowledgement);
             }
         }
+        if self.all_acknowledged.is_none() && self.sender.is_done() {
+            self.all_acknowledged = Some(now);
+        }
         self.resume(now);
     }
 
@@ -377,6 +383,12 @@ impl Flow {
     pub fn completion(&self) -> Option<Duration> {
         let completed = self.completed?;
         Some(completed.saturating_since(self.plan.start))
+    }
+
+    /// The same until the sender has the acknowledgement of the last byte. `None` also where nothing is acknowledged.
+    pub fn acknowledged_completion(&self) -> Option<Duration> {
+        let acknowledged = self.all_acknowledged?;
+        Some(acknowledged.saturating_since(self.plan.start))
     }
 
     /// The length of the next new frame, which is taken off what is left.
