@@ -10,6 +10,7 @@ pub mod clcm_fig7;
 pub mod concepts;
 pub mod credit_loops;
 pub mod observe;
+pub mod others;
 mod picture;
 pub mod setting;
 
@@ -76,6 +77,10 @@ impl ScenarioFile {
     const FIGURE7: Self = Self {
         path: "scenarios/figure7.toml",
         text: include_str!("../../../scenarios/figure7.toml"),
+    };
+    const NDP_FIG14: Self = Self {
+        path: "scenarios/transports/ndp-fig14.toml",
+        text: include_str!("../../../scenarios/transports/ndp-fig14.toml"),
     };
 
     fn with(self, overrides: &[Override]) -> Result<Scenario, FileError> {

@@ -136,7 +136,7 @@ const REPRODUCE_HELP: &str = "\
 Examples:
   weir-sim reproduce clcm-fig5 --out results/
   weir-sim reproduce calculus-fig8 --initial-alpha 1
-  weir-sim reproduce calculus-dependence
+  weir-sim reproduce ndp-fig14 --out results/
   weir-sim reproduce credit-loops --k 4,8 --failed 10,20,30 --networks 100";
 
 /// The scenario and what is put over it.
@@ -430,14 +430,13 @@ pub struct ReproduceArguments {
     /// Credit loops: networks of each k and rate, with the seeds from --first on.
     #[arg(long, value_name = "COUNT", default_value_t = 1000, value_parser = clap::value_parser!(u64).range(0..=1_000_000))]
     pub networks: u64,
-    /// Credit loops: add the numbers of a credit-loops.json of other seeds, such as one of an interrupted
-    /// campaign. Repeatable.
+    /// Credit loops: add the numbers of a credit-loops.json of other seeds, as of an interrupted campaign. Repeatable.
     #[arg(long, value_name = "FILE")]
     pub add: Vec<PathBuf>,
     /// Credit loops: the first seed.
     #[arg(long, value_name = "SEED", default_value_t = 0, value_parser = clap::value_parser!(u64).range(..=1 << 62))]
     pub first: u64,
-    /// Credit loops: parallel networks. Default: one for each core.
+    /// Credit loops: parallel networks; HPCC's and the NDP paper: threads of a run. Default: one for each core.
     #[arg(long)]
     pub jobs: Option<usize>,
     /// Print no progress.
@@ -464,6 +463,10 @@ pub enum Figure {
     CalculusFig8,
     /// What Figure 7 depends on: the initial α, clamping of the target rate, and when frames are marked.
     CalculusDependence,
+    /// HPCC paper, Figure 11(c): slowdown of a Hadoop cluster's flows, beside the numbers of HPCC's simulator. Some minutes.
+    HpccFig11c,
+    /// NDP paper, Figure 14: a permutation over a fat tree, beside the numbers of htsim. A minute.
+    NdpFig14,
 }
 
 /// When switches mark frames.

@@ -4,10 +4,14 @@
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 
+/// What runs at the same time here; one where the system does not say.
+pub fn cores() -> usize {
+    std::thread::available_parallelism().map_or(1, usize::from)
+}
+
 /// Does `work` for each number below `count`, `jobs` of them at a time; one for each core where nobody says how many.
 pub fn on_all_cores(jobs: Option<usize>, count: usize, work: &(impl Fn(usize) + Sync)) {
-    let cores = std::thread::available_parallelism().map_or(1, usize::from);
-    let jobs = jobs.unwrap_or(cores).clamp(1, count.max(1));
+    let jobs = jobs.unwrap_or_else(cores).clamp(1, count.max(1));
     let next = AtomicUsize::new(0);
     std::thread::scope(|scope| {
         for _ in 0..jobs {

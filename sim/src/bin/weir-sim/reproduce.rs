@@ -8,11 +8,12 @@ use weir_sim::reproduce::calculus::{self, Setting};
 use weir_sim::reproduce::credit_loops::{
     merged, read, reproduction, Count, Counter, Line, Routing, Tree,
 };
+use weir_sim::reproduce::others::{hpcc, ndp};
 use weir_sim::reproduce::{baselines, clcm_fig5, clcm_fig7, concepts, Reproduction};
 
 use crate::cli::{Figure, ReproduceArguments};
 use crate::output::{bar, write};
-use crate::parallel::on_all_cores;
+use crate::parallel::{cores, on_all_cores};
 
 /// True: a figure that cannot be made is an error.
 pub fn reproduce(arguments: &ReproduceArguments) -> Result<bool> {
@@ -26,6 +27,7 @@ pub fn reproduce(arguments: &ReproduceArguments) -> Result<bool> {
         bar.set_length(of as u64);
         bar.set_position(done as u64);
     };
+    let threads = || arguments.jobs.unwrap_or_else(cores);
     let made = match arguments.figure {
         Figure::ClcmFig5 => clcm_fig5::reproduce()?,
         Figure::ClcmFig7 => clcm_fig7::reproduce()?,
@@ -35,6 +37,8 @@ pub fn reproduce(arguments: &ReproduceArguments) -> Result<bool> {
         Figure::CalculusFig7 => calculus::reproduce(calculus::Figure::Seven, setting)?,
         Figure::CalculusFig8 => calculus::reproduce(calculus::Figure::Eight, setting)?,
         Figure::CalculusDependence => calculus::reproduce_dependence(&mut progress)?,
+        Figure::HpccFig11c => hpcc::reproduce(threads())?,
+        Figure::NdpFig14 => ndp::reproduce(threads())?,
     };
     bar.finish_and_clear();
     print!("{}", made.report);
