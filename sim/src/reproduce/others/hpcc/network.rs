@@ -50,6 +50,7 @@ headroom = "256kB"
 ecn-kmin = "400kB"
 ecn-kmax = "1600kB"
 ecn-pmax = "20%"
+ecn-mark-at = "departure"
 
 [[class]]
 name = "answers"
@@ -63,10 +64,12 @@ headroom = "256kB"
 max-stage = 0
 
 [dcqcn]
-notification-gap = "4us"
-alpha-timer = "4us"
+reaction = "nic"
+notification-gap = "1ns"
+alpha-timer = "1us"
+cut-interval = "4us"
 rate-timer = "300us"
-byte-counter = "1GB"
+fast-recovery = 1
 additive = "20Mbit"
 hyper = "200Mbit"
 clamp-target = false
