@@ -6,6 +6,7 @@
 //! are put together from the parts of all rooms, and each room has methods of both.
 
 mod admission;
+mod ahead;
 mod commands;
 mod forwarding;
 mod levels;
@@ -243,11 +244,6 @@ impl Switch {
     /// Frames admitted and not yet completed.
     pub fn held_frames(&self) -> usize {
         self.charges.held()
-    }
-
-    /// Whether the frame of `handle` is in the switch: from [`receive`](Self::receive) on, until its last copy has completed.
-    pub fn holds(&self, handle: FrameHandle) -> bool {
-        !self.charges.is_free(handle)
     }
 
     /// A port's counters.

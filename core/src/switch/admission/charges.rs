@@ -72,6 +72,13 @@ impl Charges {
         (slot.copies > 0).then_some(slot.ingress)
     }
 
+    /// The (port, priority) that a frame in the switch is charged to.
+    #[inline]
+    pub(in crate::switch) fn origin(&self, handle: FrameHandle) -> Option<(PortId, Priority)> {
+        let slot = self.by_handle.get(handle.index())?;
+        (slot.copies > 0).then_some((slot.ingress, slot.priority))
+    }
+
     /// Whether all but one of its copies have been sent or dropped.
     pub(in crate::switch) fn is_last_copy(&self, handle: FrameHandle) -> bool {
         self.by_handle

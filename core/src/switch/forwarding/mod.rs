@@ -155,8 +155,13 @@ impl Forwarding {
         self.index.find_port(destination.to_u64())
     }
 
-    pub(super) fn has_route_to(&self, destination: MacAddress) -> bool {
-        self.index.find(destination.to_u64()).is_some()
+    /// The same of most frames to a group.
+    #[inline]
+    pub(super) fn likely_port(&self, destination: MacAddress, flow_hash: u32) -> Option<PortId> {
+        match self.index.find(destination.to_u64())? {
+            Way::Port(port) => Some(port),
+            Way::Group(deal, _) => self.groups.port(deal, flow_hash),
+        }
     }
 
     /// Where to send a frame to `destination`.

@@ -41,12 +41,6 @@ impl Switch {
         (is_up && way != ingress).then_some(way)
     }
 
-    /// Whether there is a static entry for `destination`, in all VLANs. It reads what [`receive`](Self::receive) will look
-    /// up for a frame to it. O(1).
-    pub fn has_route_to(&self, destination: MacAddress) -> bool {
-        self.forwarding.has_route_to(destination)
-    }
-
     /// Whether frames to `destination` that are of no VLAN have several ports to leave by, one for each flow hash. O(1).
     pub fn has_choice(&self, destination: MacAddress) -> bool {
         self.forwarding.group_of(destination).is_some()

@@ -132,6 +132,9 @@ impl Ages {
 
     /// When the next frame becomes too old. O(priorities).
     pub(in crate::switch) fn next(&self) -> Option<Instant> {
+        if !self.is_on() {
+            return None;
+        }
         self.lists
             .iter()
             .filter_map(|list| Some(self.slots.get(list.oldest as usize)?.since + list.limit?))

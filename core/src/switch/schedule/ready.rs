@@ -18,6 +18,8 @@ pub(in crate::switch) struct Ready {
     timer_ports: PortSet,
     /// By port: a moment before which none of its timers is due, but for those of `timer_ports`.
     port_timers: Vec<Instant>,
+    /// The first of them.
+    first_port_timer: Instant,
     all: PortSet,
 }
 
@@ -30,6 +32,7 @@ impl Ready {
             timers: true,
             timer_ports: all,
             port_timers: vec![Instant::FAR_FUTURE; port_count],
+            first_port_timer: Instant::FAR_FUTURE,
             all,
         }
     }
@@ -100,19 +103,25 @@ impl Switch {
     }
 
     /// When [`handle_timeout`](Self::handle_timeout) is next due: [`next_timeout`](Self::next_timeout) without
-    /// what ports may send. It may be too early, never too late. O(ports), and O(lossless
-    /// priorities) for each port at which something has changed.
+    /// what ports may send. It may be too early, never too late. O(1) while nothing has changed at a port; else O(ports), and
+    /// O(lossless priorities) for each port at which something has.
     pub fn next_timer(&mut self) -> Option<Instant> {
+        if !self.ready.timer_ports.is_empty() {
+            self.settle_port_timers();
+        }
+        let timer = self.common_timer().min(self.ready.first_port_timer);
+        (timer != Instant::FAR_FUTURE).then_some(timer)
+    }
+
+    #[inline(never)]
+    fn settle_port_timers(&mut self) {
         for port in core::mem::take(&mut self.ready.timer_ports).iter() {
             if let Some(state) = self.ports.get(port.index()) {
                 self.ready.port_timers[port.index()] = self.port_timer(state);
             }
         }
-        let of_ports = self.ready.port_timers.iter().copied().min();
-        let timer = self
-            .common_timer()
-            .min(of_ports.unwrap_or(Instant::FAR_FUTURE));
-        (timer != Instant::FAR_FUTURE).then_some(timer)
+        let first = self.ready.port_timers.iter().copied().min();
+        self.ready.first_port_timer = first.unwrap_or(Instant::FAR_FUTURE);
     }
 
     /// Whether [`next_timer`](Self::next_timer) may be earlier than it was when this was last asked. O(1).

@@ -39,6 +39,13 @@ impl VirtualQueues {
         false
     }
 
+    /// Reads what a frame that comes or leaves reads first, for [`ahead`](crate::switch::ahead).
+    #[inline]
+    pub(in crate::switch) fn reads(&self, egress: PortId, priority: Priority) -> u64 {
+        let turn = self.levels.get(level_turn_index(egress, priority));
+        turn.map_or(0, |turn| u64::from(turn.waiting))
+    }
+
     /// Frames of a group that came in by `ingress`.
     fn frames_from(&self, group: usize, ingress: PortId) -> u64 {
         let lane = self.lanes.get(self.groups[group].lane_of(ingress));

@@ -1,5 +1,6 @@
 //! What happens at switches: arrivals, transmissions, timers.
 
+mod ahead;
 pub(in crate::network) mod spreader;
 
 use weir_core::units::LINE_OVERHEAD;
@@ -22,48 +23,7 @@ const MAC_CONTROL: [u8; 2] = [0x88, 0x08];
 const DOOR_CAPACITY_PER_PORT: usize = 2048;
 
 impl Network {
-    /// Reads what the events of a turn will read first: each of these records lies somewhere else, and the processor fetches
-    /// several at a time only where none waits for another one. Changes nothing.
-    pub(in crate::network) fn fetch(&self, place: usize) {
-        let mut seen = 0_u32;
-        let frames = || {
-            self.queue.of_turn().filter_map(|event| match event {
-                Event::Arrive {
-                    payload: Payload::Frame(frame),
-                    ..
-                } => Some(self.frames.get(*frame)),
-                _ => None,
-            })
-        };
-        if place < self.first_lines.len() - 1 {
-            let switch = &self.nodes[place].switch;
-            for event in self.queue.of_turn() {
-                let read = match event {
-                    Event::Arrive {
-                        payload: Payload::Frame(frame),
-                        ..
-                    } => self.frames.get(*frame).to,
-                    Event::PortFree { handle, .. } => u32::from(switch.holds(*handle)),
-                    _ => 0,
-                };
-                seen = seen.wrapping_add(read);
-            }
-            for frame in frames() {
-                seen ^= u32::from(switch.has_route_to(host_address(frame.to)));
-            }
-        } else {
-            for frame in frames() {
-                seen ^= frame.flow;
-            }
-            for frame in frames() {
-                seen ^= self.flows[frame.flow as usize].received as u32;
-            }
-        }
-        // The compiler would leave out what nobody wants to know.
-        std::hint::black_box(seen);
-    }
-
-    pub(in crate::network) fn arrive(&mut self, line: u32, epoch: u16, payload: Payload) {
+    pub(super) fn arrive(&mut self, line: u32, epoch: u16, payload: Payload) {
         let state = &self.lines[line as usize];
         let to = state.to.filter(|_| state.epoch == epoch && state.is_up());
         match (to, payload) {
@@ -100,7 +60,7 @@ impl Network {
     }
 
     /// What a line delivers is gone; a host's frame is counted by `reason`.
-    pub(in crate::network) fn lose(
+    pub(super) fn lose(
         &mut self,
         payload: Payload,
         reason: fn(&mut Totals) -> &mut u64,
@@ -114,14 +74,14 @@ impl Network {
         }
     }
 
-    pub(in crate::network) fn arrive_at_switch(
+    pub(super) fn arrive_at_switch(
         &mut self,
         node: usize,
         port: PortId,
         line: u32,
         payload: Payload,
     ) {
-        if self.lines[line as usize].impairments.is_empty() {
+        if self.impairing.is_empty() || self.lines[line as usize].impairments.is_empty() {
             self.take_at_switch(node, port, line, payload, false);
         } else {
             self.impair(node, port, line, payload);
@@ -129,7 +89,7 @@ impl Network {
     }
 
     /// The switch gets what has come in; a frame that `is_marked` is marked whatever it says.
-    pub(in crate::network) fn take_at_switch(
+    pub(super) fn take_at_switch(
         &mut self,
         node: usize,
         port: PortId,
@@ -217,7 +177,7 @@ impl Network {
     }
 
     /// A port has sent a data frame to its last bit.
-    pub(in crate::network) fn port_free(&mut self, line: u32, epoch: u16, handle: FrameHandle) {
+    pub(super) fn port_free(&mut self, line: u32, epoch: u16, handle: FrameHandle) {
         let Some((node, port)) = self.node_and_port(line) else {
             return;
         };
@@ -234,14 +194,14 @@ impl Network {
     }
 
     /// The core gets a frame back that has left.
-    pub(in crate::network) fn complete(&mut self, node: usize, port: PortId, handle: FrameHandle) {
+    pub(super) fn complete(&mut self, node: usize, port: PortId, handle: FrameHandle) {
         let state = &mut self.nodes[node];
         let handle = state.switch.complete(self.now, port, handle);
         state.free.extend(handle);
     }
 
     /// Something may leave by this line now.
-    pub(in crate::network) fn wake_port(&mut self, line: u32) {
+    pub(super) fn wake_port(&mut self, line: u32) {
         if let Some((node, port)) = self.node_and_port(line) {
             if self.nodes[node].frozen.is_none() {
                 self.pump(node, port);
@@ -338,7 +298,7 @@ impl Network {
     }
 
     /// A control frame leaves a line's end at `sent`.
-    pub(in crate::network) fn send_control(
+    pub(super) fn send_control(
         &mut self,
         index: u32,
         sent: Instant,
@@ -360,7 +320,7 @@ impl Network {
 
     /// `payload` reaches the other end of `line`, which is at the place `to`.
     #[inline]
-    pub(in crate::network) fn deliver(
+    pub(super) fn deliver(
         &mut self,
         to: u32,
         arrives: Instant,
@@ -381,7 +341,7 @@ impl Network {
     }
 
     /// Does what a switch asks for after it was called.
-    pub(in crate::network) fn settle(&mut self, node: usize) {
+    pub(super) fn settle(&mut self, node: usize) {
         while let Some(port) = self.nodes[node].switch.poll_ready() {
             self.pump(node, port);
         }
@@ -406,7 +366,7 @@ impl Network {
         }
     }
 
-    pub(in crate::network) fn timer(&mut self, node: usize) {
+    pub(super) fn timer(&mut self, node: usize) {
         let state = &mut self.nodes[node];
         // An earlier one has been set since, and has dealt with what was due.
         if state.timer_at != self.now || state.frozen.is_some() {

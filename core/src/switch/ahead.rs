@@ -1,0 +1,50 @@
+//! What frames will touch, read ahead of them: for callers with so many switches that no cache holds them all.
+//!
+//! A frame finds its ports one step after the other: handle, route, port, buffer. Who knows several frames of one switch
+//! reads all of the first step, then all of the second: loads that do not wait for each other are under way together.
+//! Nothing here changes anything. What it gives is worth nothing but having been read: see [`std::hint::black_box`].
+
+use crate::frame::FrameHandle;
+use crate::switch::Switch;
+use crate::units::{MacAddress, PortId, Priority};
+
+impl Switch {
+    /// The port by which a frame is likely to leave: as static entries say for all VLANs, whatever is pinned. O(1).
+    #[inline]
+    pub fn likely_egress(&self, destination: MacAddress, flow_hash: u32) -> Option<PortId> {
+        self.forwarding.likely_port(destination, flow_hash)
+    }
+
+    /// The (port, priority) by which a frame that is in the switch came in. O(1).
+    #[inline]
+    pub fn origin(&self, handle: FrameHandle) -> Option<(PortId, Priority)> {
+        self.charges.origin(handle)
+    }
+
+    /// Reads what [`receive`](Self::receive) touches of the port by which a frame comes in, and
+    /// [`complete`](Self::complete) once more. O(1).
+    #[inline]
+    pub fn read_ingress(&self, ingress: PortId, priority: Priority) -> u64 {
+        let Some(port) = self.ports.get(ingress.index()) else {
+            return 0;
+        };
+        let buffer = port.ingress[priority.index()].occupancy().get();
+        let counted = port.counters.priority[priority.index()].rx_frames;
+        u64::from(port.takes_frames) ^ buffer ^ counted
+    }
+
+    /// Reads what [`receive`](Self::receive) and [`transmit`](Self::transmit) touch of the port by which a frame leaves. O(1).
+    #[inline]
+    pub fn read_egress(&self, egress: PortId, priority: Priority) -> u64 {
+        let Some(port) = self.ports.get(egress.index()) else {
+            return 0;
+        };
+        let index = priority.index();
+        let waits = self.queues.reads(egress, priority);
+        let free = port.shaper.free_at().as_nanos() ^ port.turn.deficits[index];
+        let gate = u64::from(port.levels[index].is_some()) ^ u64::from(port.precedence.is_some());
+        let held = port.resumes_at(priority).as_nanos();
+        let counted = port.counters.priority[index].tx_frames;
+        waits ^ free ^ gate ^ held ^ port.egress[index].backlog().get() ^ counted
+    }
+}
