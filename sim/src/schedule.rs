@@ -175,14 +175,14 @@ impl<T: Copy> Schedule<T> {
         self.pushed_everywhere += 1;
     }
 
-    /// The next event, if it is due at `limit` or before; a limit is never below the one before. Moments go
-    /// back when the turn passes to another place, by less than the lookahead.
+    /// Takes the next event, if it is due at `limit` or before, and gives its moment; a limit is never below the one before.
+    /// Moments go back when the turn passes to another place, by less than the lookahead. The event is [taken](Self::taken).
     #[inline]
-    pub fn pop_until(&mut self, limit: Instant) -> Option<(Instant, T)> {
+    pub fn pop_until(&mut self, limit: Instant) -> Option<Instant> {
         loop {
-            let event = self.pop_in_window();
-            if event.is_some() {
-                return event;
+            let at = self.pop_in_window();
+            if at.is_some() {
+                return at;
             }
             let (first, everywhere) = (self.first(), self.first_everywhere());
             if first < everywhere && first <= limit.as_nanos() {
@@ -197,13 +197,24 @@ impl<T: Copy> Schedule<T> {
         }
     }
 
-    /// The next event of the window; `None`: the window is over.
+    /// The event that was taken last. It is lent and not given with its moment: within an `Option` it would be taken apart
+    /// and put together again, and the processor waits where what was written in parts is read as a whole.
+    ///
+    /// # Panics
+    ///
+    /// When none has been taken yet.
     #[inline]
-    pub(crate) fn pop_in_window(&mut self) -> Option<(Instant, T)> {
+    pub fn taken(&self) -> &T {
+        self.wheel.taken()
+    }
+
+    /// Takes the next event of the window; `None`: the window is over.
+    #[inline]
+    pub(crate) fn pop_in_window(&mut self) -> Option<Instant> {
         loop {
-            if let Some((at, event)) = self.wheel.pop() {
+            if let Some(at) = self.wheel.pop() {
                 self.now = at;
-                return Some((Instant::from_nanos(at), event));
+                return Some(Instant::from_nanos(at));
             }
             if !self.pass_turn() {
                 return None;
@@ -263,12 +274,14 @@ impl<T: Copy> Schedule<T> {
         self.turn = NO_TURN_YET;
     }
 
-    /// The first event that concerns all places: the next one of all.
-    pub(crate) fn pop_everywhere(&mut self) -> Option<(Instant, T)> {
+    /// Takes the first event that concerns all places: the next one of all.
+    pub(crate) fn pop_everywhere(&mut self) -> Option<Instant> {
         let ((at, _), event) = self.everywhere.pop_first()?;
         self.now = at;
         self.begin_step();
-        Some((Instant::from_nanos(at), event))
+        let at = Instant::from_nanos(at);
+        self.wheel.take_at_once(self.entry(at, event));
+        Some(at)
     }
 
     /// What concerns all places goes on with another place, so that what it pushes there comes behind what was pushed

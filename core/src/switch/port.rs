@@ -33,6 +33,8 @@ pub(super) struct Port {
     pub(super) coding: FeedbackCoding,
     /// Priorities with frames to send.
     pub(super) waiting: PrioritySet,
+    /// Priorities for which all frames for this egress are dropped on arrival.
+    pub(super) refuses: PrioritySet,
     /// Priorities with a traffic release in force.
     pub(super) forced: PrioritySet,
     /// What the neighbour must be told.
@@ -45,8 +47,8 @@ pub(super) struct Port {
     pub(super) precedence: Option<Box<Precedence>>,
     /// For classes with Levels at fabric ports.
     pub(super) levels: [Option<Box<LevelState>>; PRIORITY_COUNT],
-    pub(super) pause_received: PauseReceived,
     pub(super) storms: Storms,
+    pub(super) pause_received: PauseReceived,
     /// For fabric ports, where a class has Levels or the cable is known.
     pub(super) echo: Option<EchoState>,
     /// For fabric ports, where there is a key.
@@ -109,6 +111,7 @@ impl Port {
             clcm_queue: VecDeque::new(),
             due: Due::default(),
             waiting: PrioritySet::default(),
+            refuses: PrioritySet::default(),
             forced: PrioritySet::default(),
             turn: PriorityTurn::default(),
             precedence: Precedence::new(config),
@@ -124,5 +127,11 @@ impl Port {
     /// To be called after every change of what it follows from.
     pub(super) fn settle_arrivals(&mut self) {
         self.takes_frames = self.up && !self.reserved;
+        self.refuses = PrioritySet::default();
+        for priority in Priority::ALL {
+            if self.why_refused(priority).is_some() {
+                self.refuses.insert(priority);
+            }
+        }
     }
 }

@@ -190,10 +190,10 @@ impl Network {
     /// Handles the next event, if one is due until `end`, which is never before the one of an earlier call.
     /// Events of different switches and hosts need not come in the order of time.
     pub fn step(&mut self, end: Instant) -> bool {
-        let Some((at, event)) = self.queue.pop_until(end) else {
+        let Some(at) = self.queue.pop_until(end) else {
             return false;
         };
-        self.happen(at, event);
+        self.happen(at, *self.queue.taken());
         true
     }
 

@@ -54,8 +54,8 @@ fn run(deeds: &[Deed], starts: &[(u32, u64)], lookahead: u64, stops: &[u64]) -> 
     }
     let mut history = vec![Vec::new(); PLACES as usize + 1];
     for stop in stops.iter().copied().chain([u64::MAX - 1]) {
-        while let Some((at, happening)) = schedule.pop_until(Instant::from_nanos(stop)) {
-            let now = at.as_nanos();
+        while let Some(at) = schedule.pop_until(Instant::from_nanos(stop)) {
+            let (now, happening) = (at.as_nanos(), *schedule.taken());
             assert!(now <= stop);
             note(&mut history, happening, now);
             for (place, at, deed) in consequences(deeds, happening, now) {

@@ -23,6 +23,8 @@ pub(super) struct Wheel<T> {
     slots: Vec<(u32, u32)>,
     /// With the next entry of the same slot.
     entries: Vec<(Entry<T>, u32)>,
+    /// The entry that was taken last.
+    taken: u32,
 }
 
 impl<T: Copy> Wheel<T> {
@@ -33,12 +35,14 @@ impl<T: Copy> Wheel<T> {
             words: 0,
             slots: vec![(NIL, NIL); SLOT_COUNT],
             entries: Vec::new(),
+            taken: NIL,
         }
     }
 
     /// An empty wheel begins at `start`.
     pub(super) fn begin(&mut self, start: u64) {
         debug_assert!(self.words == 0);
+        self.entries.clear();
         self.start = start;
     }
 
@@ -81,9 +85,9 @@ impl<T: Copy> Wheel<T> {
         self.entries.iter().map(|(entry, _)| &entry.event)
     }
 
-    /// The first event.
+    /// The moment of the first event, which is [taken](Self::taken).
     #[inline]
-    pub(super) fn pop(&mut self) -> Option<(u64, T)> {
+    pub(super) fn pop(&mut self) -> Option<u64> {
         if self.words == 0 {
             self.entries.clear();
             return None;
@@ -91,16 +95,31 @@ impl<T: Copy> Wheel<T> {
         let word = self.words.trailing_zeros() as usize;
         let slot = word * 64 + self.occupied[word].trailing_zeros() as usize;
         let (first, _) = self.slots[slot];
-        let (entry, next) = self.entries[first as usize];
-        if next == NIL {
+        self.taken = first;
+        let (entry, next) = &self.entries[first as usize];
+        if *next == NIL {
             self.occupied[word] &= self.occupied[word] - 1;
             if self.occupied[word] == 0 {
                 self.words &= self.words - 1;
             }
         } else {
-            self.slots[slot].0 = next;
+            self.slots[slot].0 = *next;
         }
-        Some((entry.at, entry.event))
+        Some(entry.at)
+    }
+
+    /// The event that was taken last.
+    #[inline]
+    pub(super) fn taken(&self) -> &T {
+        &self.entries[self.taken as usize].0.event
+    }
+
+    /// Takes an event that has no slot, while the wheel is empty.
+    pub(super) fn take_at_once(&mut self, entry: Entry<T>) {
+        debug_assert!(self.words == 0);
+        self.entries.clear();
+        self.entries.push((entry, NIL));
+        self.taken = 0;
     }
 }
 

@@ -85,6 +85,7 @@ impl Switch {
             return Ok(());
         }
         state.gone = false;
+        state.settle_arrivals();
         state.pause_received.receive_pause(now, Quanta::ZERO);
         for priority in Priority::ALL {
             state

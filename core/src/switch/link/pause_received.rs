@@ -11,7 +11,8 @@ pub(in crate::switch) struct PauseReceived {
     all_until: Instant,
     until: [Instant; PRIORITY_COUNT],
     rate: BitRate,
-    spans: [PauseSpans; PRIORITY_COUNT],
+    /// No frame reads them.
+    spans: Box<[PauseSpans; PRIORITY_COUNT]>,
 }
 
 impl PauseReceived {
@@ -20,7 +21,7 @@ impl PauseReceived {
             rate,
             all_until: Instant::ZERO,
             until: [Instant::ZERO; PRIORITY_COUNT],
-            spans: [PauseSpans::default(); PRIORITY_COUNT],
+            spans: Box::default(),
         }
     }
 

@@ -65,6 +65,16 @@ impl Port {
     /// Why frames for this egress are dropped on arrival, if they are.
     #[inline]
     pub(in crate::switch) fn refusal(&self, priority: Priority) -> Option<DropReason> {
+        if self.refuses.contains(priority) {
+            self.why_refused(priority)
+        } else {
+            None
+        }
+    }
+
+    /// The same from what it follows from: see [`settle_arrivals`](Self::settle_arrivals).
+    #[cold]
+    pub(in crate::switch) fn why_refused(&self, priority: Priority) -> Option<DropReason> {
         if self.storms.drops(priority) {
             Some(DropReason::Storm)
         } else if self.heads[priority.index()].is_stalled() {

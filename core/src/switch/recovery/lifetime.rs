@@ -140,7 +140,11 @@ impl Switch {
     ) {
         let state = &mut self.ports[egress.index()];
         let waiting = state.waiting.contains(priority);
-        match state.heads[priority.index()].check(now, config, waiting) {
+        let verdict = state.heads[priority.index()].check(now, config, waiting);
+        if let Verdict::Stall | Verdict::Recovered = verdict {
+            state.settle_arrivals();
+        }
+        match verdict {
             Verdict::Wait | Verdict::Recovered => {}
             Verdict::Drop => {
                 let gate = Gate::FromLevel(self.config.classes[priority.index()].mode.depth());

@@ -116,8 +116,8 @@ impl Network {
             return Ok(());
         }
         // A window that was begun before is finished here: a limit is never below the one before.
-        while let Some((at, event)) = self.queue.pop_in_window() {
-            self.happen(at, event);
+        while let Some(at) = self.queue.pop_in_window() {
+            self.happen(at, *self.queue.taken());
         }
         let partition = Partition::of(self, threads);
         let parts = self.split(&partition);
@@ -137,9 +137,9 @@ impl Network {
 
     /// Handles what concerns all places, in this part. It is one event, however many threads have a part in it.
     fn happen_everywhere(&mut self, is_first: bool) {
-        if let Some((at, event)) = self.queue.pop_everywhere() {
+        if let Some(at) = self.queue.pop_everywhere() {
             let events = self.totals.events;
-            self.happen(at, event);
+            self.happen(at, *self.queue.taken());
             self.totals.events = events + u64::from(is_first);
         }
     }
@@ -277,8 +277,8 @@ impl<'a> Member<'a> {
         let everywhere = part.queue.first_everywhere();
         if start < everywhere && start <= end.as_nanos() {
             part.queue.open_window(start, end);
-            while let Some((at, event)) = part.queue.pop_in_window() {
-                part.happen(at, event);
+            while let Some(at) = part.queue.pop_in_window() {
+                part.happen(at, *part.queue.taken());
             }
             return false;
         }

@@ -28,7 +28,8 @@ pub(in crate::switch) struct Storms {
     /// Priorities whose pause is ignored.
     forwarding: PrioritySet,
     config: Option<WatchdogConfig>,
-    watches: [Watch; PRIORITY_COUNT],
+    /// No frame reads them.
+    watches: Box<[Watch; PRIORITY_COUNT]>,
 }
 
 /// When samples are taken.
@@ -202,6 +203,7 @@ impl Switch {
             StormAction::Forward => state.storms.forwarding.insert(priority),
             StormAction::Alert => {}
         }
+        state.settle_arrivals();
         self.push_event(
             now,
             EventKind::StormDetected {
@@ -320,6 +322,7 @@ impl Switch {
                 self.storm_clock.active -= 1;
                 state.storms.dropping.remove(priority);
                 state.storms.forwarding.remove(priority);
+                state.settle_arrivals();
                 let counters = &mut state.counters.priority[priority.index()];
                 counters.storms_restored += 1;
                 let watch = &mut state.storms.watches[priority.index()];
