@@ -104,7 +104,7 @@ impl<T: Copy> Schedule<T> {
     /// # Panics
     ///
     /// When another place's turn makes it happen sooner than the lookahead allows.
-    #[inline]
+    #[inline(always)]
     pub fn push(&mut self, place: u32, at: Instant, event: T) {
         let entry = self.entry(at, event);
         let position = self.places.position(place as usize);
@@ -135,7 +135,7 @@ impl<T: Copy> Schedule<T> {
         self.add(self.places.position(place as usize), entry);
     }
 
-    #[inline]
+    #[inline(always)]
     fn entry(&self, at: Instant, event: T) -> Entry<T> {
         let has_turn = self.turn < self.places.len();
         Entry {
@@ -150,7 +150,7 @@ impl<T: Copy> Schedule<T> {
         }
     }
 
-    #[inline]
+    #[inline(always)]
     fn add(&mut self, position: usize, entry: Entry<T>) {
         self.next.lower(position, entry.at);
         let waiting = self.places.at_mut(position);

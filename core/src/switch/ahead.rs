@@ -15,6 +15,12 @@ impl Switch {
         self.forwarding.likely_port(destination, flow_hash)
     }
 
+    /// Reads what [`likely_egress`](Self::likely_egress) will look up, and decides nothing by it. O(1).
+    #[inline]
+    pub fn read_route(&self, destination: MacAddress) -> u64 {
+        self.forwarding.reads(destination)
+    }
+
     /// The (port, priority) by which a frame that is in the switch came in. O(1).
     #[inline]
     pub fn origin(&self, handle: FrameHandle) -> Option<(PortId, Priority)> {

@@ -45,14 +45,14 @@ pub(super) struct Port {
     pub(super) turn: PriorityTurn,
     /// Where a class has a guaranteed or a highest rate, or is strict.
     pub(super) precedence: Option<Box<Precedence>>,
+    /// For fabric ports, where a class has Levels or the cable is known.
+    pub(super) echo: Option<Box<EchoState>>,
+    /// For fabric ports, where there is a key.
+    pub(super) authentication: Option<Box<Authentication>>,
     /// For classes with Levels at fabric ports.
     pub(super) levels: [Option<Box<LevelState>>; PRIORITY_COUNT],
     pub(super) storms: Storms,
     pub(super) pause_received: PauseReceived,
-    /// For fabric ports, where a class has Levels or the cable is known.
-    pub(super) echo: Option<EchoState>,
-    /// For fabric ports, where there is a key.
-    pub(super) authentication: Option<Authentication>,
     pub(super) pause_limit: Limiter,
     pub(super) message_limit: Limiter,
     /// Of frames that are flooded.
@@ -75,8 +75,10 @@ impl Port {
         let measures_cable = port.role == PortRole::Fabric && port.cable.is_some();
         let obeying = levels.iter().flatten().any(|level| level.obeys);
         Self {
-            echo: (levels.iter().any(Option::is_some) || measures_cable).then(EchoState::new),
-            authentication: Self::new_authentication(config.authentication, port.role, index),
+            echo: (levels.iter().any(Option::is_some) || measures_cable)
+                .then(|| Box::new(EchoState::new())),
+            authentication: Self::new_authentication(config.authentication, port.role, index)
+                .map(Box::new),
             pause_limit: Limiter::new(limits.pause_rate),
             message_limit: Limiter::new(limits.message_rate),
             flood_limit: Limiter::new(match port.role {

@@ -48,32 +48,40 @@ impl<T: Copy> Wheel<T> {
 
     /// Adds an entry behind those of its moment that were pushed before it or by an earlier place. O(1), but
     /// for one that is to go before others of the same moment.
-    #[inline]
+    #[inline(always)]
     pub(super) fn insert(&mut self, entry: Entry<T>) {
-        let slot = (entry.at - self.start) as usize;
+        let at = entry.at;
         let index = self.entries.len() as u32;
+        // Where it is made, and nowhere else before: an entry that was written in parts is not to be read as a whole at once.
+        self.entries.push((entry, NIL));
+        let slot = (at - self.start) as usize;
         let (word, bit) = (slot / 64, 1 << (slot % 64));
         if self.occupied[word] & bit == 0 {
             self.occupied[word] |= bit;
             self.words |= 1 << word;
             self.slots[slot] = (index, index);
-            self.entries.push((entry, NIL));
             return;
         }
+        self.link(slot, index);
+    }
+
+    /// Puts the entry of `index` into its place among those of its moment.
+    #[inline(never)]
+    fn link(&mut self, slot: usize, index: u32) {
+        let own = rank(&self.entries[index as usize].0);
         let (first, last) = self.slots[slot];
-        if rank(&self.entries[last as usize].0) <= rank(&entry) {
+        if rank(&self.entries[last as usize].0) <= own {
             self.entries[last as usize].1 = index;
             self.slots[slot].1 = index;
-            self.entries.push((entry, NIL));
             return;
         }
         let mut before = NIL;
         let mut after = first;
-        while rank(&self.entries[after as usize].0) <= rank(&entry) {
+        while rank(&self.entries[after as usize].0) <= own {
             before = after;
             after = self.entries[after as usize].1;
         }
-        self.entries.push((entry, after));
+        self.entries[index as usize].1 = after;
         match self.entries.get_mut(before as usize) {
             Some(before) => before.1 = index,
             None => self.slots[slot].0 = index,

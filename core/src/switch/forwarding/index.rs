@@ -58,6 +58,12 @@ impl RouteIndex {
         }
     }
 
+    /// What is where an entry mostly is.
+    #[inline]
+    pub(super) fn reads(&self, address: u64) -> u64 {
+        self.slots[self.home(address)].address
+    }
+
     /// Adds an entry, for which there is room, or changes it.
     pub(super) fn set(&mut self, address: u64, way: Way) {
         let slot = self.slot_of(address);

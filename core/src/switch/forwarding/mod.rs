@@ -155,6 +155,12 @@ impl Forwarding {
         self.index.find_port(destination.to_u64())
     }
 
+    /// Reads where the entry of a destination mostly is.
+    #[inline]
+    pub(super) fn reads(&self, destination: MacAddress) -> u64 {
+        self.index.reads(destination.to_u64())
+    }
+
     /// The same of most frames to a group.
     #[inline]
     pub(super) fn likely_port(&self, destination: MacAddress, flow_hash: u32) -> Option<PortId> {

@@ -200,7 +200,7 @@ impl Port {
     #[inline]
     pub(in crate::switch) fn may_speak(&self) -> bool {
         self.authentication
-            .as_ref()
+            .as_deref()
             .is_none_or(Authentication::is_open)
     }
 

@@ -74,14 +74,14 @@ impl Port {
             || self.has_messages()
             || self
                 .authentication
-                .as_ref()
+                .as_deref()
                 .is_some_and(Authentication::greeting_is_due)
     }
 
     /// Whether the neighbour is to be told something that it would believe.
     #[inline]
     fn has_messages(&self) -> bool {
-        (!self.clcm_queue.is_empty() || self.echo.as_ref().is_some_and(EchoState::is_due))
+        (!self.clcm_queue.is_empty() || self.echo.as_deref().is_some_and(EchoState::is_due))
             && self.may_speak()
     }
 }

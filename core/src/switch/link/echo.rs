@@ -297,7 +297,7 @@ impl Port {
         config: &SwitchConfig,
         configured: &PortConfig,
     ) -> bool {
-        let measured = self.echo.as_ref().and_then(EchoState::round_trip);
+        let measured = self.echo.as_deref().and_then(EchoState::round_trip);
         let twice = measured.unwrap_or(Duration::ZERO).saturating_mul(2);
         let longest = twice.max(configured.round_trip);
         let counts = if configured.round_trip_measured {

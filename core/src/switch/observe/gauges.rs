@@ -262,7 +262,7 @@ impl Switch {
             },
             reserve: level.budget.reserve(),
             round_trip: self.config.ports[port.index()].round_trip,
-            round_trip_measured: state.echo.as_ref().and_then(EchoState::round_trip),
+            round_trip_measured: state.echo.as_deref().and_then(EchoState::round_trip),
             feedback_received: level.received.feedback(),
             eligible: waiting.eligible.bytes,
             eligible_frames: waiting.eligible.frames,

@@ -2,7 +2,8 @@
 //!
 //! A place's state is in no near cache when its turn comes: other places have had theirs since. Each record lies somewhere
 //! else, and the processor fetches several at a time only where none waits for another one. So all that is known of the turn is
-//! read step by step, each step for all of its events: frames and lines, then routes, then ports. Nothing is changed.
+//! read step by step, each step for all of its events: frames and the lines they come by, then routes, then ports and the lines
+//! they leave by. Nothing is changed.
 
 use weir_core::units::PRIORITY_COUNT;
 use weir_core::{PortSet, Priority, Switch};
@@ -44,6 +45,16 @@ impl Network {
                 _ => 0,
             };
         }
+        let mut routes = 0;
+        for event in self.queue.of_turn() {
+            if let Event::Arrive {
+                payload: Payload::Frame(frame),
+                ..
+            } = event
+            {
+                routes ^= switch.read_route(host_address(self.frames.get(*frame).to));
+            }
+        }
         let mut touched = Touched {
             ingress: [PortSet::EMPTY; PRIORITY_COUNT],
             egress: [PortSet::EMPTY; PRIORITY_COUNT],
@@ -78,7 +89,11 @@ impl Network {
                 _ => {}
             }
         }
-        u64::from(seen) ^ touched.read(switch)
+        for port in touched.egress.iter().flat_map(PortSet::iter) {
+            let line = node.first_line as usize + port.index();
+            seen ^= u32::from(self.lines[line].is_busy);
+        }
+        u64::from(seen) ^ routes ^ touched.read(switch)
     }
 
     fn fetch_host(&self) -> u64 {
