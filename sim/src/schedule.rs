@@ -9,6 +9,7 @@
 //! order of pushing). That order is the same whatever the windows are: a run depends on nothing but what was
 //! pushed, not on the lookahead, nor on where the caller stops between.
 
+mod far;
 mod moments;
 mod wheel;
 
@@ -17,6 +18,7 @@ use std::collections::BTreeMap;
 use weir_core::{Duration, Instant};
 
 use crate::table::Table;
+use far::Far;
 use moments::Moments;
 use wheel::Wheel;
 
@@ -29,7 +31,7 @@ const FIRST_PLACE: u32 = 1 << 31;
 /// The turn before that of the first place.
 const NO_TURN_YET: usize = usize::MAX;
 
-/// Windows after the present one whose events are looked at in each turn; later ones lie apart.
+/// Windows after the present one whose events are looked at in each turn; later ones lie apart, sorted.
 const NEAR_WINDOWS: u64 = 4;
 
 /// An event and what its order at its place goes by.
@@ -42,13 +44,12 @@ pub(crate) struct Entry<T> {
     pub(crate) event: T,
 }
 
-/// What waits at one place, in the order of pushing.
+/// What waits at one place.
 #[derive(Debug)]
 struct Waiting<T> {
+    /// In the order of pushing.
     near: Vec<Entry<T>>,
-    far: Vec<Entry<T>>,
-    /// The first of `far`.
-    far_from: u64,
+    far: Far<T>,
 }
 
 /// Events by place and time; in a part of a network those of its places.
@@ -81,8 +82,7 @@ impl<T: Copy> Schedule<T> {
     pub fn new(place_count: usize, lookahead: Duration) -> Self {
         let waiting = || Waiting {
             near: Vec::new(),
-            far: Vec::new(),
-            far_from: u64::MAX,
+            far: Far::new(),
         };
         Self {
             places: Table::whole(std::iter::repeat_with(waiting).take(place_count).collect()),
@@ -158,7 +158,6 @@ impl<T: Copy> Schedule<T> {
         if entry.at < near_until {
             waiting.near.push(entry);
         } else {
-            waiting.far_from = waiting.far_from.min(entry.at);
             waiting.far.push(entry);
         }
     }
@@ -290,11 +289,14 @@ impl<T: Copy> Schedule<T> {
         self.step += 1;
     }
 
-    /// Everything that waits at places, while no window is open.
-    pub(crate) fn events_mut(&mut self) -> impl Iterator<Item = &mut T> {
-        let places = self.places.iter_mut();
-        let entries = places.flat_map(|place| place.near.iter_mut().chain(&mut place.far));
-        entries.map(|entry| &mut entry.event)
+    /// Changes everything that waits at places, while no window is open.
+    pub(crate) fn change_events(&mut self, mut change: impl FnMut(&mut T)) {
+        for place in self.places.iter_mut() {
+            for entry in &mut place.near {
+                change(&mut entry.event);
+            }
+            place.far.change_events(&mut change);
+        }
     }
 
     /// Parts of a schedule of which no window is open, each with the places that `owner` gives it.
@@ -343,15 +345,15 @@ impl<T: Copy> Schedule<T> {
 impl<T: Copy> Waiting<T> {
     fn first(&self) -> u64 {
         let near = self.near.iter().map(|entry| entry.at).min();
-        near.map_or(self.far_from, |near| near.min(self.far_from))
+        near.map_or(self.far.first(), |near| near.min(self.far.first()))
     }
 
     /// Puts what is due before `end` on the wheel; gives the moment of the first event after that.
     fn take(&mut self, end: u64, lookahead: u64, wheel: &mut Wheel<T>) -> u64 {
-        if self.far_from < end + lookahead {
+        if self.far.first() < end + lookahead {
             self.bring_near(end + NEAR_WINDOWS * lookahead);
         }
-        let mut next = self.far_from;
+        let mut next = self.far.first();
         self.near.retain(|entry| {
             let is_due = entry.at < end;
             if is_due {
@@ -366,21 +368,9 @@ impl<T: Copy> Waiting<T> {
 
     #[cold]
     fn bring_near(&mut self, until: u64) {
-        let Self {
-            near,
-            far,
-            far_from,
-        } = self;
-        *far_from = u64::MAX;
-        far.retain(|entry| {
-            let is_near = entry.at < until;
-            if is_near {
-                near.push(*entry);
-            } else {
-                *far_from = entry.at.min(*far_from);
-            }
-            !is_near
-        });
+        while let Some(entry) = self.far.take_before(until) {
+            self.near.push(entry);
+        }
     }
 }
 

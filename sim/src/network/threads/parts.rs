@@ -266,11 +266,11 @@ impl Network {
                 }
             }
         }
-        for event in queue.events_mut() {
+        queue.change_events(|event| {
             if let Event::Arrive { payload, .. } = event {
                 carry(payload, frames, messages);
             }
-        }
+        });
     }
 }
 

@@ -73,7 +73,8 @@ fn everything(network: &mut Network) -> String {
             node.switch, node.free, node.timer_at, node.control, node.epoch
         );
     }
-    let waiting: Vec<Event> = network.queue.events_mut().map(|event| *event).collect();
+    let mut waiting: Vec<Event> = Vec::new();
+    network.queue.change_events(|event| waiting.push(*event));
     let waiting = waiting.into_iter().map(|event| match event {
         Event::Arrive {
             line,
