@@ -321,3 +321,17 @@ proptest! {
         }
     }
 }
+
+#[test]
+fn what_is_likely_is_what_is_decided_where_nothing_is_pinned() {
+    let mut table = forwarding(2, 8, 1);
+    table.set_route(mac(1), ports(&[3, 5, 9]), 7).unwrap();
+    table.set_route(mac(2), ports(&[4]), 1).unwrap();
+    for flow_hash in 0..20 {
+        for destination in [mac(1), mac(2), mac(3)] {
+            let decided = table.decide(NOW, destination, flow_hash);
+            let likely = table.likely_port(destination, flow_hash);
+            assert_eq!(likely.map_or(Decision::NoRoute, Decision::Port), decided);
+        }
+    }
+}
