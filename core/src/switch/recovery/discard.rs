@@ -65,6 +65,11 @@ impl Port {
     /// Why frames for this egress are dropped on arrival, if they are.
     #[inline]
     pub(in crate::switch) fn refusal(&self, priority: Priority) -> Option<DropReason> {
+        debug_assert_eq!(
+            self.refuses.contains(priority),
+            self.why_refused(priority).is_some(),
+            "settled after every change"
+        );
         if self.refuses.contains(priority) {
             self.why_refused(priority)
         } else {

@@ -60,11 +60,7 @@ impl Network {
     }
 
     /// What a line delivers is gone; a host's frame is counted by `reason`.
-    pub(super) fn lose(
-        &mut self,
-        payload: Payload,
-        reason: fn(&mut Totals) -> &mut u64,
-    ) {
+    pub(super) fn lose(&mut self, payload: Payload, reason: fn(&mut Totals) -> &mut u64) {
         match payload {
             Payload::Frame(frame) => {
                 *reason(&mut self.totals) += 1;
@@ -298,12 +294,7 @@ impl Network {
     }
 
     /// A control frame leaves a line's end at `sent`.
-    pub(super) fn send_control(
-        &mut self,
-        index: u32,
-        sent: Instant,
-        mut bytes: Vec<u8>,
-    ) {
+    pub(super) fn send_control(&mut self, index: u32, sent: Instant, mut bytes: Vec<u8>) {
         let line = &mut self.lines[index as usize];
         let fate = if line.disturbances.is_empty() {
             Fate::ORDINARY
