@@ -49,6 +49,7 @@ fn expand(traffic: &Traffic, hosts: usize, seed: u64) -> Vec<Flow> {
         switch_of: &vec![0; hosts],
         line: BitRate::from_mbit(10_000),
         seed,
+        end: Duration::from_secs(1),
         taken: 0,
     };
     traffic.expand(0, &ground).unwrap()

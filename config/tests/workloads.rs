@@ -61,6 +61,7 @@ fn expand(traffic: &Traffic, switch_of: &[usize], seed: u64) -> Vec<Flow> {
         switch_of,
         line: BitRate::from_mbit(100_000),
         seed,
+        end: Duration::from_secs(1),
         taken: 0,
     };
     traffic.expand(0, &ground).unwrap()
@@ -103,7 +104,7 @@ proptest! {
             stop: Duration::from_micros(500),
             ..poisson(pairs, 100, "fb-hadoop")
         };
-        let ground = Ground { switch_of: &switch_of, line: BitRate::from_mbit(100_000), seed, taken: 0 };
+        let ground = Ground { switch_of: &switch_of, line: BitRate::from_mbit(100_000), seed, end: Duration::from_secs(1), taken: 0 };
         let is_one = switch_of.iter().all(|switch| *switch == switch_of[0]);
         let flows = traffic.expand(0, &ground);
         if pairs == Pairs::OtherSwitch && is_one {
@@ -197,6 +198,9 @@ fn listed_sizes_draw_what_they_drew_before() {
         .map(|flow| (flow.start.as_nanos(), flow.from, flow.to, size(flow)))
         .collect();
     assert_eq!(drawn, OF_BEFORE, "{drawn:?}");
+    // `stop` is for beginnings: what has begun sends all that it has, if the scenario lasts so long.
+    let ends = scenario.flows.iter().map(|flow| flow.stop);
+    assert!(ends.into_iter().all(|end| end == scenario.duration));
 }
 
 const OF_BEFORE: [(u64, usize, usize, u64); 10] = [
@@ -285,6 +289,7 @@ fn too_many_flows_are_refused_before_they_are_made() {
         switch_of: &[0; 2000],
         line: BitRate::from_mbit(100_000),
         seed: 1,
+        end: Duration::from_secs(1),
         taken: 0,
     };
     let error = traffic.expand(0, &ground).unwrap_err().to_string();

@@ -35,6 +35,7 @@ pub(super) fn extend_flows(
             switch_of: &switch_of,
             line,
             seed,
+            end: nodes.duration,
             taken: flows.len(),
         };
         match traffic.expand(index, &ground) {

@@ -37,7 +37,7 @@ pub(super) struct Arrivals<'a> {
 }
 
 impl Traffic {
-    /// Bursts from `start` to `stop`.
+    /// Bursts that begin from `start` to `stop`.
     pub(super) fn arrivals(
         &self,
         index: usize,
@@ -63,6 +63,7 @@ impl Traffic {
             let size = arrivals.sizes.draw(&mut random);
             flows.push(Flow {
                 start,
+                stop: ground.end,
                 pattern: Pattern::Burst { size },
                 ..self.flow(index, flows.len(), from, to)
             });

@@ -78,7 +78,7 @@ pub struct Traffic {
     pub answer_class: usize,
     /// First frame of every flow; Poisson flows begin from here on.
     pub start: Duration,
-    /// No frame from here on.
+    /// No frame from here on; no Poisson flow begins from here on, and each sends all that it has.
     pub stop: Duration,
 }
 
@@ -101,6 +101,8 @@ pub struct Ground<'a> {
     pub line: BitRate,
     /// The scenario's.
     pub seed: u64,
+    /// When the scenario ends.
+    pub end: Duration,
     /// Flows that there are already.
     pub taken: usize,
 }

@@ -80,8 +80,6 @@ rate-min = "1Gbit"
 pub(super) fn scenario(setting: Setting, way: Way) -> Result<Scenario, ReproduceError> {
     let mut scenario = Scenario::parse(&text(setting, way), Path::new("hpcc-fig11c.toml"), &[])?;
     for flow in &mut scenario.flows {
-        // `stop` of the traffic is when the last one begins; each sends all that it has.
-        flow.stop = scenario.duration;
         if let Pattern::Burst { size } = &mut flow.pattern {
             *size = with_headers(*size, way);
         }
