@@ -135,7 +135,7 @@ fn the_figure_of_hpcc_lies_near_its_simulators() {
     }
 }
 
-/// Takes minutes: after what changes the simulator's bytes.
+/// Takes minutes: after what changes the simulator's bytes, `cargo nextest run -p weir-sim --ignore-default-filter --run-ignored all -E "test(both_figures_come_out_again)"`.
 #[test]
 #[ignore = "takes minutes"]
 fn both_figures_come_out_again() {
