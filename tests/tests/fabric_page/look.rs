@@ -26,15 +26,16 @@ pub async fn pictures(page: &Browser, name: &str) {
 }
 
 /// While what is shown stays the same but for figures, nothing moves: ten states long, a minute where figures for the book are
-/// wanted. A state that says something else than the one before, as when a busy machine lets a switch answer late, does not count.
+/// wanted. What moves as the verdict says something else than before, as when a busy machine lets a switch answer late, does not
+/// count.
 pub async fn nothing_moves(page: &Browser) {
     let states = if is_measured() { 60 } else { 10 };
     page.run(
         "window.moved = []; window.states = 0; const was = show, shown = [];
-         const words = () => ['verdict', 'loops', 'chosen', 'switches-table'].map(id => document.getElementById(id)?.innerText.replace(/[\\d.,]+/g, '#')).join();
+         const words = () => document.getElementById('verdict').innerText.replace(/[\\d.,]+/g, '#');
          show = (next, again) => {
              const before = words(), at = performance.now(); was(next, again);
-             const isSame = words() === before; shown.push([at, isSame]); window.states += isSame;
+             const isSame = words() === before; shown.push([at, isSame]); window.states += 1;
          };
          const counts = entry => shown.findLast(([at]) => at <= entry.startTime)?.[1] ?? true;
          window.observer = new PerformanceObserver(list => window.moved.push(...list.getEntries().filter(counts).map(one => [one.value, ...one.sources.map(source => source.node?.id || source.node?.parentElement?.outerHTML.slice(0, 80))])));
