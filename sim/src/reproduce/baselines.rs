@@ -144,14 +144,8 @@ pub fn reproduce() -> Result<Reproduction, ReproduceError> {
     });
     Ok(Reproduction {
         files: vec![
-            File {
-                name: "baselines.txt".to_owned(),
-                text: report.clone(),
-            },
-            File {
-                name: "baselines.json".to_owned(),
-                text: super::json(&numbers),
-            },
+            File::new("baselines.txt", report.clone()),
+            File::new("baselines.json", super::json(&numbers)),
         ],
         report,
     })

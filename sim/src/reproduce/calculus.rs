@@ -128,14 +128,8 @@ pub fn reproduce(which: Figure, setting: Setting) -> Result<super::Reproduction,
     Ok(super::Reproduction {
         report: made.table(),
         files: vec![
-            super::File {
-                name: format!("{name}.svg"),
-                text: made.svg(),
-            },
-            super::File {
-                name: format!("{name}.json"),
-                text: super::json(&made.json()),
-            },
+            super::File::new(format!("{name}.svg"), made.svg()),
+            super::File::new(format!("{name}.json"), super::json(&made.json())),
         ],
     })
 }
@@ -152,10 +146,10 @@ pub fn reproduce_dependence(
     let numbers = rows.iter().map(Dependence::json).collect();
     Ok(super::Reproduction {
         report: Dependence::table(&rows),
-        files: vec![super::File {
-            name: "calculus-dependence.json".into(),
-            text: super::json(&serde_json::Value::Array(numbers)),
-        }],
+        files: vec![super::File::new(
+            "calculus-dependence.json",
+            super::json(&serde_json::Value::Array(numbers)),
+        )],
     })
 }
 

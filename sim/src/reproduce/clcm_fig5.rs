@@ -184,19 +184,15 @@ impl Figure5 {
     /// Pictures, table and numbers.
     pub fn reproduction(&self) -> Reproduction {
         let report = report::text(self);
-        let file = |name: &str, text: String| File {
-            name: name.to_owned(),
-            text,
-        };
         Reproduction {
             files: vec![
-                file("clcm-fig5.svg", weir_results::chart::svg(&self.curves())),
-                file(
+                File::new("clcm-fig5.svg", weir_results::chart::svg(&self.curves())),
+                File::new(
                     "clcm-fig5-laws.svg",
                     weir_results::chart::svg(&laws::chart(self)),
                 ),
-                file("clcm-fig5.txt", report.clone()),
-                file("clcm-fig5.json", super::json(&self.numbers())),
+                File::new("clcm-fig5.txt", report.clone()),
+                File::new("clcm-fig5.json", super::json(&self.numbers())),
             ],
             report,
         }

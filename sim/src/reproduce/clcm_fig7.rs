@@ -16,7 +16,7 @@ use weir_results::table::grid;
 use super::observe::{observe, Observation};
 use super::picture::{amounts, moment, most, rates, seconds, Counted};
 use super::setting::{set, Setting};
-use super::{File, ReproduceError, Reproduction, ScenarioFile};
+use super::{ReproduceError, Reproduction, ScenarioFile};
 use crate::scenario::{run, Options};
 
 /// The flows that close the loop.
@@ -145,19 +145,12 @@ impl Figure7 {
 
     /// Pictures, table and numbers.
     pub fn reproduction(&self) -> Reproduction {
-        let report = self.report();
-        let file = |name: &str, text: String| File {
-            name: name.to_owned(),
-            text,
-        };
-        Reproduction {
-            files: vec![
-                file("clcm-fig7.svg", weir_results::chart::svg(&self.curves())),
-                file("clcm-fig7.txt", report.clone()),
-                file("clcm-fig7.json", super::json(&self.numbers())),
-            ],
-            report,
-        }
+        Reproduction::figure(
+            "clcm-fig7",
+            &self.curves(),
+            self.report(),
+            ("json", super::json(&self.numbers())),
+        )
     }
 
     fn report(&self) -> String {

@@ -74,11 +74,11 @@ pub fn reproduce() -> Result<Reproduction, ReproduceError> {
     for (index, way) in WAYS.iter().enumerate() {
         let seen = run(way)?;
         if index == 0 {
-            files.push(file("credit-loop.svg", ring::svg(&seen, SETTING.xoff)));
+            files.push(File::new("credit-loop.svg", ring::svg(&seen, SETTING.xoff)));
         }
         if let (BREAKER, Some(still)) = (way.file, seen.moments.all_suspected) {
             let picture = animation::svg(&seen, SETTING.xoff, still);
-            files.push(file("ring-recovers.svg", picture));
+            files.push(File::new("ring-recovers.svg", picture));
         }
         let picture = chart::svg(&Chart {
             title: format!(
@@ -87,10 +87,10 @@ pub fn reproduce() -> Result<Reproduction, ReproduceError> {
             ),
             columns: vec![column(way, &seen)],
         });
-        files.push(file(way.file, picture));
+        files.push(File::new(way.file, picture));
         rows.push(row(way, &seen));
     }
-    files.push(file("headroom.svg", headroom::picture()?));
+    files.push(File::new("headroom.svg", headroom::picture()?));
     let report = grid(
         &[
             "",
@@ -104,13 +104,6 @@ pub fn reproduce() -> Result<Reproduction, ReproduceError> {
         &rows,
     );
     Ok(Reproduction { report, files })
-}
-
-fn file(name: &str, text: String) -> File {
-    File {
-        name: name.to_owned(),
-        text,
-    }
 }
 
 fn run(way: &Way) -> Result<Observation, ReproduceError> {

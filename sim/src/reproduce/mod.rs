@@ -18,6 +18,7 @@ use std::path::Path;
 
 use weir_config::scenario::Scenario;
 use weir_config::{FileError, Override};
+use weir_results::chart::Chart;
 
 use crate::scenario::RunError;
 
@@ -37,6 +38,28 @@ pub struct File {
     pub name: String,
     /// What is in it.
     pub text: String,
+}
+
+impl File {
+    /// A file of this name.
+    pub fn new(name: impl Into<String>, text: String) -> Self {
+        let name = name.into();
+        Self { name, text }
+    }
+}
+
+impl Reproduction {
+    /// What most figures have: picture, table and numbers, in files called `name`. `numbers` has their kind, which is the end of the
+    /// file's name, and their text.
+    pub fn figure(name: &str, chart: &Chart, report: String, numbers: (&str, String)) -> Self {
+        let (kind, numbers) = numbers;
+        let files = vec![
+            File::new(format!("{name}.svg"), weir_results::chart::svg(chart)),
+            File::new(format!("{name}.txt"), report.clone()),
+            File::new(format!("{name}.{kind}"), numbers),
+        ];
+        Self { report, files }
+    }
 }
 
 /// Why a figure cannot be made.

@@ -7,7 +7,7 @@ use weir_results::quantity::{short, Unit};
 use weir_results::table::grid;
 
 use super::{Count, Routing, Tree};
-use crate::reproduce::{File, Reproduction};
+use crate::reproduce::Reproduction;
 
 /// All networks of one size, one rate of failures and one routing.
 #[derive(Clone, Debug, PartialEq)]
@@ -251,18 +251,12 @@ pub fn reproduction(lines: &[Line]) -> Reproduction {
         figure: FIGURE.to_owned(),
         lines: lines.iter().map(Line::row_of_file).collect(),
     });
-    let file = |name: &str, text: String| File {
-        name: name.to_owned(),
-        text,
-    };
-    Reproduction {
-        files: vec![
-            file("credit-loops.svg", weir_results::chart::svg(&chart(lines))),
-            file("credit-loops.txt", report.clone()),
-            file("credit-loops.json", crate::reproduce::json(&numbers)),
-        ],
+    Reproduction::figure(
+        "credit-loops",
+        &chart(lines),
         report,
-    }
+        ("json", crate::reproduce::json(&numbers)),
+    )
 }
 
 /// A column for each size.

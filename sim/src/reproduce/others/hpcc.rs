@@ -144,10 +144,8 @@ impl Figure11 {
 /// As [`Figure11::run`].
 pub fn reproduce(threads: usize) -> Result<Reproduction, ReproduceError> {
     let mut made = Figure11::run(Setting::FIGURE, &Way::ALL, threads)?.reproduction();
-    made.files.push(File {
-        name: "hpcc-fig11c-short.txt".to_owned(),
-        text: Figure11::run(Setting::SHORT, &Way::ALL, threads)?.report(),
-    });
+    let short = Figure11::run(Setting::SHORT, &Way::ALL, threads)?.report();
+    made.files.push(File::new("hpcc-fig11c-short.txt", short));
     Ok(made)
 }
 

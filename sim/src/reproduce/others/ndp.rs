@@ -178,19 +178,12 @@ impl Figure14 {
 
     /// The picture, the table and the numbers.
     pub fn reproduction(&self) -> Reproduction {
-        let report = self.report();
-        let file = |name: &str, text: String| File {
-            name: name.to_owned(),
-            text,
-        };
-        Reproduction {
-            files: vec![
-                file("ndp-fig14.svg", weir_results::chart::svg(&self.chart())),
-                file("ndp-fig14.txt", report.clone()),
-                file("ndp-fig14.csv", self.csv()),
-            ],
-            report,
-        }
+        Reproduction::figure(
+            "ndp-fig14",
+            &self.chart(),
+            self.report(),
+            ("csv", self.csv()),
+        )
     }
 
     /// The table.
@@ -290,10 +283,7 @@ pub fn reproduce(threads: usize) -> Result<Reproduction, ReproduceError> {
     let mut made = Figure14::run(Setting::PAPER, &Way::ALL, threads)?.reproduction();
     let small = Figure14::run(Setting::SMALL, &Way::ALL, threads)?.report();
     made.report += &format!("\n{small}");
-    made.files.push(File {
-        name: "ndp-fig14-k8.txt".to_owned(),
-        text: small,
-    });
+    made.files.push(File::new("ndp-fig14-k8.txt", small));
     Ok(made)
 }
 

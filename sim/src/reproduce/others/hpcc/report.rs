@@ -7,7 +7,7 @@ use weir_results::table::grid;
 
 use super::{Compared, Figure11, Row};
 use crate::reproduce::others::csv;
-use crate::reproduce::{File, Reproduction};
+use crate::reproduce::Reproduction;
 
 /// Of the picture's axes.
 const SIZES: [f64; 2] = [100.0, 10e6];
@@ -16,19 +16,12 @@ const SLOWDOWN_MOST: f64 = 15.0;
 impl Figure11 {
     /// The picture, the table and the numbers.
     pub fn reproduction(&self) -> Reproduction {
-        let report = self.report();
-        let file = |name: &str, text: String| File {
-            name: name.to_owned(),
-            text,
-        };
-        Reproduction {
-            files: vec![
-                file("hpcc-fig11c.svg", weir_results::chart::svg(&self.chart())),
-                file("hpcc-fig11c.txt", report.clone()),
-                file("hpcc-fig11c.csv", self.csv()),
-            ],
-            report,
-        }
+        Reproduction::figure(
+            "hpcc-fig11c",
+            &self.chart(),
+            self.report(),
+            ("csv", self.csv()),
+        )
     }
 
     /// The table.
