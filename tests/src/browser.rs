@@ -117,7 +117,8 @@ impl Browser {
         }
     }
 
-    /// How wide and high the page is, in CSS pixels, and which colours the reader prefers.
+    /// How wide and high the page is, in CSS pixels, and which colours the reader prefers; returns once the page is drawn so. A
+    /// busy machine draws it a while after Chromium said that it was done.
     pub async fn shape(&self, width: u32, height: u32, scheme: &str) {
         let metrics =
             json!({"width": width, "height": height, "deviceScaleFactor": 1, "mobile": false});
@@ -125,6 +126,20 @@ impl Browser {
             .await;
         let media = json!({"features": [{"name": "prefers-color-scheme", "value": scheme}]});
         self.devtools("Emulation.setEmulatedMedia", media).await;
+        self.until(&format!(
+            "innerWidth === {width} && innerHeight === {height} && matchMedia('(prefers-color-scheme: {scheme})').matches"
+        ))
+        .await;
+        self.drawn().await;
+    }
+
+    /// Waits until what was said so far is drawn: colours and widths have changed by the next frame, and what is drawn for the
+    /// width in the one after that.
+    pub async fn drawn(&self) {
+        self.wait_for_done(
+            "requestAnimationFrame(() => requestAnimationFrame(() => requestAnimationFrame(() => done(true))))",
+        )
+        .await;
     }
 
     /// Seconds of CPU time that the page's main thread was busy with it so far.

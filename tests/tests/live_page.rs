@@ -185,7 +185,6 @@ fn levels_are_shown_where_a_class_has_them() {
                 .await;
             for (width, height) in [PHONE, DESKTOP] {
                 page.shape(width, height, "light").await;
-                drawn(page).await;
                 page.check_accessible(&format!("levels, {width}")).await;
             }
             assert_eq!(page.console().await, Vec::<String>::new());
@@ -337,7 +336,6 @@ async fn the_past_is_there_at_once(page: &Browser) {
 async fn nothing_moves(page: &Browser) {
     for (width, height) in [PHONE, DESKTOP] {
         page.shape(width, height, "light").await;
-        drawn(page).await;
         page.run(
             "window.moved = []; window.updates = 0;
              window.observer = new PerformanceObserver(list => moved.push(...list.getEntries()));
@@ -346,7 +344,7 @@ async fn nothing_moves(page: &Browser) {
         )
         .await;
         page.until(&format!("updates >= {STEADY_UPDATES}")).await;
-        drawn(page).await;
+        page.drawn().await;
         let told = page
             .run(
                 "moved.push(...observer.takeRecords()); observer.disconnect(); show = showOnce;
@@ -358,7 +356,6 @@ async fn nothing_moves(page: &Browser) {
         assert!(told[0].as_f64().unwrap() <= SHIFT_MAX, "{width}: {told}");
     }
     page.shape(DESKTOP.0, DESKTOP.1, "light").await;
-    drawn(page).await;
 }
 
 /// Buttons and pointer choose a part of the time, and how it is spread.
@@ -395,16 +392,10 @@ async fn the_axis_is_chosen(page: &Browser) {
 }
 
 /// Colours and widths have changed by the next frame but one.
-async fn drawn(page: &Browser) {
-    page.wait_for_done("requestAnimationFrame(() => requestAnimationFrame(() => done(true)))")
-        .await;
-}
-
 async fn check_and_picture(page: &Browser, name: &str) {
     for (width, height) in SHAPES {
         for scheme in ["light", "dark"] {
             page.shape(width, height, scheme).await;
-            drawn(page).await;
             page.check_accessible(&format!("{name}, {width}, {scheme}"))
                 .await;
             page.picture(width, &format!("{name}-{scheme}")).await;

@@ -12,11 +12,7 @@ pub async fn pictures(page: &Browser, name: &str) {
             page.shape(width, height, scheme).await;
             page.run("document.activeElement.blur(); scrollTo({top: 0, behavior: 'instant'})")
                 .await;
-            // Colours and widths have changed by the next frame, and what is drawn for the width in the one after that.
-            page.wait_for_done(
-                "requestAnimationFrame(() => requestAnimationFrame(() => requestAnimationFrame(() => done(true))))",
-            )
-            .await;
+            page.drawn().await;
             page.check_accessible(&format!("{name}, {width}, {scheme}"))
                 .await;
             page.picture(width, &format!("{name}-{scheme}")).await;
@@ -26,19 +22,25 @@ pub async fn pictures(page: &Browser, name: &str) {
 }
 
 /// While what is shown stays the same but for figures, nothing moves: ten states long, a minute where figures for the book are
-/// wanted. What moves as the verdict says something else than before, as when a busy machine lets a switch answer late, does not
-/// count.
+/// wanted. A state whose words are others than those of the state before, as when a busy machine lets a switch answer late,
+/// neither counts nor is judged; nor are those that are drawn in one frame with it.
 pub async fn nothing_moves(page: &Browser) {
     let states = if is_measured() { 60 } else { 10 };
     page.run(
-        "window.moved = []; window.states = 0; const was = show, shown = [];
-         const words = () => document.getElementById('verdict').innerText.replace(/[\\d.,]+/g, '#');
+        "window.moved = []; window.states = 0;
+         const was = show, shown = [], frames = [];
+         const words = () => document.body.innerText.replace(/[\\d.,]+/g, '#');
          show = (next, again) => {
              const before = words(), at = performance.now(); was(next, again);
-             const isSame = words() === before; shown.push([at, isSame]); window.states += 1;
+             const isSame = words() === before; shown.push({at, isSame}); window.states += isSame;
          };
-         const counts = entry => shown.findLast(([at]) => at <= entry.startTime)?.[1] ?? true;
-         window.observer = new PerformanceObserver(list => window.moved.push(...list.getEntries().filter(counts).map(one => [one.value, ...one.sources.map(source => source.node?.id || source.node?.parentElement?.outerHTML.slice(0, 80))])));
+         const frame = () => { frames.push(performance.now()); requestAnimationFrame(frame); };
+         frame();
+         const isJudged = entry => {
+             const [since] = frames.filter(at => at <= entry.startTime).slice(-2);
+             return shown.every(({at, isSame}) => isSame || at < since || at > entry.startTime);
+         };
+         window.observer = new PerformanceObserver(list => window.moved.push(...list.getEntries().filter(isJudged).map(one => [one.value, ...one.sources.map(source => source.node?.id || source.node?.parentElement?.outerHTML.slice(0, 80))])));
          observer.observe({type: 'layout-shift'});",
     )
     .await;
