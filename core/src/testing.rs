@@ -41,6 +41,7 @@ pub struct Faults {
 #[derive(Clone, Debug)]
 pub struct Digest {
     clock: Clock,
+    has_turns: bool,
     lanes: [u64; 2],
 }
 
@@ -56,7 +57,17 @@ impl Digest {
     pub const fn new(clock: Clock) -> Self {
         Self {
             clock,
+            has_turns: true,
             lanes: [0x243f_6a88_85a3_08d3, 0x1319_8a2e_0370_7344],
+        }
+    }
+
+    /// The same, but that whose turn it is among those that wait counts for nothing.
+    #[must_use]
+    pub const fn without_turns(self) -> Self {
+        Self {
+            has_turns: false,
+            ..self
         }
     }
 
@@ -95,6 +106,13 @@ impl Digest {
     /// Adds a number that counts only while time goes on.
     pub fn timed(&mut self, word: impl Into<u64>) {
         if let Clock::At(_) = self.clock {
+            self.word(word);
+        }
+    }
+
+    /// Adds a number that says whose turn it is.
+    pub fn turn(&mut self, word: impl Into<u64>) {
+        if self.has_turns {
             self.word(word);
         }
     }

@@ -181,6 +181,16 @@ impl Node {
         Ok(digest.finish())
     }
 
+    /// All that decides the switch's future but for whose turn it is.
+    ///
+    /// # Errors
+    ///
+    /// [`PlanError::NoDigest`].
+    pub fn digest_without_turns(&self) -> Result<u128, PlanError> {
+        let digest = self.switch.digest_without_turns(Clock::Stopped(self.now));
+        digest.ok_or(PlanError::NoDigest { node: self.index })
+    }
+
     /// Does what is asked.
     ///
     /// # Errors
@@ -314,6 +324,16 @@ impl Node {
     pub fn is_pausing(&self, port: u8) -> bool {
         let gauges = self.switch.gauges(self.now, PortId::new(port), PRIORITY);
         gauges.pausing
+    }
+
+    /// Whether a frame from `ingress` may go by `egress` on the express path, which the switch never sees: nothing of its ingress
+    /// is inside, and nothing at the egress holds it.
+    pub fn lets_pass(&self, ingress: u8, egress: u8) -> bool {
+        let id = PortId::new(egress);
+        let unheld = self.switch.unheld_priorities(self.now, id);
+        self.switch.is_egress_clear(self.now, id)
+            && unheld & 1 << PRIORITY.index() != 0
+            && self.held().all(|(other, _)| other != ingress)
     }
 
     /// (ingress, destination) of all frames that are here.

@@ -1,14 +1,15 @@
 //! Two states of a switch with one digest are one state: whatever is done to both, they answer alike.
 
+mod walk;
+
 use std::collections::HashMap;
 
 use weir_core::random::SplitMix64;
-use weir_core::wire::mac_control::MacControl;
-use weir_core::wire::ControlFrame;
-use weir_core::Quanta;
 use weir_explore::cases;
-use weir_explore::node::{Frames, Input, Node};
-use weir_explore::plan::{Mode, Plan, PRIORITY};
+use weir_explore::node::Node;
+use weir_explore::plan::Plan;
+
+use walk::Walker;
 
 const WALKS: u64 = 600;
 const STEPS: usize = 40;
@@ -17,54 +18,13 @@ const INPUTS_OF_WALK: usize = 6;
 const KNOWN_MAX: usize = 2000;
 const CONTINUATION: usize = 40;
 
-struct Walker<'a> {
-    plan: &'a Plan,
-    frames: Frames,
-    inputs: Vec<Input>,
-}
-
-impl<'a> Walker<'a> {
-    fn new(plan: &'a Plan, node: usize) -> Self {
-        let mut frames = Frames::default();
-        let quanta = match &plan.mode {
-            Mode::Pfc { .. } => vec![0, 7812],
-            Mode::Levels { budgets, .. } => (1..=1 + budgets.len() as u16).collect(),
-        };
-        let mut inputs = vec![Input::Timer, Input::ControlTimer, Input::Handle];
-        if plan.timed {
-            inputs.push(Input::Tick);
-        }
-        let ports = plan.nodes[node].ports.len() as u8;
-        for port in 0..ports {
-            for destination in 0..plan.nodes[node].routes.len() as u8 {
-                inputs.push(Input::Receive { port, destination });
-            }
-            inputs.push(Input::Transmit { port });
-            inputs.push(Input::Transmit { port });
-            for quanta in &quanta {
-                let mut times = [None; 8];
-                times[PRIORITY.index()] = Some(Quanta(*quanta));
-                let frame = frames.number(ControlFrame::Mac(MacControl::Pfc { times }));
-                inputs.push(Input::Control { port, frame });
-            }
-        }
-        Self {
-            plan,
-            frames,
-            inputs,
-        }
-    }
-
-    fn choose(&self, random: &mut SplitMix64) -> Input {
-        self.inputs[(random.next_u64() % self.inputs.len() as u64) as usize]
-    }
-
+impl Walker {
     /// What a state says to a continuation, and the digests on its way.
-    fn answers(&mut self, mut node: Node, seed: u64) -> Vec<(String, u128)> {
+    fn answers(&mut self, plan: &Plan, mut node: Node, seed: u64) -> Vec<(String, u128)> {
         let mut random = SplitMix64::new(seed);
         let step = |_| {
             let input = self.choose(&mut random);
-            let output = node.step(self.plan, &mut self.frames, input).unwrap();
+            let output = node.step(plan, &mut self.frames, input).unwrap();
             (format!("{input:?} {output:?}"), node.digest().unwrap())
         };
         (0..CONTINUATION).map(step).collect()
@@ -99,8 +59,8 @@ fn compare(plan: &Plan, node: usize) -> usize {
             }
             let other = other.clone();
             let seed = random.next_u64();
-            let ours = walker.answers(here.clone(), seed);
-            assert_eq!(ours, walker.answers(other, seed), "walk {walk}");
+            let ours = walker.answers(plan, here.clone(), seed);
+            assert_eq!(ours, walker.answers(plan, other, seed), "walk {walk}");
             compared += 1;
         }
     }

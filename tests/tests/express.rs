@@ -111,6 +111,33 @@ fn a_lossless_class_takes_the_path_and_loses_nothing() {
     assert!(passed < sent, "{passed} of {sent}: nobody ever had to wait");
 }
 
+/// Hosts that send in turns to one: a class with Levels takes the path until frames have to wait, and where its neighbour told
+/// a Feedback.
+#[test]
+fn a_class_with_levels_takes_the_path_and_loses_nothing() {
+    let class = ["class.lossless.express=on", "class.lossless.mode=level"];
+    let mut passed = 0;
+    let result = run_and_look("burst.toml", &class, |stage| passed = passed_by(stage));
+    assert!(passed > 0, "none took the path");
+    let sent: u64 = result.flows.iter().map(|flow| flow.sent).sum();
+    assert!(passed < sent, "{passed} of {sent}: nobody ever had to wait");
+}
+
+/// Its Levels are those that there would be without the path: nothing locks.
+#[test]
+fn a_ring_with_levels_on_the_path_never_stands_still() {
+    let overrides = [
+        "duration=3s",
+        "class.lossless.mode=level",
+        "class.lossless.express=on",
+        PATIENT_DETECTION,
+    ];
+    let mut passed = 0;
+    let result = run_and_look("ring4.toml", &overrides, |stage| passed = passed_by(stage));
+    assert!(!result.deadlocked);
+    assert!(passed > 0, "none took the path");
+}
+
 /// The lossless class of a ring that locks is on the path: what stands still is in the switches, which release it.
 #[test]
 fn a_lossless_ring_on_the_path_locks_and_is_released() {

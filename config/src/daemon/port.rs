@@ -97,6 +97,12 @@ impl Port {
         })
     }
 
+    /// Whether frames of classes with Levels may leave and come in by the port on the express path: Feedback for the whole link, and
+    /// permission for a number of frames, have to know of every frame.
+    pub fn lets_levels_pass(&self) -> bool {
+        self.is_edge() || self.feedback == FeedbackCoding::Pfc
+    }
+
     fn is_edge(&self) -> bool {
         self.role == PortRole::Edge
     }

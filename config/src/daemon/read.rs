@@ -28,7 +28,7 @@ use crate::switch::{
 };
 
 use dataplane::dataplane;
-use port::{cables, check_hardware_time, check_pool_thresholds, ports};
+use port::{cables, check_express, check_hardware_time, check_pool_thresholds, ports};
 use route::{multicast, routes};
 
 /// Every key by table, for the reader and for the documentation's test.
@@ -164,6 +164,7 @@ fn read(root: &Table<'_>) -> DaemonConfig {
         detect: deadlock.detect,
     };
     lines.check(root, &classes);
+    check_express(root, &classes, &ports);
     let stations = stations(root);
     let multicast = multicast(root, &ports, &classes, &stations);
     let forwarding = ForwardingConfig::read(root, ForwardingConfig::default(), valid::together);

@@ -102,7 +102,7 @@ entries! {
         "ecn-mark-at" ecn_mark_at: Option<MarkAt> = None => "`\"arrival\"`", "", Live, valid::anything;
             "`\"arrival\"`: by the backlog found when the frame is admitted. `\"departure\"`: by the backlog left behind when it is sent; receivers learn of congestion one queue earlier, as in many RoCE simulators. `\"never\"`: not at all."
         "express" express: Express = Express::Auto, "", Restart, valid::anything;
-            "Whether its frames may use the [express path](../internals/express.md) between ports that do: `\"auto\"`: if the class is lossy, marks no frames and limits neither age nor rate. `\"on\"`: so do those of a class with PFC, [where there surely is room for them](../guide/express.md#lossless-classes), and it is refused where none may. `\"off\"`: no."
+            "Whether its frames may use the [express path](../internals/express.md) between ports that do: `\"auto\"`: if the class is lossy, marks no frames and limits neither age nor rate. `\"on\"`: so do those of a lossless class, [where there surely is room for them](../guide/express.md#lossless-classes), and it is refused where none may. `\"off\"`: no."
         "weight" weight: u64 = 1, "", Live, valid::within(1, 1000);
             "Share of the line relative to other priorities that take turns, 1 to 1000."
         "scheduler" scheduler: Algorithm = Algorithm::Ets, "", Live, valid::anything;
@@ -164,13 +164,10 @@ impl Form<Option<Duration>> for OffOrTime {
 }
 
 impl Class {
-    /// What keeps its frames off the express path, whatever is asked for; `None` if nothing does.
+    /// What keeps its frames off the express path, whatever is asked for; `None` if nothing of the class does. For a class with
+    /// Levels, a port may, too: [`Port::lets_levels_pass`](crate::daemon::Port::lets_levels_pass).
     pub fn express_obstacle(&self) -> Option<&'static str> {
         let obstacles = [
-            (
-                self.mode.kind() == ModeKind::Level,
-                "its frames have Levels",
-            ),
             (self.ecn.is_some(), "it marks frames"),
             (self.age_limit.is_some(), "it limits their age"),
             (self.scheduler.rate_max.is_some(), "it limits their rate"),

@@ -2,7 +2,7 @@
 
 use weir_core::Priority;
 
-use super::{parse, GOOD, LEVELS};
+use super::{parse, GOOD};
 
 /// The good file, whose first class is lossless, with `express` of that class.
 fn with(express: &str) -> String {
@@ -39,10 +39,22 @@ fn what_else_keeps_a_class_off_does_so_for_a_lossless_one() {
 }
 
 #[test]
-fn a_class_with_levels_does_not_use_it() {
-    let mode = "mode = \"level\"\n";
-    let file = LEVELS.replacen(mode, &format!("{mode}express = \"on\"\n"), 1);
-    let error = parse(&file).unwrap_err();
-    let complaint = "class `lossless` cannot use the express path: its frames have Levels";
-    assert!(error.contains(complaint), "{error}");
+fn a_class_with_levels_uses_it_where_feedback_is_by_class() {
+    let file = |feedback: &str| {
+        format!(
+            "name = \"s1\"\n[[class]]\nname = \"lossless\"\npriority = 3\nmode = \"level\"\nmax-hops = 3\n\
+             xoff = \"60KiB\"\nxon = \"52KiB\"\nheadroom = \"64KiB\"\nexpress = \"on\"\n\
+             [[port]]\ndevice = \"veth0\"\nrole = \"fabric\"\nrate = \"1Gbit\"\nneighbour = \"enhanced\"\n\
+             feedback = \"{feedback}\"\n"
+        )
+    };
+    let config = parse(&file("pfc")).unwrap();
+    assert!(config.class_of(Priority::ALL[3]).unwrap().needs_room());
+    for other in ["pause", "grants"] {
+        let error = parse(&file(other)).unwrap_err();
+        let complaint = format!(
+            "class `lossless` has Levels and cannot use the express path: port `veth0` has feedback = \"{other}\""
+        );
+        assert!(error.contains(&complaint), "{error}");
+    }
 }

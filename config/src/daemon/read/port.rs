@@ -1,14 +1,14 @@
 //! `[[port]]`: what a port's settings have to do with each other, and with those of other ports.
 
-use weir_core::{FeedbackCoding, Neighbour, PortRole};
+use weir_core::{FeedbackCoding, ModeKind, Neighbour, PortRole};
 
 use crate::daemon::port::QUEUES_MAX;
-use crate::daemon::{DataplaneConfig, PfcwdConfig, Port, RoundTrip, XdpMode};
+use crate::daemon::{DataplaneConfig, Express, PfcwdConfig, Port, RoundTrip, XdpMode};
 use crate::names::{check_device, check_name};
 use crate::reader::{Names, Table};
 use crate::settings::valid;
 use crate::switch::headroom::Charging;
-use crate::switch::{Cables, Class, Pool, PortCable};
+use crate::switch::{Cables, Class, ClassTable, Pool, PortCable};
 use crate::units::format_duration;
 
 pub(super) fn ports(root: &Table<'_>, watchdog: PfcwdConfig) -> Vec<Port> {
@@ -99,6 +99,33 @@ pub(super) fn check_hardware_time(root: &Table<'_>, dataplane: &DataplaneConfig)
                 "contradicts xdp-mode = \"generic\" of [dataplane], in which no driver is asked: remove one of the two",
             );
         }
+    }
+}
+
+/// Frames with Levels take the express path only where Feedback is by class, and no permission for a number of frames.
+pub(super) fn check_express(root: &Table<'_>, classes: &[Class], ports: &[Port]) {
+    let tables = root.tables(ClassTable::TABLE, ClassTable::KEYS);
+    // As many as there are classes, unless one of them has been complained about.
+    if tables.len() != classes.len() {
+        return;
+    }
+    for (table, class) in tables.iter().zip(classes) {
+        let is_asked = class.express == Express::On && class.mode.kind() == ModeKind::Level;
+        let Some(port) = ports
+            .iter()
+            .find(|port| is_asked && !port.lets_levels_pass())
+        else {
+            continue;
+        };
+        table.complain(
+            "express",
+            format!(
+                "class `{}` has Levels and cannot use the express path: port `{}` has feedback = \"{}\"; write `\"auto\"`, or have Feedback by class (\"pfc\")",
+                class.name,
+                port.name,
+                port.feedback.name()
+            ),
+        );
     }
 }
 

@@ -58,6 +58,12 @@ impl LevelState {
         self.budget.settle_loan(permitted);
     }
 
+    /// True when the neighbour holds nothing back, whatever its Level. A frame that takes a grant counts it, and Feedback for the
+    /// whole link is more than this class has to say.
+    pub(in crate::switch) fn lets_all_out(&self, coding: FeedbackCoding) -> bool {
+        coding == FeedbackCoding::Pfc && self.received.feedback() == Level::ZERO
+    }
+
     /// True when the neighbour need not be told anything, unless frames are granted to it: the Feedback is 0
     /// and was told as such.
     pub(in crate::switch) fn is_calm(&self) -> bool {

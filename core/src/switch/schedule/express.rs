@@ -1,6 +1,5 @@
 //! What the switch says of an egress to a caller that may send frames by it which the switch never sees.
 
-use crate::config::ClassMode;
 use crate::sets::PrioritySet;
 use crate::switch::{Switch, Transmission};
 use crate::units::{Instant, MacAddress, PortId, Priority};
@@ -25,8 +24,9 @@ impl Switch {
         })
     }
 
-    /// Priorities, one bit for each, that the switch would neither hold, slow, drop nor mark at `port`, nor give a Level: those that no
-    /// pause is in force for. A lossless frame that is not held is charged to no buffer, since it is never inside.
+    /// Priorities, one bit for each, that the switch would neither hold, slow, drop nor mark at `port`: those that no pause is in force
+    /// for, and whose frames of every Level the neighbour lets out. A lossless frame that is not held is charged to no buffer, and
+    /// needs no Level, since it is never inside.
     pub fn unheld_priorities(&self, now: Instant, port: PortId) -> u8 {
         let Some(state) = self.ports.get(port.index()) else {
             return 0;
@@ -34,9 +34,10 @@ impl Switch {
         let mut unheld = PrioritySet::default();
         for priority in Priority::ALL {
             let class = &self.config.classes[priority.index()];
+            let levels = state.levels[priority.index()].as_ref();
             let is_held = state.pause_received.is_paused(now, priority)
                 || state.refusal(priority).is_some()
-                || matches!(class.mode, ClassMode::Level { .. })
+                || levels.is_some_and(|levels| !levels.lets_all_out(state.coding))
                 || class.ecn.is_some()
                 || class.scheduler.rate_max.is_some()
                 || class.age_limit.is_some();

@@ -150,14 +150,10 @@ impl LevelTurn {
     /// What the next choices depend on.
     #[cfg(feature = "testing")]
     pub(super) fn digest(&self, digest: &mut crate::testing::Digest) {
-        for word in [
-            self.waiting,
-            self.owed,
-            self.lane_turns,
-            u32::from(self.current),
-        ] {
-            digest.word(word);
-        }
+        digest.word(self.waiting);
+        digest.word(self.owed);
+        digest.turn(self.lane_turns);
+        digest.turn(self.current);
         digest.word(self.lone.is_some());
         if let Some(lone) = &self.lone {
             digest.word(lone.destination);

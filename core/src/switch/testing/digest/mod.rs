@@ -22,10 +22,19 @@ impl Switch {
     ///
     /// O(ports × lossless priorities × Levels + frames).
     pub fn digest(&self, clock: Clock) -> Option<u128> {
+        self.digest_into(Digest::new(clock))
+    }
+
+    /// As [`digest`](Self::digest), but that whose turn it is among those that wait counts for nothing.
+    pub fn digest_without_turns(&self, clock: Clock) -> Option<u128> {
+        self.digest_into(Digest::new(clock).without_turns())
+    }
+
+    fn digest_into(&self, mut digest: Digest) -> Option<u128> {
         if !self.is_digestible() {
             return None;
         }
-        let mut digest = Digest::new(clock);
+        let clock = digest.clock();
         let ids = (0..self.ports.len()).filter_map(PortId::from_index);
         for (id, port) in ids.zip(&self.ports) {
             self.digest_port(&mut digest, id, port);
@@ -90,9 +99,9 @@ impl Switch {
         self.queues.digest_owed(digest, id, self.lossless.iter());
         port.shaper.digest(digest);
         port.pause_received.digest(digest, self.lossless.iter());
-        digest.word(port.turn.current as u64);
+        digest.turn(port.turn.current as u64);
         for priority in self.lossless.iter() {
-            digest.word(port.turn.deficits[priority.index()]);
+            digest.turn(port.turn.deficits[priority.index()]);
             port.ingress[priority.index()].digest(digest);
             port.egress[priority.index()].digest(digest, detect);
             self.queues.digest(digest, id, priority);

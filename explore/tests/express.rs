@@ -1,0 +1,105 @@
+//! What the express path rests on: a frame that a switch would let through at once leaves no trace in it but for whose turn it
+//! is, under PFC, with Levels, and while a loop is released. So the switch need not see it.
+
+mod walk;
+
+use weir_core::random::SplitMix64;
+use weir_explore::cases;
+use weir_explore::node::{Input, Node, Output};
+use weir_explore::plan::{Facing, Mode, Plan};
+
+use walk::Walker;
+
+const WALKS: u64 = 40;
+const STEPS: usize = 60;
+
+/// How often a frame was let through, and how often one had to be seen by the switch.
+#[derive(Debug, Default)]
+struct Seen {
+    passed: usize,
+    held: usize,
+}
+
+/// Walks through states of a switch and, wherever a frame may pass, lets the switch have it.
+fn walk(name: &str, plan: &Plan, node: usize, seen: &mut Seen) {
+    let mut walker = Walker::new(plan, node);
+    let start = Node::new(plan, node).unwrap();
+    for walk in 0..WALKS {
+        let mut random = SplitMix64::new(walk);
+        let mut here = start.clone();
+        for step in 0..STEPS {
+            let input = walker.choose(&mut random);
+            here.step(plan, &mut walker.frames, input).unwrap();
+            for (port, facing) in plan.nodes[node].ports.iter().enumerate() {
+                if *facing != Facing::Sink {
+                    let what = format!(
+                        "{name}, switch {node}, walk {walk}, step {step} ({input:?}), port {port}"
+                    );
+                    try_all(plan, node, &mut walker, &here, port as u8, &what, seen);
+                }
+            }
+        }
+    }
+}
+
+/// A frame from `port` for each destination, where it may pass.
+fn try_all(
+    plan: &Plan,
+    node: usize,
+    walker: &mut Walker,
+    here: &Node,
+    port: u8,
+    what: &str,
+    seen: &mut Seen,
+) {
+    for (destination, &egress) in plan.nodes[node].routes.iter().enumerate() {
+        let destination = destination as u8;
+        if egress == port {
+            continue;
+        }
+        if !here.lets_pass(port, egress) {
+            seen.held += 1;
+            continue;
+        }
+        let mut there = here.clone();
+        let mut step = |node: &mut Node, input| node.step(plan, &mut walker.frames, input).unwrap();
+        let receive = Input::Receive { port, destination };
+        assert_eq!(step(&mut there, receive), Output::Nothing, "{what}");
+        let ingress = port;
+        let gone = Output::Data {
+            ingress,
+            destination,
+        };
+        let transmit = Input::Transmit { port: egress };
+        assert_eq!(step(&mut there, transmit), gone, "{what}");
+        // Both look whether there is something to tell the neighbour that it came from, and have the same to tell.
+        let mut here = here.clone();
+        let told = step(&mut here, Input::Transmit { port });
+        assert_eq!(step(&mut there, Input::Transmit { port }), told, "{what}");
+        let digest = |node: &Node| node.digest_without_turns().unwrap();
+        assert_eq!(digest(&there), digest(&here), "{what}");
+        seen.passed += 1;
+    }
+}
+
+#[test]
+fn a_frame_that_passes_leaves_no_trace() {
+    let mut all = [Seen::default(), Seen::default()];
+    for case in cases::all() {
+        let mut plan = case.plan;
+        let mut has_levels = true;
+        if let Mode::Pfc { xoff, xon, .. } = &mut plan.mode {
+            // A frame alone does not fill a buffer up to xoff.
+            (*xoff, *xon) = ((*xoff).max(2), (*xon).max(1));
+            has_levels = false;
+        }
+        // That something moved is known until the detector looks next.
+        plan.timed = false;
+        for node in 0..plan.nodes.len() {
+            walk(case.name, &plan, node, &mut all[usize::from(has_levels)]);
+        }
+    }
+    for seen in all {
+        assert!(seen.passed > 10_000 && seen.held > 10_000, "{seen:?}");
+    }
+}
