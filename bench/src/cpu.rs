@@ -75,6 +75,8 @@ pub struct CpuTimes {
     pub softirq_threads: u64,
     /// All CPUs, all processes, in steps of 10 ms.
     pub machine: u64,
+    /// What the hypervisor gave to others, all CPUs, in steps of 10 ms.
+    pub stolen: u64,
 }
 
 impl CpuTimes {
@@ -85,6 +87,7 @@ impl CpuTimes {
     /// When a process is gone or procfs is not there.
     pub fn now(switch: &[u32], softirq_threads: &[u32]) -> Result<Self> {
         let usage = getrusage(UsageWho::RUSAGE_THREAD)?;
+        let stat = fs::read_to_string("/proc/stat")?;
         Ok(Self {
             switch: switch
                 .iter()
@@ -96,8 +99,8 @@ impl CpuTimes {
                 .iter()
                 .map(|id| run_time(&format!("/proc/{id}/schedstat")))
                 .sum::<Result<u64>>()?,
-            machine: machine_busy(&fs::read_to_string("/proc/stat")?)
-                .context("/proc/stat has no line for all CPUs")?,
+            machine: of_machine(&stat, &BUSY).context(NO_LINE)?,
+            stolen: of_machine(&stat, &STOLEN).context(NO_LINE)?,
         })
     }
 
@@ -110,6 +113,7 @@ impl CpuTimes {
             sender_user: self.sender_user.saturating_sub(earlier.sender_user),
             softirq_threads: self.softirq_threads.saturating_sub(earlier.softirq_threads),
             machine: self.machine.saturating_sub(earlier.machine),
+            stolen: self.stolen.saturating_sub(earlier.stolen),
         }
     }
 
@@ -170,18 +174,24 @@ fn run_time(path: &str) -> Result<u64> {
     field.with_context(|| format!("{path}: {text}"))
 }
 
-/// user, nice, system, irq, softirq of the first line; idle and iowait stand between, steal after.
-fn machine_busy(stat: &str) -> Option<u64> {
+/// Fields of `/proc/stat`: user, nice, system, irq, softirq. Idle and iowait stand between.
+const BUSY: [usize; 5] = [0, 1, 2, 5, 6];
+/// steal.
+const STOLEN: [usize; 1] = [7];
+const NO_LINE: &str = "/proc/stat has no line for all CPUs";
+
+/// The sum of these fields of the first line of `/proc/stat`, in nanoseconds.
+fn of_machine(stat: &str, places: &[usize]) -> Option<u64> {
     const NANOS_PER_TICK: u64 = 10_000_000;
     let line = stat.lines().find_map(|line| line.strip_prefix("cpu "))?;
     let fields: Vec<u64> = line
         .split_whitespace()
         .map_while(|field| field.parse().ok())
         .collect();
-    let busy = [0, 1, 2, 5, 6]
+    let ticks = places
         .iter()
         .map(|at| fields.get(*at).copied().unwrap_or(0));
-    Some(busy.sum::<u64>() * NANOS_PER_TICK)
+    Some(ticks.sum::<u64>() * NANOS_PER_TICK)
 }
 
 #[cfg(test)]
@@ -212,7 +222,8 @@ mod tests {
     #[test]
     fn idle_is_not_busy() {
         let text = "cpu  1 2 3 400 500 6 7 80 0 0\ncpu0 9 9 9 9 9 9 9 9 9 9\n";
-        assert_eq!(machine_busy(text), Some(19 * 10_000_000));
-        assert_eq!(machine_busy(""), None);
+        assert_eq!(of_machine(text, &BUSY), Some(19 * 10_000_000));
+        assert_eq!(of_machine(text, &STOLEN), Some(80 * 10_000_000));
+        assert_eq!(of_machine("", &BUSY), None);
     }
 }

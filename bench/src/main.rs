@@ -2,10 +2,13 @@
 
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
+use std::time::Duration;
 
 use anyhow::{bail, Context, Result};
 use clap::{Args, Parser, Subcommand};
-use weir_bench::measure::Effort;
+use weir_bench::cpu::{load_average, Cpus};
+use weir_bench::measure::tcp::TcpPlan;
+use weir_bench::measure::{self, Effort};
 use weir_bench::rounds::{Measured, Plan};
 use weir_bench::system::System;
 use weir_bench::{forwarder, report};
@@ -29,6 +32,10 @@ struct Cli {
 enum Command {
     /// Measure throughput, overload, latency and CPU time.
     Wire(WireArguments),
+    /// Measure TCP (iperf3) between two kernels, both ways, with CPU time a Gbit.
+    Tcp(TcpArguments),
+    /// Measure what a switch costs that has nothing to do, and with 100 frames a second.
+    Idle(IdleArguments),
     /// Print the report of an earlier measurement.
     Report(ReportArguments),
     /// The bare forwarder, in this network namespace; ends with standard input.
@@ -61,6 +68,35 @@ struct WireArguments {
     rounds: Option<u32>,
     #[command(flatten)]
     output: OutputArguments,
+}
+
+#[derive(Debug, Args)]
+struct TcpArguments {
+    /// Systems to measure [default: weir-lossy, weir-express, ovs, bridge]. Between kernels that obey no pause, a lossless class loses.
+    #[arg(long, value_enum, value_delimiter = ',')]
+    systems: Vec<System>,
+    /// Number of rounds; medians are reported.
+    #[arg(long, default_value_t = 5, value_parser = clap::value_parser!(u32).range(1..=100))]
+    rounds: u32,
+    /// Length of each transfer.
+    #[arg(long, default_value_t = 3, value_parser = clap::value_parser!(u32).range(1..=60))]
+    seconds: u32,
+    /// Write all transfers as JSON.
+    #[arg(long, value_name = "FILE")]
+    json: Option<PathBuf>,
+}
+
+#[derive(Debug, Args)]
+struct IdleArguments {
+    /// Systems to measure [default: weir-lossy, weir-express, weir-pfc-express, ovs].
+    #[arg(long, value_enum, value_delimiter = ',')]
+    systems: Vec<System>,
+    /// Number of rounds; medians are reported.
+    #[arg(long, default_value_t = 3, value_parser = clap::value_parser!(u32).range(1..=100))]
+    rounds: u32,
+    /// Length of each look.
+    #[arg(long, default_value_t = 8, value_parser = clap::value_parser!(u32).range(1..=600))]
+    seconds: u32,
 }
 
 #[derive(Debug, Args)]
@@ -99,6 +135,8 @@ fn run(command: Command) -> Result<()> {
     match command {
         Command::Forward { first, second, cpu } => forwarder::run([&first, &second], cpu),
         Command::Wire(arguments) => wire(arguments),
+        Command::Tcp(arguments) => tcp(arguments),
+        Command::Idle(arguments) => idle(arguments),
         Command::Report(ReportArguments { file, svg }) => {
             let text =
                 std::fs::read_to_string(&file).with_context(|| file.display().to_string())?;
@@ -124,11 +162,70 @@ fn draw_page(page: &Path, text: &str, svg: Option<&Path>) -> Result<()> {
     std::fs::write(svg, report::svg(&rows)).with_context(|| svg.display().to_string())
 }
 
-fn wire(arguments: WireArguments) -> Result<()> {
+/// What builds namespaces needs.
+fn begin() -> Result<()> {
     if !nix::unistd::geteuid().is_root() {
         bail!("network namespaces need root; try `sudo -E env \"PATH=$PATH\" …`");
     }
-    interrupt::catch()?;
+    Ok(interrupt::catch()?)
+}
+
+fn tcp(arguments: TcpArguments) -> Result<()> {
+    begin()?;
+    let systems = match arguments.systems.is_empty() {
+        true => vec![
+            System::WeirLossy,
+            System::WeirExpress,
+            System::Ovs,
+            System::Bridge,
+        ],
+        false => arguments.systems,
+    };
+    let plan = TcpPlan {
+        systems,
+        rounds: arguments.rounds,
+        seconds: arguments.seconds,
+    };
+    let before = load_average();
+    let transfers = plan.run()?;
+    if let Some(file) = &arguments.json {
+        measure::tcp::write(&transfers, file)?;
+    }
+    print!("{}", report::tcp::text(&transfers));
+    println!("\nload {before} before, {} after", load_average());
+    Ok(())
+}
+
+fn idle(arguments: IdleArguments) -> Result<()> {
+    begin()?;
+    let systems = match arguments.systems.is_empty() {
+        true => vec![
+            System::WeirLossy,
+            System::WeirExpress,
+            System::WeirPfcExpress,
+            System::Ovs,
+        ],
+        false => arguments.systems,
+    };
+    for system in &systems {
+        system.check()?;
+    }
+    let (cpus, before) = (Cpus::of_this_machine()?, load_average());
+    let span = Duration::from_secs(u64::from(arguments.seconds));
+    let mut all = Vec::new();
+    for round in 1..=arguments.rounds {
+        for system in &systems {
+            eprintln!("[round {round} of {}] {}", arguments.rounds, system.name());
+            all.push((*system, measure::idle::measure(*system, span, cpus)?));
+        }
+    }
+    print!("{}", report::idle::text(&systems, &all));
+    println!("\nload {before} before, {} after", load_average());
+    Ok(())
+}
+
+fn wire(arguments: WireArguments) -> Result<()> {
+    begin()?;
     let json = arguments.output.json.clone();
     let svg = arguments.output.svg.clone();
     let measured = plan(arguments).run()?;

@@ -109,7 +109,7 @@ impl Plan {
         cpus: Cpus,
     ) -> Result<Vec<Measurement>> {
         let mut stage = Stage::build()?;
-        let mut switch = system.start(&stage, cpus)?;
+        let mut switch = system.start(&stage.site, cpus)?;
         let mut measurements = Vec::with_capacity(self.flows.len());
         for flows in &self.flows {
             let traffic = Traffic {

@@ -33,43 +33,34 @@ pub const QUANTUM_PICOS: u64 = 512 * 1_000 / LINE_GBITS;
 
 const HOSTS: [&str; 2] = ["h1", "h2"];
 
-/// The hosts, and room for a switch. Gone with the value; the fields go in this order.
+/// Namespaces with links between them, and a directory for files. Gone with the value; the fields go in this order.
 #[derive(Debug)]
-pub struct Stage {
-    /// The hosts' programs.
-    pub programs: HostPrograms,
-    /// The sending host.
-    pub sender: Sender,
-    /// Index of the sender's device.
-    pub sender_ifindex: u32,
-    _inside: Inside,
+pub struct Site {
     _topology: Topology,
     directory: Directory,
     names: Names,
 }
 
-impl Stage {
-    /// Builds namespaces and links, and moves the calling thread into the hosts' namespace for as long as the value lives.
+impl Site {
+    /// Builds what `plan` asks for, which has a namespace `switch`.
     ///
     /// # Errors
     ///
-    /// When a namespace, a socket or a program cannot be had; it needs root.
-    pub fn build() -> Result<Self> {
+    /// When a namespace or a link cannot be had; it needs root.
+    pub fn build(plan: impl Fn(&Names) -> String) -> Result<Self> {
         let names = Names::new();
         let directory = Directory(names.directory().to_owned());
         let topology = Topology::build(&plan(&names), &names)?;
-        let inside = Inside::enter(&names.namespace("hosts"))?;
-        let index = |device| if_nametoindex(device).with_context(|| String::from(device));
-        let indices = [index(HOSTS[0])?, index(HOSTS[1])?];
         Ok(Self {
-            programs: HostPrograms::attach(&indices)?,
-            sender: Sender::open(HOSTS[0])?,
-            sender_ifindex: indices[0],
-            _inside: inside,
             _topology: topology,
             directory,
             names,
         })
+    }
+
+    /// A host's namespace.
+    pub fn host(&self, name: &str) -> String {
+        self.names.namespace(name)
     }
 
     /// The switch's namespace.
@@ -80,6 +71,41 @@ impl Stage {
     /// Files of the switch under test.
     pub fn directory(&self) -> &Path {
         &self.directory.0
+    }
+}
+
+/// The hosts, and room for a switch. Gone with the value; the fields go in this order.
+#[derive(Debug)]
+pub struct Stage {
+    /// The hosts' programs.
+    pub programs: HostPrograms,
+    /// The sending host.
+    pub sender: Sender,
+    /// Index of the sender's device.
+    pub sender_ifindex: u32,
+    _inside: Inside,
+    /// Where the switch goes.
+    pub site: Site,
+}
+
+impl Stage {
+    /// Builds namespaces and links, and moves the calling thread into the hosts' namespace for as long as the value lives.
+    ///
+    /// # Errors
+    ///
+    /// When a namespace, a socket or a program cannot be had; it needs root.
+    pub fn build() -> Result<Self> {
+        let site = Site::build(plan)?;
+        let inside = Inside::enter(&site.host("hosts"))?;
+        let index = |device| if_nametoindex(device).with_context(|| String::from(device));
+        let indices = [index(HOSTS[0])?, index(HOSTS[1])?];
+        Ok(Self {
+            programs: HostPrograms::attach(&indices)?,
+            sender: Sender::open(HOSTS[0])?,
+            sender_ifindex: indices[0],
+            _inside: inside,
+            site,
+        })
     }
 }
 

@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use weir_bench::cpu::Cpus;
+use weir_bench::measure::tcp::TcpPlan;
 use weir_bench::measure::trial::{Generator, Load, Traffic, Trials};
 use weir_bench::measure::Effort;
 use weir_bench::report;
@@ -18,7 +19,7 @@ fn nothing_is_lost(system: System) {
     let cpus = Cpus::of_this_machine().unwrap();
     let mut stage = Stage::build().unwrap_or_else(|error| panic!("{error:#}"));
     let mut switch = system
-        .start(&stage, cpus)
+        .start(&stage.site, cpus)
         .unwrap_or_else(|error| panic!("{error:#}"));
     for (frame_bytes, flows) in [(64, 1), (1518, 16)] {
         let traffic = Traffic { frame_bytes, flows };
@@ -53,6 +54,27 @@ fn weir_loses_nothing_at_a_low_rate() {
     nothing_is_lost(System::WeirPfc);
 }
 
+/// Both kernels talk both ways, by the path and without it.
+#[test]
+fn tcp_passes_both_ways() {
+    let plan = TcpPlan {
+        systems: vec![System::WeirLossy, System::WeirExpress],
+        rounds: 1,
+        seconds: 1,
+    };
+    let transfers = plan.run().unwrap_or_else(|error| panic!("{error:#}"));
+    assert_eq!(transfers.len(), 4);
+    for transfer in &transfers {
+        assert!(transfer.gbit_per_second > 0.001, "{transfer:?}");
+        assert!(
+            transfer.machine_seconds_per_gbit > transfer.switch_seconds_per_gbit,
+            "{transfer:?}"
+        );
+    }
+    let table = report::tcp::text(&transfers);
+    assert_eq!(table.lines().count(), 4, "{table}");
+}
+
 #[test]
 fn what_was_measured_is_written_read_and_reported() {
     let plan = Plan {
@@ -81,7 +103,7 @@ fn what_was_measured_is_written_read_and_reported() {
         "{table}"
     );
     let rows = report::overview::overview(&read);
-    assert!(report::svg(&rows).contains("rate without loss, by bare"));
+    assert!(report::svg(&rows).contains("rate without loss, by ovs"));
     // Both are compared with the forwarder of the same round, and the tables begin with that.
     // Where not even it got a trial through without loss, there is nothing to divide by.
     let bare = read

@@ -138,7 +138,9 @@ also the fat-tree in ns-3 if libns3-dev is installed.
 Weir, a bare AF_XDP forwarder, Open vSwitch and the kernel's bridge, over veth
 devices. Takes about half an hour, with --quick one or two minutes. Needs root,
 and Open vSwitch (apt-get install openvswitch-switch) unless excluded by
---systems.
+--systems. --tcp: iperf3 between two kernels through the same systems, both
+ways, with CPU time a Gbit. --idle: CPU time of a switch that has nothing to do,
+and with 100 frames a second. Each takes about four minutes.
 
 Examples:
   cargo xtask bench
@@ -147,7 +149,8 @@ Examples:
   cargo xtask bench --sim --json speed.json
   cargo xtask bench --wire --quick
   cargo xtask bench --wire --json wire.json --svg wire.svg
-  cargo xtask bench --wire -- --systems bare,weir-pfc --sizes 64 --flows 1";
+  cargo xtask bench --wire -- --systems bare,weir-pfc --sizes 64 --flows 1
+  cargo xtask bench --tcp";
 
 const SOAK_HELP: &str = "\
 A network that fails is reported with its seed and the command to replay it, and
@@ -275,8 +278,9 @@ struct SimArguments {
 }
 
 #[derive(Debug, Args)]
-#[command(group = clap::ArgGroup::new("what").args(["core", "instructions", "sim", "wire"]))]
-#[command(group = clap::ArgGroup::new("measured").args(["sim", "wire"]))]
+#[command(group = clap::ArgGroup::new("what").args(["core", "instructions", "sim", "wire", "tcp", "idle"]))]
+#[command(group = clap::ArgGroup::new("switches").args(["wire", "tcp", "idle"]))]
+#[command(group = clap::ArgGroup::new("measured").args(["sim", "wire", "tcp", "idle"]))]
 struct BenchArguments {
     /// Cost of a frame in the switch core, in many cases.
     #[arg(long)]
@@ -293,21 +297,32 @@ struct BenchArguments {
     /// Switches, wire to wire.
     #[arg(long)]
     wire: bool,
+    /// TCP between two kernels, by iperf3.
+    #[arg(long)]
+    tcp: bool,
+    /// What switches cost that have nothing to do.
+    #[arg(long)]
+    idle: bool,
     /// Short trials, one round.
     #[arg(long, requires = "wire")]
     quick: bool,
     /// Write all measurements as JSON.
-    #[arg(long, value_name = "FILE", requires = "measured")]
+    #[arg(
+        long,
+        value_name = "FILE",
+        requires = "measured",
+        conflicts_with = "idle"
+    )]
     json: Option<PathBuf>,
     /// Draw the results.
     #[arg(long, value_name = "FILE", requires = "wire")]
     svg: Option<PathBuf>,
-    /// Number of rounds; medians are reported [default: 5 with --sim, 3 with --wire].
+    /// Number of rounds; medians are reported [default: 5 with --sim and --tcp, 3 otherwise].
     #[arg(long, value_name = "COUNT", requires = "measured",
           value_parser = clap::value_parser!(u32).range(1..=100))]
     rounds: Option<u32>,
-    /// Arguments for `weir-bench wire`: --systems, --sizes, --flows.
-    #[arg(last = true, value_name = "ARGUMENTS", requires = "wire")]
+    /// Arguments for `weir-bench`: --systems, with --wire also --sizes and --flows, otherwise --seconds.
+    #[arg(last = true, value_name = "ARGUMENTS", requires = "switches")]
     arguments: Vec<OsString>,
 }
 
@@ -316,6 +331,9 @@ struct SoakArguments {
     /// Run real switches in network namespaces under random faults instead, for this many hours. Needs root.
     #[arg(long, conflicts_with_all = ["networks", "first"])]
     hours: Option<f64>,
+    /// With --hours: have all frames that may use the express path.
+    #[arg(long, requires = "hours")]
+    express: bool,
     /// Test a wide range of random networks instead, also while traffic runs: under Levels, and as many under PFC with
     /// the Deadlock Breaker.
     #[arg(long, conflicts_with = "hours")]
@@ -421,7 +439,7 @@ fn run(command: Command) -> Result<ExitCode> {
             match soak.hours {
                 Some(hours) => {
                     root::require("cargo xtask soak --hours")?;
-                    soak::in_namespaces(hours, &directory)
+                    soak::in_namespaces(hours, soak.express, &directory)
                 }
                 None if soak.search => soak::wide(soak.networks, soak.first, &directory),
                 None => soak::run(soak.networks, soak.first, &directory),

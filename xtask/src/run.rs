@@ -69,8 +69,13 @@ pub fn bench(bench: BenchArguments) -> Result<()> {
         const ROUNDS: u32 = 5;
         return build::bench_simulator(bench.rounds.unwrap_or(ROUNDS), bench.json.as_deref());
     }
-    if bench.wire {
-        return bench_wire(bench);
+    let by_daemon = [
+        (bench.wire, "wire"),
+        (bench.tcp, "tcp"),
+        (bench.idle, "idle"),
+    ];
+    if let Some((_, name)) = by_daemon.into_iter().find(|(is_asked, _)| *is_asked) {
+        return bench_switches(name, bench);
     }
     if bench.core {
         return build::bench_core();
@@ -83,11 +88,12 @@ pub fn bench(bench: BenchArguments) -> Result<()> {
     build::bench()
 }
 
-fn bench_wire(bench: BenchArguments) -> Result<()> {
-    root::require("cargo xtask bench --wire")?;
+/// What `weir-bench` measures under this name.
+fn bench_switches(name: &str, bench: BenchArguments) -> Result<()> {
+    root::require(&format!("cargo xtask bench --{name}"))?;
     setup::run(false, setup::Purpose::Lab)?;
     let program = build::wire_bench()?;
-    let mut arguments: Vec<OsString> = vec!["wire".into()];
+    let mut arguments: Vec<OsString> = vec![name.into()];
     if bench.quick {
         arguments.push("--quick".into());
     }

@@ -70,19 +70,22 @@ pub fn wide(networks: u64, first: u64, directory: &Path) -> Result<()> {
     Ok(())
 }
 
-/// Real switches in namespaces under random faults for so many hours. The summary goes to `directory`.
+/// Real switches in namespaces under random faults for so many hours, with the express path or without. The summary goes to
+/// `directory`.
 ///
 /// # Errors
 ///
 /// When a promise is not kept, or nothing can be built or written.
-pub fn in_namespaces(hours: f64, directory: &Path) -> Result<()> {
+pub fn in_namespaces(hours: f64, express: bool, directory: &Path) -> Result<()> {
     let binaries = build::soak()?;
     std::fs::create_dir_all(directory).with_context(|| directory.display().to_string())?;
-    let summary = directory.join("namespaces.json");
+    let name = if express { "express" } else { "namespaces" };
+    let summary = directory.join(format!("{name}.json"));
     let lab = binaries.join("weir-lab");
     let status = Command::new(&lab)
         .args(["soak", "--hours", &hours.to_string(), "--json"])
         .arg(&summary)
+        .args(express.then_some("--express"))
         .status()
         .with_context(|| format!("starting {}", lab.display()))?;
     println!("summary: {}", summary.display());

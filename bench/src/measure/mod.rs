@@ -3,7 +3,9 @@
 //! Rates are searched for with live frames, which cost the sender's CPU least. Latency is measured with AF_XDP, because live
 //! frames wait for their batch.
 
+pub mod idle;
 mod search;
+pub mod tcp;
 pub mod trial;
 
 use std::collections::BTreeMap;
@@ -20,6 +22,9 @@ use trial::{Generator, Load, Outcome, Traffic, Trials};
 pub const OVERLOADS: [u32; 3] = [1, 2, 4];
 /// Loads of the latency trials, in percent of the rate without loss.
 pub const LATENCY_LOADS: [u32; 3] = [10, 50, 90];
+/// Loads that are the same for all systems, in frames per second: half of what is fast is more than the sender can time, and no load
+/// of others.
+pub const SAME_LOADS: [u32; 3] = [100_000, 200_000, 400_000];
 
 /// How thoroughly.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -74,6 +79,9 @@ pub struct Measurement {
     pub overload: Vec<Sample>,
     /// At parts of it.
     pub latency: Vec<Sample>,
+    /// At [`SAME_LOADS`], in their order; empty in a measurement of before there were such.
+    #[serde(default)]
+    pub same_load: Vec<Sample>,
     /// Frames lost in all trials, by what the system calls the reason.
     pub losses: BTreeMap<String, u64>,
 }
@@ -115,6 +123,9 @@ pub struct Sample {
     pub path_nanos_per_frame: f64,
     /// CPU time of everything else on the machine, as a share of one CPU.
     pub others_share: f64,
+    /// CPU time that the hypervisor gave to others, as a share of one CPU; in steps of 10 ms, and 0 where it does not say.
+    #[serde(default)]
+    pub stolen_share: f64,
     /// Half of all frames were not longer on their way, in nanoseconds.
     pub p50_nanos: Option<u64>,
     /// 99 % of all frames.
@@ -174,6 +185,15 @@ impl Measurement {
                 latency.push(Sample::of(Some(percent), load.by, &trials.run(load)?));
             }
         }
+        let mut same_load = Vec::with_capacity(SAME_LOADS.len());
+        for rate in SAME_LOADS {
+            let load = load(
+                Generator::AfXdp,
+                Some(f64::from(rate)),
+                effort.latency_trial_ms,
+            );
+            same_load.push(Sample::of(None, load.by, &trials.run(load)?));
+        }
         let mut losses = trials.switch().losses()?;
         for (reason, count) in &mut losses {
             *count -= losses_before.get(reason).copied().unwrap_or(0).min(*count);
@@ -192,6 +212,7 @@ impl Measurement {
             fastest,
             overload,
             latency,
+            same_load,
             losses,
         })
     }
@@ -213,6 +234,7 @@ fn warm_up(trials: &mut Trials<'_>) -> Result<()> {
 
 impl Sample {
     fn of(percent: Option<u32>, by: Generator, outcome: &Outcome) -> Self {
+        let share = |nanos: u64| nanos as f64 / outcome.elapsed.as_nanos() as f64;
         Self {
             percent,
             generator: by.name().to_owned(),
@@ -224,7 +246,8 @@ impl Sample {
             pfc_frames: outcome.pfc_frames,
             switch_nanos_per_frame: outcome.nanos_per_frame(outcome.cpu.switch),
             path_nanos_per_frame: outcome.nanos_per_frame(outcome.cpu.path()),
-            others_share: outcome.cpu.others() as f64 / outcome.elapsed.as_nanos() as f64,
+            others_share: share(outcome.cpu.others()),
+            stolen_share: share(outcome.cpu.stolen),
             p50_nanos: outcome.latency.quantile_nanos(0.5),
             p99_nanos: outcome.latency.quantile_nanos(0.99),
             p999_nanos: outcome.latency.quantile_nanos(0.999),

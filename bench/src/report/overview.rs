@@ -11,13 +11,15 @@ use crate::rounds::Measured;
 use crate::system::System;
 
 /// Quantities, as they head the columns of the table.
-pub const QUANTITIES: [&str; 6] = [
+pub const QUANTITIES: [&str; 8] = [
     "rate without loss by `bare`",
     "by `ovs`",
     "goodput at 4× by its own peak",
     "CPU time a frame at 90 %, by `ovs`",
     "at 4×, by `ovs`",
     "p99 at half load, µs",
+    "rate by `bridge`",
+    "whole path at 90 %, by `ovs`",
 ];
 
 /// A system's values, in the order of [`QUANTITIES`].
@@ -31,14 +33,6 @@ pub struct Row {
 
 /// A row for each system, in the order of their measurement.
 pub fn overview(measured: &Measured) -> Vec<Row> {
-    let mut systems: Vec<&str> = Vec::new();
-    for one in &measured.measurements {
-        if !systems.contains(&one.system.as_str()) {
-            systems.push(&one.system);
-        }
-    }
-    let place = |name: &str| System::ALL.iter().position(|system| system.name() == name);
-    systems.sort_by_key(|name| place(name));
     let row = |system: &str| {
         let of_system = measured.measurements.iter();
         let of_system: Vec<&Measurement> = of_system.filter(|one| one.system == system).collect();
@@ -61,14 +55,29 @@ pub fn overview(measured: &Measured) -> Vec<Row> {
                 by(System::Ovs, |one| cost(one, 90)),
                 by(System::Ovs, |one| cost(one, 400)),
                 range(&|one| Some(at(&one.latency, 50)?.p99_nanos? as f64 / 1e3)),
+                by(System::Bridge, lossless),
+                by(System::Ovs, whole_path_cost),
             ],
         }
     };
-    systems.into_iter().map(row).collect()
+    systems(measured).into_iter().map(row).collect()
+}
+
+/// Those that were measured, in the order of [`System::ALL`].
+pub(super) fn systems(measured: &Measured) -> Vec<&str> {
+    let mut systems: Vec<&str> = Vec::new();
+    for one in &measured.measurements {
+        if !systems.contains(&one.system.as_str()) {
+            systems.push(&one.system);
+        }
+    }
+    let place = |name: &str| System::ALL.iter().position(|system| system.name() == name);
+    systems.sort_by_key(|name| place(name));
+    systems
 }
 
 /// Another system's measurement in the same round with the same traffic.
-fn same_cell<'a>(
+pub(super) fn same_cell<'a>(
     measured: &'a Measured,
     one: &Measurement,
     system: System,
@@ -92,8 +101,14 @@ fn cost(one: &Measurement, percent: u32) -> Option<f64> {
     (sample.switch_nanos_per_frame > 0.0).then_some(sample.switch_nanos_per_frame)
 }
 
+/// CPU time of everything but the sender's user mode, for a frame at 90 %.
+fn whole_path_cost(one: &Measurement) -> Option<f64> {
+    let sample = at(&one.latency, 90)?;
+    (sample.path_nanos_per_frame > 0.0).then_some(sample.path_nanos_per_frame)
+}
+
 /// The median and both quartiles, with straight lines between values. `None` of nothing.
-fn range(values: impl Iterator<Item = f64>) -> Option<Range> {
+pub(super) fn range(values: impl Iterator<Item = f64>) -> Option<Range> {
     let mut values: Vec<f64> = values.collect();
     values.sort_by(f64::total_cmp);
     let last = values.len().checked_sub(1)?;
@@ -115,8 +130,8 @@ pub fn markdown(rows: &[Row]) -> String {
     out.push_str(&"---:|".repeat(QUANTITIES.len()));
     out.push('\n');
     for row in rows {
-        let cells = row.ranges.iter().enumerate().map(|(index, range)| {
-            let decimals = if index + 1 == QUANTITIES.len() { 0 } else { 2 };
+        let cells = row.ranges.iter().zip(QUANTITIES).map(|(range, name)| {
+            let decimals = if name.ends_with("µs") { 0 } else { 2 };
             cell(*range, decimals)
         });
         let cells: Vec<String> = cells.collect();
@@ -125,7 +140,7 @@ pub fn markdown(rows: &[Row]) -> String {
     out
 }
 
-fn cell(range: Option<Range>, decimals: usize) -> String {
+pub(super) fn cell(range: Option<Range>, decimals: usize) -> String {
     let Some(Range { low, middle, high }) = range else {
         return "–".to_owned();
     };
@@ -210,11 +225,13 @@ mod tests {
                     None,
                     None,
                     some(26.0, 55.0, 655.0),
+                    None,
+                    some(0.5, 0.5, 0.5),
                 ],
             },
             Row {
                 system: "weir-pfc".into(),
-                ranges: [some(0.84, 0.92, 1.09); 6].map(|range| {
+                ranges: [some(0.84, 0.92, 1.09); QUANTITIES.len()].map(|range| {
                     range.map(|range: Range| Range {
                         low: range.low.round(),
                         middle: 1.0,

@@ -18,7 +18,7 @@ const MILLISECONDS: Unit = Unit {
 /// Panels: the place of the quantity in [`QUANTITIES`](super::overview::QUANTITIES), what its axis says, and whether 1 is what it is
 /// compared with.
 const PANELS: [(usize, &str, bool); 4] = [
-    (0, "rate without loss, by bare", true),
+    (1, "rate without loss, by ovs", true),
     (2, "goodput at 4×, by its own peak", true),
     (4, "CPU time a frame at 4×, by ovs", true),
     (5, "p99 at half load", false),

@@ -46,6 +46,7 @@ pub fn text(measured: &Measured) -> String {
     }
     let mut out = markdown_of_all(&overview(measured));
     out.push_str("\nMedians of all sizes, numbers of flows and rounds (quartiles).\n\n");
+    out.push_str(&super::same_load::text(measured));
     for (flows, frame_bytes) in kinds {
         let of_kind: Vec<&Summary<'_>> = summaries
             .iter()

@@ -10,7 +10,7 @@ use weir_lab::lab::process::{inside, program, Process};
 use super::{device_drops, Switch, LIMIT};
 use crate::cpu::Cpus;
 use crate::forwarder::ForwarderLosses;
-use crate::stage::{Stage, PORTS};
+use crate::stage::{Site, PORTS};
 
 /// A running forwarder.
 pub(super) struct Bare {
@@ -21,19 +21,16 @@ pub(super) struct Bare {
 }
 
 impl Bare {
-    pub(super) fn start(stage: &Stage, cpus: Cpus) -> Result<Self> {
-        let mut command = inside(&stage.namespace(), &program("weir-bench")?);
+    pub(super) fn start(site: &Site, cpus: Cpus) -> Result<Self> {
+        let mut command = inside(&site.namespace(), &program("weir-bench")?);
         command
             .arg("forward")
             .args(PORTS)
             .args(["--cpu", &cpus.switch.to_string()])
             .stdin(Stdio::piped())
             .stdout(Stdio::piped());
-        let mut process = Process::start(
-            "the forwarder",
-            command,
-            &stage.directory().join("bare.log"),
-        )?;
+        let mut process =
+            Process::start("the forwarder", command, &site.directory().join("bare.log"))?;
         let to = process
             .child()
             .stdin
@@ -48,7 +45,7 @@ impl Bare {
             process,
             to,
             from: BufReader::new(from),
-            namespace: stage.namespace(),
+            namespace: site.namespace(),
         };
         bare.answer()?;
         Ok(bare)

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use anyhow::Result;
 
 use super::{device_drops, output, wait, Switch};
-use crate::stage::{address, Stage, DESTINATION, PORTS, SOURCE};
+use crate::stage::{address, Site, DESTINATION, PORTS, SOURCE};
 
 const BRIDGE: &str = "br0";
 
@@ -15,9 +15,9 @@ pub(super) struct Bridge {
 }
 
 impl Bridge {
-    pub(super) fn start(stage: &Stage) -> Result<Self> {
+    pub(super) fn start(site: &Site) -> Result<Self> {
         let bridge = Self {
-            namespace: stage.namespace(),
+            namespace: site.namespace(),
         };
         bridge.ip(&[
             "link",

@@ -16,7 +16,7 @@ use weir_lab::lab::process::inside;
 
 use self::weir::Spin;
 use crate::cpu::Cpus;
-use crate::stage::Stage;
+use crate::stage::Site;
 
 /// The priority that probes have; Weir's ports give it to all frames.
 pub const PRIORITY: u8 = 3;
@@ -35,7 +35,9 @@ pub enum System {
     WeirExpress,
     /// Weir with a class of mode pfc.
     WeirPfc,
-    /// The same, with a thread that never sleeps, as Open vSwitch's.
+    /// The same with the express path.
+    WeirPfcExpress,
+    /// Weir with a class of mode pfc and a thread that never sleeps, as Open vSwitch's.
     WeirPfcPolling,
     /// Weir with a class of mode level.
     WeirLevel,
@@ -47,11 +49,12 @@ pub enum System {
 
 impl System {
     /// All, the one that others are compared with first.
-    pub const ALL: [Self; 8] = [
+    pub const ALL: [Self; 9] = [
         Self::Bare,
         Self::WeirLossy,
         Self::WeirExpress,
         Self::WeirPfc,
+        Self::WeirPfcExpress,
         Self::WeirPfcPolling,
         Self::WeirLevel,
         Self::Ovs,
@@ -65,6 +68,7 @@ impl System {
             Self::WeirLossy => "weir-lossy",
             Self::WeirExpress => "weir-express",
             Self::WeirPfc => "weir-pfc",
+            Self::WeirPfcExpress => "weir-pfc-express",
             Self::WeirPfcPolling => "weir-pfc-polling",
             Self::WeirLevel => "weir-level",
             Self::Ovs => "ovs",
@@ -89,27 +93,28 @@ impl System {
     /// # Errors
     ///
     /// When it is not installed or does not start.
-    pub fn start(self, stage: &Stage, cpus: Cpus) -> Result<Box<dyn Switch>> {
+    pub fn start(self, site: &Site, cpus: Cpus) -> Result<Box<dyn Switch>> {
         let weir_with = |class, spin, express| {
-            weir::Weir::start(stage, cpus, class, spin, express)
+            weir::Weir::start(site, cpus, class, spin, express)
                 .map(|weir| Box::new(weir) as Box<dyn Switch>)
         };
         let weir = |class, spin| weir_with(class, spin, "off");
         let started: Result<Box<dyn Switch>> = match self {
-            Self::Bare => bare::Bare::start(stage, cpus).map(|it| Box::new(it) as _),
+            Self::Bare => bare::Bare::start(site, cpus).map(|it| Box::new(it) as _),
             Self::WeirLossy => weir(weir::LOSSY, Spin::Default),
             Self::WeirExpress => weir_with(weir::LOSSY, Spin::Default, "on"),
             Self::WeirPfc => weir(weir::PFC, Spin::Default),
+            Self::WeirPfcExpress => weir_with(weir::PFC_EXPRESS, Spin::Default, "on"),
             Self::WeirPfcPolling => weir(weir::PFC, Spin::Always),
             Self::WeirLevel => weir(weir::LEVEL, Spin::Default),
-            Self::Ovs => ovs::Ovs::start(stage, cpus).map(|it| Box::new(it) as _),
-            Self::Bridge => bridge::Bridge::start(stage).map(|it| Box::new(it) as _),
+            Self::Ovs => ovs::Ovs::start(site, cpus).map(|it| Box::new(it) as _),
+            Self::Bridge => bridge::Bridge::start(site).map(|it| Box::new(it) as _),
         };
         started.with_context(|| format!("starting {}", self.name()))
     }
 }
 
-/// A switch between the two ports of a [`Stage`]. Dropped, its processes are killed.
+/// A switch between the two ports of a [`Site`]. Dropped, its processes are killed.
 pub trait Switch {
     /// Processes whose threads do its work; none where softirqs do.
     fn processes(&self) -> Vec<u32>;
@@ -143,7 +148,7 @@ fn output(namespace: &str, words: &[&str]) -> Result<String> {
 }
 
 /// Runs a program that must succeed; what it printed.
-fn run(command: &mut Command) -> Result<String> {
+pub(crate) fn run(command: &mut Command) -> Result<String> {
     let output = command
         .output()
         .with_context(|| format!("starting {command:?}"))?;

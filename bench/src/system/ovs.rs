@@ -9,7 +9,7 @@ use weir_lab::lab::process::{inside, Process};
 
 use super::{device_drops, run, wait, Switch, LIMIT};
 use crate::cpu::Cpus;
-use crate::stage::{address, Stage, DESTINATION, PORTS, SOURCE};
+use crate::stage::{address, Site, DESTINATION, PORTS, SOURCE};
 
 const SCHEMA: &str = "/usr/share/openvswitch/vswitch.ovsschema";
 const BRIDGE: &str = "br0";
@@ -32,8 +32,8 @@ pub(super) struct Ovs {
 }
 
 impl Ovs {
-    pub(super) fn start(stage: &Stage, cpus: Cpus) -> Result<Self> {
-        let directory = stage.directory().join("ovs");
+    pub(super) fn start(site: &Site, cpus: Cpus) -> Result<Self> {
+        let directory = site.directory().join("ovs");
         std::fs::create_dir_all(&directory).with_context(|| directory.display().to_string())?;
         let file = directory.join("conf.db");
         run(Command::new("ovsdb-tool")
@@ -42,7 +42,7 @@ impl Ovs {
             .arg(SCHEMA))?;
         let socket = format!("unix:{}", directory.join("db.sock").display());
         let start = |program: &str, arguments: &[&str]| {
-            let mut command = inside(&stage.namespace(), Path::new(program));
+            let mut command = inside(&site.namespace(), Path::new(program));
             environment(&mut command, &directory);
             command
                 .args(["--no-chdir", "-vconsole:warn"])
@@ -62,7 +62,7 @@ impl Ovs {
             daemon,
             database,
             directory,
-            namespace: stage.namespace(),
+            namespace: site.namespace(),
         };
         ovs.configure(cpus)?;
         Ok(ovs)

@@ -11,7 +11,7 @@ use weir_lab::lab::process::{inside, program, Process};
 
 use super::{device_drops, wait, Switch, LIMIT, PRIORITY};
 use crate::cpu::Cpus;
-use crate::stage::{address, Stage, DESTINATION, LINE_GBITS, PORTS, SOURCE};
+use crate::stage::{address, Site, DESTINATION, LINE_GBITS, PORTS, SOURCE};
 
 /// The class's mode and what it takes. Buffers are alike, and the headroom holds what a receiving ring of 2,048 frames of any length
 /// has when the pause goes out.
@@ -19,6 +19,9 @@ pub(super) const LOSSY: &str = "mode = \"lossy\"\nbuffer = \"4608KiB\"\n";
 /// See [`LOSSY`].
 pub(super) const PFC: &str =
     "mode = \"pfc\"\nxoff = \"512KiB\"\nxon = \"384KiB\"\nheadroom = \"4MiB\"\n";
+/// The same, and its frames may use the express path. See [`LOSSY`].
+pub(super) const PFC_EXPRESS: &str =
+    "mode = \"pfc\"\nxoff = \"512KiB\"\nxon = \"384KiB\"\nheadroom = \"4MiB\"\nexpress = \"on\"\n";
 /// See [`LOSSY`].
 pub(super) const LEVEL: &str =
     "mode = \"level\"\nxoff = \"512KiB\"\nxon = \"384KiB\"\nheadroom = \"4MiB\"\nmax-hops = 4\n";
@@ -42,27 +45,27 @@ pub(super) struct Weir {
 impl Weir {
     /// `express` is the setting of that name; with `on`, ports use the path when this returns.
     pub(super) fn start(
-        stage: &Stage,
+        site: &Site,
         cpus: Cpus,
         class: &str,
         spin: Spin,
         express: &str,
     ) -> Result<Self> {
-        let run_dir = stage.directory().join("run");
-        let file = stage.directory().join("switchd.toml");
+        let run_dir = site.directory().join("run");
+        let file = site.directory().join("switchd.toml");
         std::fs::write(&file, config(&run_dir, cpus, class, spin, express))
             .with_context(|| file.display().to_string())?;
-        let mut command = inside(&stage.namespace(), &program("weir-switchd")?);
+        let mut command = inside(&site.namespace(), &program("weir-switchd")?);
         command.arg("--config").arg(&file);
         let process = Process::start(
             "weir-switchd",
             command,
-            &stage.directory().join("switchd.log"),
+            &site.directory().join("switchd.log"),
         )?;
         let mut weir = Self {
             process,
             socket: run_dir.join("api.sock"),
-            namespace: stage.namespace(),
+            namespace: site.namespace(),
         };
         wait("weir-switchd forwards", || {
             weir.process.check()?;

@@ -83,6 +83,9 @@ enum Command {
         /// Begin with the episode of this number, to repeat one that failed.
         #[arg(long, default_value_t = 0, value_name = "NUMBER")]
         first: u64,
+        /// Have all frames that may go from device to device at XDP: those of lossy classes, and of classes with PFC.
+        #[arg(long)]
+        express: bool,
         /// Write the summary as JSON.
         #[arg(long, value_name = "FILE")]
         json: Option<PathBuf>,
@@ -174,6 +177,7 @@ fn main() -> ExitCode {
                 episode,
                 seed,
                 first,
+                express,
                 json,
             } => soak(
                 Plan {
@@ -181,6 +185,7 @@ fn main() -> ExitCode {
                     episode: Duration::from_secs(*episode),
                     seed: *seed,
                     first: *first,
+                    express: *express,
                 },
                 json.as_deref(),
             ),

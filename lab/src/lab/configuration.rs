@@ -4,12 +4,12 @@ use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::path::PathBuf;
 
 use weir_config::daemon::{
-    default_dscp_map, ApiConfig, ControlFramesConfig, DaemonConfig, DataplaneConfig, Fallback,
-    GnmiConfig, LldpConfig, LogConfig, MetricsConfig, PageConfig, Port, RoundTrip, Station, Trust,
-    WatermarkConfig,
+    default_dscp_map, ApiConfig, ControlFramesConfig, DaemonConfig, DataplaneConfig, Express,
+    Fallback, GnmiConfig, LldpConfig, LogConfig, MetricsConfig, PageConfig, Port, RoundTrip,
+    Station, Trust, WatermarkConfig,
 };
 use weir_config::scenario::{HostKind, Scenario};
-use weir_core::{Bytes, PauseRule, Priority};
+use weir_core::{Bytes, ModeKind, PauseRule, Priority};
 
 use super::names::Names;
 use super::topology::device;
@@ -47,6 +47,22 @@ pub fn lab_config(scenario: &Scenario, index: usize, names: &Names) -> DaemonCon
             ..config.dataplane
         },
         ..config
+    }
+}
+
+/// Set in the environment (`WEIR_LAB_EXPRESS=1`), every switch of every lab uses the express path, so that all tests of real
+/// switches can be run with it.
+pub const EXPRESS_VARIABLE: &str = "WEIR_LAB_EXPRESS";
+
+/// Has the frames of every class that may, lossless ones too, use the express path.
+pub fn use_express_path(config: &mut DaemonConfig) {
+    config.dataplane.express = Express::On;
+    let with_levels = config.ports.iter().all(Port::lets_levels_pass);
+    for class in &mut config.classes {
+        let may_pass = with_levels || class.mode.kind() != ModeKind::Level;
+        if may_pass && class.express_obstacle().is_none() {
+            class.express = Express::On;
+        }
     }
 }
 

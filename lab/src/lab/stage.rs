@@ -11,7 +11,7 @@ use weir_config::daemon::DaemonConfig;
 use weir_config::scenario::{Fault, Impairing, Scenario};
 use weir_core::Instant;
 
-use super::configuration::{lab_config, HISTORY_INTERVAL};
+use super::configuration::{lab_config, use_express_path, EXPRESS_VARIABLE, HISTORY_INTERVAL};
 use super::interrupt::wait_for;
 use super::kernel::KernelHosts;
 use super::names::Names;
@@ -86,6 +86,9 @@ impl Stage {
         let mut switches = Vec::with_capacity(scenario.switches.len());
         for index in 0..scenario.switches.len() {
             let mut config = lab_config(scenario, index, &names);
+            if std::env::var_os(EXPRESS_VARIABLE).is_some() {
+                use_express_path(&mut config);
+            }
             change(&mut config);
             switches.push(SwitchProcess::start(config, &names)?);
         }

@@ -4,13 +4,15 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result};
 use weir_api::audit::Audit;
+use weir_api::daemon::Port;
 use weir_config::daemon::DaemonConfig;
 use weir_core::random::SplitMix64;
 
 use super::faults::below;
 use super::leaks::Leaks;
-use super::{Kind, Sums};
+use super::{Kind, Plan, Sums};
 use crate::lab::balance::Rest;
+use crate::lab::configuration::use_express_path;
 use crate::lab::interrupt;
 use crate::lab::stage::Stage;
 use crate::lab::switches::SwitchProcess;
@@ -22,19 +24,20 @@ const FAULT_INTERVAL: Duration = Duration::from_secs(2);
 /// How long all that is under way may take to arrive once nobody sends: a loop is released step by step.
 const SETTLE_LIMIT: Duration = Duration::from_secs(120);
 
-/// Builds a network, lets hosts send for `length` while faults come, and adds up; what was not as promised.
+/// Builds a network, lets hosts send while faults come, and adds up; what was not as promised.
 ///
 /// # Errors
 ///
 /// When it cannot be built, or interrupted.
-pub(super) fn run(
-    kind: &Kind,
-    length: Duration,
-    seed: u64,
-    sums: &mut Sums,
-) -> Result<Vec<String>> {
+pub(super) fn run(kind: &Kind, plan: Plan, seed: u64, sums: &mut Sums) -> Result<Vec<String>> {
+    let length = plan.episode;
     let scenario = kind.scenario()?;
-    let mut stage = Stage::set_up_with(&scenario, false, keep_little)?;
+    let mut stage = Stage::set_up_with(&scenario, false, |config| {
+        keep_little(config);
+        if plan.express {
+            use_express_path(config);
+        }
+    })?;
     if kind.has_keepers {
         for switch in &mut stage.switches {
             switch.start_with_keeper()?;
@@ -150,6 +153,13 @@ fn add_up(kind: &Kind, stage: &mut Stage, sums: &mut Sums) -> Result<Vec<String>
             let name = &flow.name;
             broken.push(format!("flow {name}: {wrong:?} reordered, twice, changed"));
         }
+    }
+    for switch in &stage.switches {
+        let ports: Vec<Port> = switch.get("/v1/ports")?;
+        sums.express_frames += ports
+            .iter()
+            .map(|port| port.express_tx_frames_total)
+            .sum::<u64>();
     }
     sums.sent_frames += balance.sent;
     sums.received_frames += balance.received;

@@ -30,6 +30,8 @@ pub struct Plan {
     pub seed: u64,
     /// The first episode's number, which decides of what kind it is, and with the seed what happens in it.
     pub first: u64,
+    /// Whether all frames that may use the express path.
+    pub express: bool,
 }
 
 /// What a soak was, and what went wrong.
@@ -58,7 +60,10 @@ pub struct Sums {
     pub sent_frames: u64,
     /// Frames that arrived, each once and whole.
     pub received_frames: u64,
-    /// Of these, those that a later one of their flow had overtaken.
+    /// Frames that took the express path of a switch, as far as switches tell that were there at the end.
+    #[serde(default)]
+    pub express_frames: u64,
+    /// Of those that arrived, those that a later one of their flow had overtaken.
     pub reordered_frames: u64,
     /// Frames that did not arrive and that somebody has counted, by reason.
     pub lost_frames: BTreeMap<String, u64>,
@@ -97,7 +102,7 @@ pub fn run(plan: Plan, progress: &mut dyn FnMut(&str)) -> Result<Summary> {
         ));
         let sums = summary.kinds.entry(kind.name.to_owned()).or_default();
         let seed = plan.seed.wrapping_add(number);
-        for broken in episode::run(kind, plan.episode, seed, sums)? {
+        for broken in episode::run(kind, plan, seed, sums)? {
             let broken = format!("episode {number} ({}, seed {seed}): {broken}", kind.name);
             progress(&broken);
             summary.broken.push(broken);
