@@ -10,6 +10,7 @@ use nix::unistd::Pid;
 use serde_json::Value;
 use weir_api::audit::Audit;
 use weir_api::daemon::Port;
+use weir_config::daemon::{DaemonConfig, Express};
 use weir_lab::lab::switches::SwitchProcess;
 use weir_tests::faults::Scene;
 use weir_tests::switches::switchctl;
@@ -20,9 +21,19 @@ const RESTARTS: usize = 5;
 
 /// Every switch of it has a keeper.
 fn kept(file: &str, overrides: &[&str]) -> Scene {
+    kept_with(file, overrides, |_| ())
+}
+
+/// The same without the express path, whatever the environment says: its programs belong to one switch, and others may stay.
+fn kept_off_the_path() -> Scene {
+    let off = |config: &mut DaemonConfig| config.dataplane.express = Express::Off;
+    kept_with("gateway.toml", &["class.lossless.mode=pfc"], off)
+}
+
+fn kept_with(file: &str, overrides: &[&str], change: impl FnMut(&mut DaemonConfig)) -> Scene {
     let mut all = vec![PATIENT_DETECTION];
     all.extend(overrides);
-    let mut scene = Scene::new(file, &all, |_| ());
+    let mut scene = Scene::new(file, &all, change);
     // What was sent before is no part of the sum.
     let _ = scene.reports();
     for switch in &mut scene.stage.switches {
@@ -264,7 +275,7 @@ fn restart_with(scene: &mut Scene, text: &str) -> BTreeMap<String, u64> {
 /// not this switch's.
 #[test]
 fn a_program_that_is_the_same_stays() {
-    let mut scene = kept("gateway.toml", &["class.lossless.mode=pfc"]);
+    let mut scene = kept_off_the_path();
     scene.wait_for_all(50);
     let switch = scene.switch(1);
     let before = programs(switch);
@@ -294,7 +305,7 @@ fn a_program_that_is_the_same_stays() {
 /// The express path has another program, whose maps belong to one switch.
 #[test]
 fn a_program_that_differs_is_replaced() {
-    let mut scene = kept("gateway.toml", &["class.lossless.mode=pfc"]);
+    let mut scene = kept_off_the_path();
     scene.wait_for_all(50);
     let switch = scene.switch(1);
     let mut before = vec![programs(switch)];
@@ -336,7 +347,7 @@ fn kill_once_attached(file: &Path, whom: Option<Pid>, is_over: &AtomicBool) -> b
 /// Its keeper ends with it, and what is attached stays: whoever is started then has the same program.
 #[test]
 fn a_next_switch_that_is_killed_with_its_program_leaves_it_to_another() {
-    let mut scene = kept("gateway.toml", &["class.lossless.mode=pfc"]);
+    let mut scene = kept_off_the_path();
     scene.wait_for_all(50);
     let switch = scene.switch(1);
     let before = programs(switch);
@@ -364,7 +375,7 @@ fn a_next_switch_that_is_killed_with_its_program_leaves_it_to_another() {
 /// It has given its place, and closes what the kernel takes its time to close.
 #[test]
 fn a_switch_that_is_killed_when_it_has_given_its_place_is_not_missed() {
-    let mut scene = kept("gateway.toml", &["class.lossless.mode=pfc"]);
+    let mut scene = kept_off_the_path();
     scene.wait_for_all(50);
     let switch = scene.switch(1);
     let before = programs(switch);
