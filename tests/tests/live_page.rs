@@ -80,6 +80,7 @@ fn a_ring_that_locks_is_seen_and_so_is_a_daemon_that_goes_and_comes_back() {
             let before = page.run(&format!("return {ticks}")).await;
             page.until(&format!("({ticks}) !== {before}")).await;
             a_bar_shows_what_is_charged(page).await;
+            the_express_path_has_a_column_where_it_is_asked_for(page).await;
             nothing_moves(page).await;
             the_past_is_there_at_once(page).await;
             check_and_picture(page, "locked").await;
@@ -315,6 +316,31 @@ async fn the_picture_says_who_pauses_whom(page: &Browser) {
         .run("return document.getElementById('picture-words').textContent")
         .await;
     assert_eq!(told, "Frames for s2 stand still. We pause s4 and h1.");
+}
+
+/// With states that the page could have: here nobody asks for the path. What it loses is lost by the kernel.
+async fn the_express_path_has_a_column_where_it_is_asked_for(page: &Browser) {
+    let shown = page
+        .run(
+            "const told = () => [byId('express-head').hidden, ...[...document.querySelectorAll('#ports-table tbody tr')].slice(0, 2).map(tr => [tr.cells[7].hidden, tr.cells[7].innerText, tr.cells[6].innerText])];
+             const without = told(), one = structuredClone(view), lost = Number(without[1][2]);
+             Object.assign(one.ports[0], {express: 'open', tx_frames_total: 200, express_tx_frames_total: 150});
+             one.ports[0].kernel_losses.tx_redirect_total += 7;
+             one.ports[1].express = 'flow_monitor';
+             tables(one); const other = told(); tables(view);
+             return [without[0], without[1][0], other[0], other[1].slice(0, 2), Number(other[1][2]) - lost, other[2].slice(0, 2), told()[0]]",
+        )
+        .await;
+    let expected = serde_json::json!([
+        true,
+        true,
+        false,
+        [false, "open, 75 % of frames"],
+        7,
+        [false, "flow monitor"],
+        true
+    ]);
+    assert_eq!(shown, expected);
 }
 
 /// A page that is opened anew has curves from before.
