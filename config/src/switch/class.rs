@@ -165,7 +165,7 @@ impl Form<Option<Duration>> for OffOrTime {
 
 impl Class {
     /// What keeps its frames off the express path, whatever is asked for; `None` if nothing of the class does. For a class with
-    /// Levels, a port may, too: [`Port::lets_levels_pass`](crate::daemon::Port::lets_levels_pass).
+    /// Levels, a port may, too.
     pub fn express_obstacle(&self) -> Option<&'static str> {
         let obstacles = [
             (self.ecn.is_some(), "it marks frames"),

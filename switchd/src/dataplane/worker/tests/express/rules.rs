@@ -161,12 +161,19 @@ fn a_pause_shuts_the_priorities_that_obey_it_and_no_others() {
 }
 
 #[test]
-fn frames_with_levels_do_not_pass() {
-    let both = Both::new(&Setup {
+fn frames_with_levels_pass_at_feedback_0_and_no_other() {
+    let mut both = Both::new(&Setup {
         has_levels: true,
         ..Setup::default()
     });
-    assert_eq!(both.words.gate(1) & OPEN, 0xff & !(1 << LOSSLESS));
+    assert_eq!(both.words.gate(1) & OPEN, 0xff);
+    for (feedback, open) in [(1, 0xff & !(1 << LOSSLESS)), (0, 0xff)] {
+        // As a pause time of 1 + f, and zero behind it.
+        both.pause(1, LOSSLESS, Quanta(1 + feedback));
+        both.pause(1, LOSSLESS, Quanta::ZERO);
+        both.bench.settle();
+        assert_eq!(both.words.gate(1) & OPEN, open, "Feedback {feedback}");
+    }
 }
 
 /// Has frames been let pass that the device of port 1 has not got yet when it is shut, and another is for the core to send there.
