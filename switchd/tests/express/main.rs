@@ -6,7 +6,6 @@
 //! for these words; weaker orders are not part of the model.
 
 mod room;
-mod traffic;
 mod world;
 
 use std::collections::HashSet;

@@ -124,6 +124,8 @@ struct Both {
     bench: Bench,
     words: Shared,
     listings: Receiver<Box<Listing>>,
+    /// Port, priority and time of pauses that programs have seen and that are on their way to the core.
+    unheard: Vec<(usize, u8, Quanta)>,
     express: u64,
     slow: u64,
 }
@@ -145,6 +147,7 @@ impl Both {
             bench,
             words,
             listings,
+            unheard: Vec::new(),
             express: 0,
             slow: 0,
         };
@@ -207,6 +210,14 @@ impl Both {
         if is_alone && is_open && from != to && free_at <= now {
             // What the core has given the device would be passed.
             assert_eq!(self.bench.worker.io.tx_waiting(to), 0);
+            // A pause or Feedback that the neighbour has told shuts its port at once.
+            let unheld = self
+                .bench
+                .worker
+                .switch
+                .unheld_priorities(self.bench.now, id(to));
+            assert_ne!(unheld & (1 << priority), 0, "port {to} holds {priority}");
+            assert!(!self.unheard.iter().any(|unheard| unheard.0 == to));
             let line = (bytes.len() as u64 + 24) * 8 / 100;
             let begin = free_at.max(now - 10_000);
             memory.free_at[to].store(begin + line, Ordering::Relaxed);
@@ -250,10 +261,23 @@ impl Both {
     }
 
     fn pause(&mut self, port: usize, priority: u8, quanta: Quanta) {
+        self.see_pause(port, priority, quanta);
+        self.hear();
+    }
+
+    /// As the program of the port does, before the core hears of it.
+    fn see_pause(&mut self, port: usize, priority: u8, quanta: Quanta) {
         let gate = &self.words.0.gates[port];
         gate.fetch_add(SEEN, Ordering::Relaxed);
         gate.fetch_and(!OPEN, Ordering::Relaxed);
-        self.bench.arrive_pfc(port, priority, quanta);
+        self.unheard.push((port, priority, quanta));
+    }
+
+    /// What programs have seen reaches the core.
+    fn hear(&mut self) {
+        for (port, priority, quanta) in std::mem::take(&mut self.unheard) {
+            self.bench.arrive_pfc(port, priority, quanta);
+        }
     }
 }
 
@@ -269,7 +293,11 @@ enum Op {
         port: usize,
         priority: u8,
         quanta: u16,
+        /// It is on its way to the core until [`Op::Hear`].
+        is_late: bool,
     },
+    /// The core hears of all pauses.
+    Hear,
     Budget {
         port: usize,
         budget: usize,
@@ -299,8 +327,9 @@ fn op() -> impl Strategy<Value = Op> {
     prop_oneof![
         6 => (ports(), ports(), priorities(), 1..6usize)
             .prop_map(|(from, to, priority, count)| Op::Data { from, to, priority, count }),
-        1 => (ports(), priorities(), prop_oneof![Just(0u16), 1..50u16])
-            .prop_map(|(port, priority, quanta)| Op::Pause { port, priority, quanta }),
+        1 => (ports(), priorities(), prop_oneof![Just(0u16), 1..50u16, Just(u16::MAX)], any::<bool>())
+            .prop_map(|(port, priority, quanta, is_late)| Op::Pause { port, priority, quanta, is_late }),
+        1 => Just(Op::Hear),
         1 => (ports(), prop_oneof![Just(0), 1..4usize, Just(usize::MAX)])
             .prop_map(|(port, budget)| Op::Budget { port, budget }),
         1 => (ports(), any::<bool>()).prop_map(|(port, up)| Op::Link { port, up }),
@@ -323,10 +352,11 @@ fn frame(from: usize, to: usize, number: u32, priority: u8) -> Vec<u8> {
 /// By (from, to, priority): the frames.
 type Flows = BTreeMap<(usize, usize, u8), Vec<Vec<u8>>>;
 
-/// Frames that took the express path, and that did not.
-fn run(ops: &[Op]) -> (u64, u64) {
+/// Frames that took the express path, and that did not. The lossless class has Levels, or PFC.
+fn run(ops: &[Op], has_levels: bool) -> (u64, u64) {
     let mut both = Both::new(&Setup {
         buffer: Bytes::new(1 << 20),
+        has_levels,
         ..Setup::default()
     });
     let mut given = Flows::new();
@@ -352,7 +382,14 @@ fn run(ops: &[Op]) -> (u64, u64) {
                 port,
                 priority,
                 quanta,
-            } => both.pause(*port, *priority, Quanta(*quanta)),
+                is_late,
+            } => {
+                both.see_pause(*port, *priority, Quanta(*quanta));
+                if !is_late {
+                    both.hear();
+                }
+            }
+            Op::Hear => both.hear(),
             Op::Budget { port, budget } => both.bench.worker.io.set_budget(*port, *budget),
             Op::Link { port, up } => {
                 let (port, up) = (id(*port), *up);
@@ -369,6 +406,7 @@ fn run(ops: &[Op]) -> (u64, u64) {
             }
         }
     }
+    both.hear();
     both.bench.settle();
     for port in 0..PORT_COUNT {
         both.bench.worker.io.set_budget(port, usize::MAX);
@@ -422,23 +460,26 @@ proptest! {
     #[test]
     fn both_paths_give_the_same_frames_in_the_same_order(
         ops in prop::collection::vec(op(), 1..80),
+        has_levels: bool,
     ) {
-        run(&ops);
+        run(&ops, has_levels);
     }
 }
 
 #[test]
 fn an_idle_switch_opens_and_frames_pass_without_it() {
-    let data = Op::Data {
-        from: 0,
-        to: 1,
-        priority: LOSSY,
-        count: 1,
-    };
     let round = Op::Round { step_micros: 10 };
-    let turn = || [data.clone(), round.clone()];
-    let ops: Vec<Op> = std::iter::repeat_with(turn).take(50).flatten().collect();
-    assert_eq!(run(&ops), (50, 0));
+    for (priority, has_levels) in [(LOSSY, false), (LOSSLESS, false), (LOSSLESS, true)] {
+        let data = Op::Data {
+            from: 0,
+            to: 1,
+            priority,
+            count: 1,
+        };
+        let turn = || [data.clone(), round.clone()];
+        let ops: Vec<Op> = std::iter::repeat_with(turn).take(50).flatten().collect();
+        assert_eq!(run(&ops, has_levels), (50, 0), "priority {priority}");
+    }
 }
 
 /// A lossy class does not obey pauses; until the core has said so, nothing passes it by.
