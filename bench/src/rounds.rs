@@ -148,8 +148,8 @@ impl Machine {
 }
 
 /// Odd rounds from first to last, even ones from last to first, so that a drift of the machine hits all alike.
-fn in_turns(systems: &[System], round: u32) -> Vec<System> {
-    let mut order = systems.to_vec();
+pub(crate) fn in_turns<T: Clone>(all: &[T], round: u32) -> Vec<T> {
+    let mut order = all.to_vec();
     if round.is_multiple_of(2) {
         order.reverse();
     }

@@ -17,6 +17,7 @@ use weir_lab::lab::names::Names;
 use weir_lab::lab::process::{inside, Process};
 
 use crate::cpu::{CpuTimes, Cpus};
+use crate::rounds::in_turns;
 use crate::stage::{address, Site, DESTINATION, PORTS, SOURCE};
 use crate::system::{run, System};
 
@@ -101,12 +102,7 @@ impl TcpPlan {
             .collect();
         let mut transfers = Vec::new();
         for round in 1..=self.rounds {
-            // Odd rounds from first to last, even ones from last to first, so that a drift of the machine hits all alike.
-            let mut order = cases.clone();
-            if round.is_multiple_of(2) {
-                order.reverse();
-            }
-            for case in order {
+            for case in in_turns(&cases, round) {
                 eprintln!("[round {round} of {}] {}", self.rounds, case.name());
                 let made = self.measure(case, round, cpus);
                 transfers.extend(made.with_context(|| case.name())?);

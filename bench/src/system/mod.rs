@@ -94,17 +94,19 @@ impl System {
     ///
     /// When it is not installed or does not start.
     pub fn start(self, site: &Site, cpus: Cpus) -> Result<Box<dyn Switch>> {
-        let weir_with = |class, spin, express| {
+        let weir_with = |class: &str, spin, express| {
             weir::Weir::start(site, cpus, class, spin, express)
                 .map(|weir| Box::new(weir) as Box<dyn Switch>)
         };
-        let weir = |class, spin| weir_with(class, spin, "off");
+        let weir = |class: &str, spin| weir_with(class, spin, "off");
         let started: Result<Box<dyn Switch>> = match self {
             Self::Bare => bare::Bare::start(site, cpus).map(|it| Box::new(it) as _),
             Self::WeirLossy => weir(weir::LOSSY, Spin::Default),
             Self::WeirExpress => weir_with(weir::LOSSY, Spin::Default, "on"),
             Self::WeirPfc => weir(weir::PFC, Spin::Default),
-            Self::WeirPfcExpress => weir_with(weir::PFC_EXPRESS, Spin::Default, "on"),
+            Self::WeirPfcExpress => {
+                weir_with(&[weir::PFC, weir::EXPRESS].concat(), Spin::Default, "on")
+            }
             Self::WeirPfcPolling => weir(weir::PFC, Spin::Always),
             Self::WeirLevel => weir(weir::LEVEL, Spin::Default),
             Self::Ovs => ovs::Ovs::start(site, cpus).map(|it| Box::new(it) as _),

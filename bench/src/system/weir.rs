@@ -19,9 +19,8 @@ pub(super) const LOSSY: &str = "mode = \"lossy\"\nbuffer = \"4608KiB\"\n";
 /// See [`LOSSY`].
 pub(super) const PFC: &str =
     "mode = \"pfc\"\nxoff = \"512KiB\"\nxon = \"384KiB\"\nheadroom = \"4MiB\"\n";
-/// The same, and its frames may use the express path. See [`LOSSY`].
-pub(super) const PFC_EXPRESS: &str =
-    "mode = \"pfc\"\nxoff = \"512KiB\"\nxon = \"384KiB\"\nheadroom = \"4MiB\"\nexpress = \"on\"\n";
+/// What a lossless class says besides, whose frames may use the express path.
+pub(super) const EXPRESS: &str = "express = \"on\"\n";
 /// See [`LOSSY`].
 pub(super) const LEVEL: &str =
     "mode = \"level\"\nxoff = \"512KiB\"\nxon = \"384KiB\"\nheadroom = \"4MiB\"\nmax-hops = 4\n";

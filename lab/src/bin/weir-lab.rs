@@ -83,7 +83,7 @@ enum Command {
         /// Begin with the episode of this number, to repeat one that failed.
         #[arg(long, default_value_t = 0, value_name = "NUMBER")]
         first: u64,
-        /// Have all frames that may go from device to device at XDP: those of lossy classes, and of classes with PFC.
+        /// Have all frames that may go from device to device at XDP: those of lossy and of lossless classes.
         #[arg(long)]
         express: bool,
         /// Write the summary as JSON.
