@@ -48,8 +48,8 @@ impl Scene {
     pub fn start_hosts(&mut self) {
         until("the devices of the hosts before are free", || {
             self.stage.hosts.clear();
-            match self.stage.start_hosts_soon(&self.scenario) {
-                Ok(()) => Some(()),
+            match self.stage.start_hosts(&self.scenario) {
+                Ok(_) => Some(()),
                 // The kernel gives up a socket some time after its process is gone.
                 Err(error) if format!("{error:#}").contains("resource busy") => None,
                 Err(error) => panic!("{error:#}"),

@@ -122,7 +122,7 @@ pub fn run_with(scenario: &Scenario, options: Options, look: impl FnOnce(&Stage)
 pub fn with_traffic(scenario: &Scenario) -> Stage {
     let mut stage = Stage::set_up(scenario, false).unwrap_or_else(|error| panic!("{error:#}"));
     stage
-        .start_hosts_soon(scenario)
+        .start_hosts(scenario)
         .unwrap_or_else(|error| panic!("{error:#}"));
     stage
 }

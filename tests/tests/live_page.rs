@@ -10,15 +10,12 @@ use std::time::Duration;
 
 use nix::unistd::Pid;
 use serde_json::Value;
-use weir_lab::endpoint::run::clock;
 use weir_lab::lab::configuration::PAGE_ADDRESS;
 use weir_lab::lab::stage::Stage;
 use weir_tests::browser::{with_browser, Browser};
 use weir_tests::cpu;
 use weir_tests::{scenario, GENTLE_RING};
 
-/// Until the hosts begin to send: time for all of them to start.
-const START_MARGIN: Duration = Duration::from_millis(1500);
 const DESKTOP: (u32, u32) = (1440, 1000);
 const PHONE: (u32, u32) = (390, 844);
 const SHAPES: [(u32, u32); 4] = [PHONE, (820, 1180), DESKTOP, (2560, 1300)];
@@ -32,8 +29,7 @@ const SHIFT_MAX: f64 = 0.0001;
 fn look(overrides: &[&str], look: impl AsyncFnOnce(&Browser, &mut Stage)) {
     let scenario = scenario("ring4.toml", overrides);
     let mut stage = Stage::set_up(&scenario, false).unwrap_or_else(|error| panic!("{error:#}"));
-    let start = clock().unwrap() + weir_core::Duration::from_nanos(START_MARGIN.as_nanos() as u64);
-    stage.start_hosts(&scenario, start).unwrap();
+    stage.start_hosts(&scenario).unwrap();
     let namespace = stage.names().namespace("s1");
     let directory = stage.directory().to_owned();
     with_browser(&namespace, &directory, async |browser| {

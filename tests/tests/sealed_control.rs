@@ -31,7 +31,7 @@ fn a_ring_with_a_key_is_released() {
     let mut stage = Stage::set_up_with(&scenario, false, |config| give_key(config, keys.path()))
         .unwrap_or_else(|error| panic!("{error:#}"));
     stage
-        .start_hosts_soon(&scenario)
+        .start_hosts(&scenario)
         .unwrap_or_else(|error| panic!("{error:#}"));
     until("the ring has locked and was released five times", || {
         let releases = stage.switches.iter().map(|switch| {

@@ -22,7 +22,7 @@ enum Action {
     /// Run until told to finish, in the network namespace where it is started.
     ///
     /// Prints JSON lines: {"ready":true} once the socket is bound, then answers. Takes lines on
-    /// standard input: `stop-sending`, `snapshot`, `pause QUANTA`, `pfc PRIORITY QUANTA`, `finish`.
+    /// standard input: `begin NANOS`, `stop-sending`, `snapshot`, `pause QUANTA`, `pfc PRIORITY QUANTA`, `finish`.
     /// `finish`, the end of the input, SIGTERM and SIGINT make it write its report and exit.
     Run {
         /// What to send and what to expect, in JSON.

@@ -2,7 +2,7 @@
 
 use std::io::{self, Read};
 
-use weir_core::units::{Priority, Quanta, PRIORITY_COUNT};
+use weir_core::units::{Instant, Priority, Quanta, PRIORITY_COUNT};
 use weir_core::wire::mac_control::MacControl;
 
 /// Longest line, in bytes.
@@ -11,6 +11,8 @@ pub const LINE_BYTES_MAX: usize = 256;
 /// One line on standard input.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Command {
+    /// `begin NANOS`: traffic begins at this moment of `CLOCK_MONOTONIC`, in nanoseconds.
+    Begin(Instant),
     /// `stop-sending`: no further data frame leaves.
     StopSending,
     /// `snapshot`: print counters.
@@ -31,6 +33,10 @@ pub enum Command {
 pub fn parse(line: &str) -> Result<Command, String> {
     let words: Vec<&str> = line.split_whitespace().collect();
     match words[..] {
+        ["begin", nanos] => match nanos.parse() {
+            Ok(nanos) => Ok(Command::Begin(Instant::from_nanos(nanos))),
+            Err(_) => Err(format!("`{nanos}` is not a time in nanoseconds")),
+        },
         ["stop-sending"] => Ok(Command::StopSending),
         ["snapshot"] => Ok(Command::Snapshot),
         ["finish"] => Ok(Command::Finish),
@@ -47,7 +53,7 @@ pub fn parse(line: &str) -> Result<Command, String> {
             Ok(Command::Inject(MacControl::Pfc { times }))
         }
         _ => Err(format!(
-            "unknown command `{line}`; valid: stop-sending, snapshot, finish, obey-pfc, ignore-pfc, pause QUANTA, pfc PRIORITY QUANTA"
+            "unknown command `{line}`; valid: begin NANOS, stop-sending, snapshot, finish, obey-pfc, ignore-pfc, pause QUANTA, pfc PRIORITY QUANTA"
         )),
     }
 }
@@ -115,6 +121,9 @@ mod tests {
 
     #[test]
     fn lines_mean_what_is_documented() {
+        let at = Instant::from_nanos(12);
+        assert_eq!(parse("begin 12"), Ok(Command::Begin(at)));
+        assert!(parse("begin soon").unwrap_err().contains("`soon`"));
         assert_eq!(parse("stop-sending"), Ok(Command::StopSending));
         assert_eq!(parse("finish"), Ok(Command::Finish));
         assert_eq!(parse("obey-pfc"), Ok(Command::ObeyPfc(true)));

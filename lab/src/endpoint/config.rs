@@ -51,8 +51,9 @@ pub struct EndpointConfig {
     /// Where the report goes. Written to a temporary file beside it and renamed.
     pub report: PathBuf,
     /// When traffic begins, in nanoseconds of `CLOCK_MONOTONIC`, which all processes of one
-    /// machine share. All other times here count from this moment.
-    pub start_monotonic_nanos: u64,
+    /// machine share. All other times here count from this moment. Absent: once it is told to, by `begin NANOS`.
+    #[serde(default)]
+    pub start_monotonic_nanos: Option<u64>,
     /// Length of the run in nanoseconds: bounds the series and defines the last third. Frames that
     /// arrive later (while the network drains) are counted, only not in the series.
     pub run_nanos: u64,
@@ -197,9 +198,10 @@ impl EndpointConfig {
         check_unique("expect", self.expect.iter().map(|flow| flow.id))
     }
 
-    /// The moment `nanos` nanoseconds after the start of traffic.
+    /// The moment `nanos` nanoseconds after the start of traffic; the far future while nobody has said when that is.
     pub fn moment(&self, nanos: u64) -> Instant {
-        Instant::from_nanos(self.start_monotonic_nanos) + Duration::from_nanos(nanos)
+        let start = self.start_monotonic_nanos.map(Instant::from_nanos);
+        start.unwrap_or(Instant::FAR_FUTURE) + Duration::from_nanos(nanos)
     }
 
     /// The line's rate; 1 bit/s where [`check`](Self::check) would have refused zero.

@@ -207,6 +207,13 @@ impl Endpoint {
     fn obey(&mut self, command: Command) -> Result<()> {
         let now = clock()?;
         match command {
+            Command::Begin(at) => {
+                if !self.station.begin(at) {
+                    print(&OutputLine::Error(
+                        "it is said already when traffic begins".to_owned(),
+                    ))?;
+                }
+            }
             Command::StopSending => {
                 self.station.stop_sending(now);
                 self.answer_stop_by = Some(now + STOP_WAIT);

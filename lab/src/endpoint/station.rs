@@ -86,6 +86,17 @@ impl Station {
         }
     }
 
+    /// Traffic begins at `at`, which the configuration does not say. False: it says so, or this was said before.
+    pub fn begin(&mut self, at: Instant) -> bool {
+        if self.config.start_monotonic_nanos.is_some() {
+            return false;
+        }
+        self.config.start_monotonic_nanos = Some(at.as_nanos());
+        let begun = Self::new(self.config.clone());
+        (self.pacer, self.senders, self.receivers) = (begun.pacer, begun.senders, begun.receivers);
+        true
+    }
+
     /// A frame arrived: all its bytes from the destination address on.
     pub fn receive(&mut self, now: Instant, bytes: &[u8]) {
         if bytes.get(ETHERTYPE_AT..ETHERTYPE_AT + 2) == Some(&ETHERTYPE_MAC_CONTROL[..]) {
@@ -302,6 +313,33 @@ mod tests {
             (100, 0, 0)
         );
         assert_eq!(a.snapshot(at(9000)).sent[0].frames, 100);
+    }
+
+    #[test]
+    fn traffic_begins_when_it_is_told_and_what_came_before_counts() {
+        let stations = pair();
+        let [mut a, mut b] = [stations.0, stations.1].map(|station| {
+            Station::new(EndpointConfig {
+                start_monotonic_nanos: None,
+                ..station.config
+            })
+        });
+        let mut buffer = [0; 2048];
+        a.tick(at(5_000));
+        assert_eq!(a.next_frame(at(5_000), &mut buffer), None);
+        assert_eq!(carry(&mut a, &mut b, at(0), at(90_000)), 0);
+        assert!(b.inject(pfc(3, u16::MAX)));
+        assert_eq!(carry(&mut b, &mut a, at(100_000), at(100_001)), 1);
+        assert!(a.begin(at(100_010)) && b.begin(at(100_010)) && !a.begin(at(1)));
+        assert_eq!(a.snapshot(at(100_010)).paused, [3]);
+        assert!(b.inject(pfc(3, 0)));
+        assert_eq!(carry(&mut b, &mut a, at(100_020), at(100_021)), 1);
+        let sent = carry(&mut a, &mut b, at(100_021), at(200_000));
+        let received = &b.report(at(200_000), KernelLosses::default()).received[0];
+        assert!((99..=100).contains(&sent), "{sent}");
+        assert_eq!((received.frames, received.missing), (sent, 0));
+        let report = a.report(at(200_000), KernelLosses::default());
+        assert_eq!(report.control.pfc_frames, 2);
     }
 
     #[test]

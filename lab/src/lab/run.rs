@@ -31,9 +31,6 @@ pub struct Options {
     pub express: Option<Express>,
 }
 
-/// Time for endpoints to start, beside what each of them takes.
-const START_MARGIN: Duration = Duration::from_millis(800);
-const START_MARGIN_PER_HOST: Duration = Duration::from_millis(100);
 /// A network that holds the same number of frames for this long drains no further.
 const STILL: Duration = Duration::from_millis(1500);
 const DRAIN_LIMIT: Duration = Duration::from_secs(20);
@@ -68,7 +65,6 @@ pub fn run_and<T>(
         scenario.deadlock.policy.name()
     ));
     progress.say(credit_loops(scenario).trim_end());
-    let began = clock()?;
     let mut stage = Stage::set_up_with(scenario, options.keep, |config| {
         config.dataplane.workers = options.workers;
         faults.configure(config);
@@ -76,9 +72,8 @@ pub fn run_and<T>(
             config.dataplane.express = express;
         }
     })?;
-    let margin = start_margin(scenario, clock()?.saturating_since(began));
     let outcome = match scenario.host_kind {
-        HostKind::Endpoint => run_on(scenario, &mut stage, &mut faults, margin, &progress),
+        HostKind::Endpoint => run_on(scenario, &mut stage, &mut faults, &progress),
         HostKind::Kernel => run_applications(scenario, &mut stage, &mut faults, &progress),
     };
     let outcome = outcome.and_then(|result| Ok((result, look(&stage)?)));
@@ -105,28 +100,13 @@ fn faults(scenario: &Scenario) -> Result<Faults<'_>> {
     }
 }
 
-/// How long before the traffic the hosts are started. They know its first moment from the start: on a machine on which the
-/// switches took long, they take long too.
-fn start_margin(scenario: &Scenario, set_up: weir_core::Duration) -> Duration {
-    let usual = START_MARGIN + START_MARGIN_PER_HOST * scenario.hosts.len() as u32;
-    usual.max(Duration::from_nanos(set_up.as_nanos() / 2))
-}
-
 fn run_on(
     scenario: &Scenario,
     stage: &mut Stage,
     faults: &mut Faults<'_>,
-    margin: Duration,
     progress: &Progress,
 ) -> Result<RunResult> {
-    let start = clock()? + weir_core::Duration::from_nanos(margin.as_nanos() as u64);
-    stage.start_hosts(scenario, start)?;
-    if clock()? > start {
-        bail!(
-            "the hosts took longer than {} ms to start; is the machine overloaded?",
-            margin.as_millis()
-        );
-    }
+    let start = stage.start_hosts(scenario)?;
     watch(scenario, stage, faults, start, progress)?;
     faults.undo(stage)?;
     for host in &mut stage.hosts {

@@ -25,6 +25,8 @@ use crate::endpoint::run::clock;
 
 /// How long an endpoint may take to answer.
 const ANSWER_LIMIT: Duration = Duration::from_secs(30);
+/// From the moment in which all endpoints are ready to the first frame: they have heard by then when that is.
+const BEGIN_MARGIN: weir_core::Duration = weir_core::Duration::from_millis(100);
 
 /// A running endpoint.
 #[derive(Debug)]
@@ -121,33 +123,18 @@ impl Stage {
         self.directory.keep = true;
     }
 
-    /// Starts an endpoint on every host, to begin at `start`, and waits until all are ready.
+    /// Starts an endpoint on every host and waits until all are ready. Then traffic begins, at the moment that this gives:
+    /// whoever sent before would send to hosts that are not there.
     ///
     /// # Errors
     ///
     /// When one fails or takes too long.
-    pub fn start_hosts(&mut self, scenario: &Scenario, start: Instant) -> Result<()> {
+    pub fn start_hosts(&mut self, scenario: &Scenario) -> Result<Instant> {
         for index in 0..scenario.hosts.len() {
-            let host = HostProcess::start(scenario, index, &self.names, start)?;
+            let host = HostProcess::start(scenario, index, &self.names)?;
             self.hosts.push(host);
         }
-        for host in &mut self.hosts {
-            match host.next_line()? {
-                OutputLine::Ready(_) => {}
-                other => bail!("{}: expected to be ready, not {other:?}", host.name),
-            }
-        }
-        Ok(())
-    }
-
-    /// The same, to begin half a second from now.
-    ///
-    /// # Errors
-    ///
-    /// As [`start_hosts`](Self::start_hosts).
-    pub fn start_hosts_soon(&mut self, scenario: &Scenario) -> Result<()> {
-        let start = clock().context("CLOCK_MONOTONIC")? + weir_core::Duration::from_millis(500);
-        self.start_hosts(scenario, start)
+        HostProcess::begin(&mut self.hosts)
     }
 
     /// Ends the hosts; their reports, as in the scenario.
@@ -216,15 +203,40 @@ impl Stage {
 }
 
 impl HostProcess {
-    /// Starts the endpoint of host `index` in its namespace, to begin at `start`, and does not wait for it.
+    /// The host, as in the scenario.
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// Waits until all of `hosts` are ready, and has their traffic begin at the moment that this gives.
+    ///
+    /// # Errors
+    ///
+    /// When one fails or takes too long.
+    pub fn begin(hosts: &mut [Self]) -> Result<Instant> {
+        for host in &mut *hosts {
+            match host.next_line()? {
+                OutputLine::Ready(_) => {}
+                other => bail!("{}: expected to be ready, not {other:?}", host.name),
+            }
+        }
+        let start = clock()? + BEGIN_MARGIN;
+        for host in hosts {
+            host.tell(&format!("begin {}", start.as_nanos()))?;
+        }
+        Ok(start)
+    }
+
+    /// Starts the endpoint of host `index` in its namespace, and does not wait for it. It sends nothing before it is told to
+    /// [begin](Self::begin).
     ///
     /// # Errors
     ///
     /// When it is not built, or its configuration cannot be written.
-    pub fn start(scenario: &Scenario, index: usize, names: &Names, start: Instant) -> Result<Self> {
+    pub fn start(scenario: &Scenario, index: usize, names: &Names) -> Result<Self> {
         let name = scenario.hosts[index].name.clone();
         let file = |suffix: &str| names.directory().join(format!("{name}{suffix}"));
-        let config = endpoint_config(scenario, index, names, start, file("-report.json"))?;
+        let config = endpoint_config(scenario, index, names, file("-report.json"))?;
         let config_file = file(".json");
         std::fs::write(&config_file, serde_json::to_vec_pretty(&config)?)
             .with_context(|| config_file.display().to_string())?;
@@ -377,7 +389,6 @@ fn endpoint_config(
     scenario: &Scenario,
     index: usize,
     names: &Names,
-    start: Instant,
     report: PathBuf,
 ) -> Result<EndpointConfig> {
     let host = &scenario.hosts[index];
@@ -420,7 +431,7 @@ fn endpoint_config(
         send,
         expect,
         report,
-        start_monotonic_nanos: start.as_nanos(),
+        start_monotonic_nanos: None,
         run_nanos: scenario.duration.as_nanos(),
         sample_nanos: HISTORY_INTERVAL.as_nanos(),
         catch_up_frames: 2,

@@ -10,7 +10,7 @@ use weir_core::random::SplitMix64;
 
 use super::faults::below;
 use super::leaks::Leaks;
-use super::{Kind, Plan, Sums};
+use super::{lines, Kind, Plan, Sums};
 use crate::lab::balance::Rest;
 use crate::lab::configuration::use_express_path;
 use crate::lab::interrupt;
@@ -43,7 +43,7 @@ pub(super) fn run(kind: &Kind, plan: Plan, seed: u64, sums: &mut Sums) -> Result
             switch.start_with_keeper()?;
         }
     }
-    stage.start_hosts_soon(&scenario)?;
+    stage.start_hosts(&scenario)?;
     sums.episodes += 1;
     let mut broken = Vec::new();
     let mut leaks = Leaks::new(length / 3);
@@ -130,7 +130,13 @@ fn audit(stage: &Stage, sums: &mut Sums) -> Result<Vec<String>> {
 /// Ends the hosts and compares what was sent, has arrived, and was counted as lost.
 fn add_up(kind: &Kind, stage: &mut Stage, sums: &mut Sums) -> Result<Vec<String>> {
     let mut broken = audit(stage, sums)?;
+    let hosts: Vec<String> = stage
+        .hosts
+        .iter()
+        .map(|host| host.name().to_owned())
+        .collect();
     let (balance, reports) = stage.balance()?;
+    let reports: Vec<_> = hosts.into_iter().zip(reports).collect();
     let mut count = |reason: &str, frames: u64| {
         if frames > 0 {
             *sums.lost_frames.entry(reason.to_owned()).or_default() += frames;
@@ -141,17 +147,24 @@ fn add_up(kind: &Kind, stage: &mut Stage, sums: &mut Sums) -> Result<Vec<String>
     }
     count("lost by a switch's kernel", balance.lost_by_kernel);
     count("lost by a host", balance.lost_by_hosts);
-    for flow in reports.iter().flat_map(|report| &report.received) {
+    for flow in reports.iter().flat_map(|(_, report)| &report.received) {
         sums.reordered_frames += flow.reordered;
         let overtaken = if kind.promise.keeps_order() {
             flow.reordered
         } else {
             0
         };
-        let wrong = (overtaken, flow.duplicated, flow.corrupted);
-        if wrong != (0, 0, 0) {
+        let wrong = (
+            overtaken,
+            flow.duplicated,
+            flow.corrupted,
+            flow.beyond_window,
+        );
+        if wrong != (0, 0, 0, 0) {
             let name = &flow.name;
-            broken.push(format!("flow {name}: {wrong:?} reordered, twice, changed"));
+            broken.push(format!(
+                "flow {name}: {wrong:?} reordered, twice, changed, too late to tell whether for the first time"
+            ));
         }
     }
     for switch in &stage.switches {
@@ -170,6 +183,9 @@ fn add_up(kind: &Kind, stage: &mut Stage, sums: &mut Sums) -> Result<Vec<String>
             "{missing} of {} frames did not arrive",
             balance.sent
         ));
+        if !kind.has_keepers {
+            broken.extend(lines::unequal(stage, &reports)?);
+        }
     }
     Ok(broken)
 }

@@ -8,6 +8,7 @@ mod episode;
 mod faults;
 mod kinds;
 mod leaks;
+mod lines;
 
 use std::collections::BTreeMap;
 use std::time::{Duration, Instant};

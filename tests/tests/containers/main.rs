@@ -15,7 +15,6 @@ use run::{Container, Image, CONFIGURATION, CRUN};
 use serde_json::json;
 use weir_api::daemon::{EventPage, Pfc, Port};
 use weir_config::scenario::Scenario;
-use weir_lab::endpoint::run::clock;
 use weir_lab::lab::names::Names;
 use weir_lab::lab::stage::HostProcess;
 use weir_tests::metrics::relay;
@@ -130,12 +129,9 @@ impl Lab {
     fn start_hosts(&mut self) {
         self.hosts.clear();
         until("the devices of the hosts before are free", || {
-            let start = clock().unwrap() + weir_core::Duration::from_millis(500);
-            let start_host =
-                |index| HostProcess::start(&self.scenario, index, &self.names, start).unwrap();
-            self.hosts = (0..2).map(start_host).collect();
-            let is_ready = |host: &mut HostProcess| host.next_line().is_ok();
-            self.hosts.iter_mut().all(is_ready).then_some(())
+            let start = |index| HostProcess::start(&self.scenario, index, &self.names).unwrap();
+            self.hosts = (0..2).map(start).collect();
+            HostProcess::begin(&mut self.hosts).ok().map(drop)
         });
     }
 

@@ -16,7 +16,6 @@ use std::path::Path;
 use std::time::Duration;
 
 use serde_json::Value;
-use weir_lab::endpoint::run::clock;
 use weir_lab::lab::configuration::PAGE_ADDRESS;
 use weir_lab::lab::process::{inside, program, Process};
 use weir_lab::lab::stage::Stage;
@@ -25,8 +24,6 @@ use weir_tests::{scenario, GENTLE_RING};
 
 use look::pictures;
 
-/// Until the hosts begin to send: time for all of them to start.
-const START_MARGIN: Duration = Duration::from_millis(1_500);
 /// Nothing listens there.
 const NOBODY: &str = "ghost=http://127.0.0.1:9";
 /// Where the page is, in its own namespace.
@@ -44,8 +41,7 @@ pub fn start_page(namespace: &str, directory: &Path, arguments: &[String]) -> Pr
 fn look_at_ring(overrides: &[&str], absent: &[&str], look: impl AsyncFnOnce(&Browser, &mut Stage)) {
     let scenario = scenario("ring4.toml", overrides);
     let mut stage = Stage::set_up(&scenario, false).unwrap_or_else(|error| panic!("{error:#}"));
-    let start = clock().unwrap() + weir_core::Duration::from_nanos(START_MARGIN.as_nanos() as u64);
-    stage.start_hosts(&scenario, start).unwrap();
+    stage.start_hosts(&scenario).unwrap();
     let namespace = stage.names().namespace("s1");
     let directory = stage.directory().to_owned();
     let mut places = vec![format!("s1=http://{PAGE_ADDRESS}")];

@@ -209,7 +209,7 @@ fn values_during_a_deadlock_are_those_of_switchctl() {
     take(&mut known, &first["update"]);
     assert!(known.values().all(|value| *value != true), "{known:?}");
     stage
-        .start_hosts_soon(&scenario)
+        .start_hosts(&scenario)
         .unwrap_or_else(|error| panic!("{error:#}"));
 
     // It locks, and the subscriber is told so.
