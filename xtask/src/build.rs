@@ -65,13 +65,14 @@ pub fn bench() -> Result<()> {
     run_bench("weir-core", "cost_of_levels", &[])
 }
 
-/// Builds and runs the core's benchmark of many cases.
+/// Builds and runs the core's benchmark of many cases, then that of one owner and two.
 ///
 /// # Errors
 ///
 /// When it does not compile or fails.
 pub fn bench_core() -> Result<()> {
-    run_bench("weir-core-bench", "frame_cost", &[])
+    run_bench("weir-core-bench", "frame_cost", &[])?;
+    run_bench("weir-core-bench", "owners", &[])
 }
 
 /// Builds what counts the core's instructions, optimised; returns where it is.

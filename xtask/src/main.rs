@@ -126,9 +126,10 @@ Without options: the cost of a frame in a class of mode level compared with one
 of mode pfc, alternately in one process.
 
 --core: nanoseconds per frame in the switch core alone, by mode, ports,
-destinations, waiting frames and concurrent events. --instructions: instructions
-instead, counted by Valgrind and compared with core/bench/instructions.toml; the
-exit status is 1 if a case costs over 5 % more.
+destinations, waiting frames and concurrent events; then frames a second of one
+core and of two that hand frames over to each other. Takes about five minutes.
+--instructions: instructions instead, counted by Valgrind and compared with
+core/bench/instructions.toml; the exit status is 1 if a case costs over 5 % more.
 
 --sim: events and frame-hops per second of CPU, and memory, on a fat-tree of k =
 16 and on networks of 100, 1,000 and 10,000 switches (needs 8 GiB of memory);

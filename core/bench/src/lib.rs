@@ -6,6 +6,7 @@
 
 pub mod case;
 pub mod instructions;
+pub mod owners;
 pub mod pipeline;
 
 pub use case::{Case, Mode};

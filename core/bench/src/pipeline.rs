@@ -16,8 +16,8 @@ use crate::case::{Beside, Case, Mode};
 /// Frames of a burst, as a dataplane's batch has them.
 pub const BURST: usize = 32;
 
-const PRIORITY: Priority = Priority::ALL[3];
-const LENGTH: Bytes = Bytes::new(1500);
+pub(crate) const PRIORITY: Priority = Priority::ALL[3];
+pub(crate) const LENGTH: Bytes = Bytes::new(1500);
 /// What a frame is charged: whole cells of 256 B.
 const CHARGE: u64 = 1536;
 /// D, in mode [`Mode::Level`].
@@ -190,17 +190,17 @@ fn pfc(quanta: Quanta) -> [u8; 60] {
     frame
 }
 
-fn address(kind: u8, number: usize) -> MacAddress {
+pub(crate) fn address(kind: u8, number: usize) -> MacAddress {
     let [high, middle, low] = [number >> 16, number >> 8, number].map(|part| part as u8);
     MacAddress([2, 0, kind, high, middle, low])
 }
 
-fn port(index: usize) -> PortId {
+pub(crate) fn port(index: usize) -> PortId {
     PortId::new(index as u8)
 }
 
 /// Buffers that no burst fills, but where pauses are wanted, and lines so fast that no shaper waits.
-fn config(case: Case) -> SwitchConfig {
+pub(crate) fn config(case: Case) -> SwitchConfig {
     let lossy = ClassMode::Lossy {
         buffer: Bytes::new(2 * 1024),
     };
