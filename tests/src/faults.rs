@@ -2,6 +2,7 @@
 
 use std::path::Path;
 use std::process::Command;
+use std::time::Duration;
 
 use nix::sys::ptrace;
 use nix::sys::wait::{waitpid, WaitPidFlag};
@@ -114,6 +115,22 @@ impl Scene {
         assert!(output.status.success(), "{words}: {output:?}");
     }
 
+    /// The kernel of a host looks at its device as often as this only, whatever comes; zero has it look at once again.
+    pub fn take_late(&self, host: &str, interval: Duration) {
+        let names = self.stage.names();
+        let times = if interval.is_zero() { 0 } else { i32::MAX };
+        let script = format!(
+            "cd /sys/class/net/{} && echo {} > gro_flush_timeout && echo {times} > napi_defer_hard_irqs",
+            names.host_device(),
+            interval.as_nanos(),
+        );
+        let output = Command::new("ip")
+            .args(["netns", "exec", &names.namespace(host), "sh", "-c", &script])
+            .output()
+            .unwrap();
+        assert!(output.status.success(), "{output:?}");
+    }
+
     /// Nothing moves any more: the hosts send nothing, and what was under way has arrived, is lost, or cannot leave.
     pub fn settle(&mut self) {
         self.stage
@@ -133,6 +150,9 @@ impl Scene {
             assert_eq!(wrong, (0, 0, 0), "{flow:?}");
         }
         eprintln!("{balance:?}");
+        reports
+            .iter()
+            .for_each(|report| eprintln!("{:?}", report.kernel));
         balance
     }
 

@@ -5,6 +5,8 @@ use std::os::unix::net::UnixStream;
 use std::process::Command;
 use std::time::Duration;
 
+use weir_config::daemon::DaemonConfig;
+use weir_lab::lab::configuration::use_express_path;
 use weir_lab::lab::process::Process;
 use weir_tests::cpu::Quota;
 use weir_tests::faults::{thread, Held, Scene};
@@ -62,6 +64,39 @@ fn clients_hold_every_connection() {
     });
     scene.assert_lossless();
     scene.end();
+}
+
+/// The kernel of a host looks at its device five times a second only. The ring between both ends of a veth has room for 256 frames, and
+/// five times as many come meanwhile, on a line so fast that many more may be with the transmitter: what has no room waits there.
+fn the_kernel_of_a_host_takes_frames_late(change: impl FnMut(&mut DaemonConfig)) {
+    let overrides = [
+        PATIENT_DETECTION,
+        "link-defaults.rate=10Gbit",
+        "flow.a.rate=10Mbit",
+        "flow.a.frame=200B",
+        "flow.b.rate=10Mbit",
+        "class.lossless.xoff=256KiB",
+        "class.lossless.xon=128KiB",
+    ];
+    let mut scene = Scene::new("one-switch.toml", &overrides, change);
+    scene.wait_for_all(300);
+    scene.take_late("h2", Duration::from_millis(200));
+    scene.wait_for_more(1, 5_000);
+    scene.take_late("h2", Duration::ZERO);
+    scene.wait_for_all(1_000);
+    scene.assert_lossless();
+    scene.end();
+}
+
+#[test]
+fn the_kernel_of_a_host_takes_frames_of_the_core_late() {
+    the_kernel_of_a_host_takes_frames_late(|_| ());
+}
+
+/// The ring has frames of both paths.
+#[test]
+fn the_kernel_of_a_host_takes_frames_of_the_express_path_late() {
+    the_kernel_of_a_host_takes_frames_late(use_express_path);
 }
 
 /// While the thread of the switch core stands still its rings take what comes; none of it is lost.

@@ -50,6 +50,9 @@ pub struct Driver {
     pub no_buffer: Option<&'static str>,
     /// Frames that programs redirect to the device, and those of AF_XDP, leave by one queue in the order in which they came.
     pub keeps_order: bool,
+    /// It drops a frame that it has no room for, unless it has a queueing discipline: then it says so, and the frame stays in the
+    /// TX ring. Since Linux 6.18.
+    pub needs_queueing: bool,
     /// What attaching a program does to queues and link.
     pub attaching: &'static str,
     /// Where all this is from.
@@ -114,6 +117,7 @@ pub const UNKNOWN: Driver = Driver {
     mac_control: MacControlFrames::NotKnown,
     no_buffer: None,
     keeps_order: false,
+    needs_queueing: false,
     attaching: "not known",
     source: "assumed: the worst of all others",
 };

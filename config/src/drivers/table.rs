@@ -18,6 +18,7 @@ const COPY: Driver = Driver {
     mac_control: MacControlFrames::Passed,
     no_buffer: None,
     keeps_order: false,
+    needs_queueing: false,
     attaching: "nothing",
     source: "",
 };
@@ -103,6 +104,7 @@ pub const DRIVERS: &[Driver] = &[
     Driver {
         name: "veth",
         keeps_order: true,
+        needs_queueing: true,
         source: "tested: all of Weir's own tests",
         ..COPY
     },

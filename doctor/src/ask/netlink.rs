@@ -13,6 +13,8 @@ use nix::sys::time::TimeVal;
 pub(super) const NLMSG_HEADER: usize = 16;
 const NLMSG_ERROR: u16 = 2;
 const NLM_F_REQUEST: u16 = 1;
+const NLM_F_ACK: u16 = 4;
+const NLM_F_ECHO: u16 = 8;
 const NLA_TYPE_MASK: u16 = 0x3fff;
 /// Netlink's own limit for one message to userspace is half of this.
 const ANSWER_MAX: usize = 64 << 10;
@@ -23,6 +25,40 @@ const ANSWER_MAX: usize = 64 << 10;
 ///
 /// What the kernel says.
 pub(super) fn ask(protocol: SockProtocol, kind: u16, body: &[u8]) -> io::Result<Vec<u8>> {
+    let answer = exchange(protocol, &message(kind, body))?;
+    error_of(&answer).map_or(Ok(answer), Err)
+}
+
+/// The same of rtnetlink, for a question that the kernel answers as it tells of changes, to who asks as well (`NLM_F_ECHO`), or has
+/// nothing to say to but that it has heard it: `None`.
+///
+/// # Errors
+///
+/// What the kernel says.
+pub(super) fn ask_whether(kind: u16, body: &[u8]) -> io::Result<Option<Vec<u8>>> {
+    let question = with_flags(kind, NLM_F_REQUEST | NLM_F_ACK | NLM_F_ECHO, body);
+    let answer = exchange(SockProtocol::NetlinkRoute, &question)?;
+    match error_of(&answer) {
+        Some(error) if error.raw_os_error() == Some(0) => Ok(None),
+        Some(error) => Err(error),
+        None => Ok(Some(answer)),
+    }
+}
+
+/// Has rtnetlink do something, with these flags beside the usual ones.
+///
+/// # Errors
+///
+/// What the kernel says.
+pub(super) fn order(kind: u16, flags: u16, body: &[u8]) -> io::Result<()> {
+    let order = with_flags(kind, NLM_F_REQUEST | NLM_F_ACK | flags, body);
+    let answer = exchange(SockProtocol::NetlinkRoute, &order)?;
+    let error = error_of(&answer).filter(|error| error.raw_os_error() != Some(0));
+    error.map_or(Ok(()), Err)
+}
+
+/// Sends a message and gives the one that answers it.
+fn exchange(protocol: SockProtocol, message: &[u8]) -> io::Result<Vec<u8>> {
     let socket = socket(
         AddressFamily::Netlink,
         SockType::Raw,
@@ -30,26 +66,33 @@ pub(super) fn ask(protocol: SockProtocol, kind: u16, body: &[u8]) -> io::Result<
         protocol,
     )?;
     setsockopt(&socket, sockopt::ReceiveTimeout, &TimeVal::new(2, 0))?;
-    send(socket.as_raw_fd(), &message(kind, body), MsgFlags::empty())?;
+    send(socket.as_raw_fd(), message, MsgFlags::empty())?;
     let mut answer = vec![0u8; ANSWER_MAX];
     let length = recv(socket.as_raw_fd(), &mut answer, MsgFlags::empty())?;
     answer.truncate(length);
-    match u16_at(&answer, 4) {
-        Some(NLMSG_ERROR) => {
-            // A negative number of errno.h.
-            let code = u32_at(&answer, NLMSG_HEADER).unwrap_or(0) as i32;
-            Err(io::Error::from_raw_os_error(-code))
-        }
-        _ => Ok(answer),
+    Ok(answer)
+}
+
+/// The error that a message tells; number 0 says that all went well.
+fn error_of(message: &[u8]) -> Option<io::Error> {
+    if u16_at(message, 4) != Some(NLMSG_ERROR) {
+        return None;
     }
+    // A negative number of errno.h.
+    let code = u32_at(message, NLMSG_HEADER).unwrap_or(0) as i32;
+    Some(io::Error::from_raw_os_error(-code))
 }
 
 /// A message of this type.
 pub(super) fn message(kind: u16, body: &[u8]) -> Vec<u8> {
+    with_flags(kind, NLM_F_REQUEST, body)
+}
+
+fn with_flags(kind: u16, flags: u16, body: &[u8]) -> Vec<u8> {
     let mut message = Vec::with_capacity(NLMSG_HEADER + body.len());
     message.extend(((NLMSG_HEADER + body.len()) as u32).to_ne_bytes());
     message.extend(kind.to_ne_bytes());
-    message.extend(NLM_F_REQUEST.to_ne_bytes());
+    message.extend(flags.to_ne_bytes());
     message.extend([0; 8]); // sequence, port
     message.extend(body);
     message

@@ -25,8 +25,9 @@ use crate::endpoint::run::clock;
 
 /// How long an endpoint may take to answer.
 const ANSWER_LIMIT: Duration = Duration::from_secs(30);
-/// From the moment in which all endpoints are ready to the first frame: they have heard by then when that is.
-const BEGIN_MARGIN: weir_core::Duration = weir_core::Duration::from_millis(100);
+/// From the moment in which all endpoints are ready to the first frame: they have heard by then when that is, and switches, which look
+/// twice a second, have seen that their ports lead to somebody.
+const BEGIN_MARGIN: weir_core::Duration = weir_core::Duration::from_millis(800);
 
 /// A running endpoint.
 #[derive(Debug)]

@@ -5,6 +5,7 @@ pub(super) mod express;
 pub(super) mod long_frames;
 pub(super) mod offloads;
 pub mod packet_socket;
+pub(super) mod queueing;
 mod refused;
 pub(super) mod settings;
 pub(super) mod socket;

@@ -303,12 +303,20 @@ impl Lane for XdpSocket {
         if !self.must_kick() && !self.fill_kick_due {
             return;
         }
-        match send(self.rx.fd().as_raw_fd(), &[], MsgFlags::MSG_DONTWAIT) {
-            Ok(_) => (self.kick_due, self.fill_kick_due) = (false, false),
-            // xsk_generic_xmit: the frame is gone and completed, but the device dropped it
-            Err(Errno::EBUSY) => self.device_drops += 1,
-            // out of budget or memory, or the link is down: the rest waits in the ring
-            Err(_) => {}
+        // One frame at least is gone after every call that tells of a drop.
+        for _ in 0..=self.tx_size {
+            match send(self.rx.fd().as_raw_fd(), &[], MsgFlags::MSG_DONTWAIT) {
+                Ok(_) => (self.kick_due, self.fill_kick_due) = (false, false),
+                // xsk_generic_xmit: the frame is gone and completed, but the device dropped it. What is behind it is in the ring still;
+                // poll(2) would send that, too, and tell nobody what is dropped.
+                Err(Errno::EBUSY) => {
+                    self.device_drops += 1;
+                    continue;
+                }
+                // out of budget or memory, no room in the device, or the link is down: the rest waits in the ring
+                Err(_) => {}
+            }
+            return;
         }
     }
 

@@ -20,6 +20,7 @@ use crate::dataplane::kernel::ethtool;
 use crate::dataplane::kernel::express::ExpressPath;
 use crate::dataplane::kernel::long_frames::{self, Lro};
 use crate::dataplane::kernel::offloads::{self, SwitchedOff};
+use crate::dataplane::kernel::queueing::Queueing;
 use crate::dataplane::kernel::settings;
 use crate::dataplane::kernel::socket::XdpSocket;
 
@@ -49,6 +50,7 @@ pub(in crate::dataplane) struct AttachedProgram {
     may_fall_back: bool,
     offloads: Option<SwitchedOff>,
     lro: Option<Lro>,
+    queueing: Option<Queueing>,
     _promiscuous: Option<Promiscuous>,
 }
 
@@ -79,6 +81,9 @@ impl AttachedProgram {
         let detached = self.program.detach();
         if let Some(lro) = &self.lro {
             lro.put_back();
+        }
+        if let Some(queueing) = &self.queueing {
+            queueing.put_back();
         }
         detached
     }
@@ -267,6 +272,7 @@ pub(in crate::dataplane) fn attach_one(
         may_fall_back: config.dataplane.xdp_mode == XdpMode::Auto,
         offloads: None,
         lro,
+        queueing: Queueing::see_to(&port.device, device),
         _promiscuous: promiscuous,
     })
 }

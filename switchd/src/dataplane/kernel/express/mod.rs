@@ -24,6 +24,7 @@ use clerk::Clerk;
 use super::devices::Device;
 use super::ethtool;
 use super::offloads::SwitchedOff;
+use super::queueing::says_when_full;
 use crate::dataplane::exchange::express::{ExpressParts, Listing};
 use crate::dataplane::exchange::messages::Request;
 use crate::dataplane::ids;
@@ -311,7 +312,7 @@ impl PortSide {
             State::Queues
         } else if !takes_redirected(device.index) || self.segmentation.segments(self.is_managed) {
             State::Peer
-        } else if self.is_blind {
+        } else if self.is_blind || self.line.is_sure && !says_when_full(&device) {
             State::Room
         } else {
             State::Open

@@ -1,0 +1,78 @@
+//! Devices that have no room for a frame.
+//!
+//! A veth hands frames to its other end by a ring of 256 entries. Where that is full, it drops the frame, unless it has a queueing
+//! discipline: then it says that it is full, and the frame stays in the TX ring. Frames of AF_XDP are never in that discipline; it only
+//! has to be there. So a port gets one for as long as it has the device.
+
+use weir_doctor::queueing::{self, Number};
+
+use super::devices::Device;
+
+/// Tells ours from others': "WE".
+const OURS: Number = Number(0x5745);
+/// Before, a device could stay full for ever (commit 5442a9da6978, "veth: more robust handing of race to avoid txq getting stuck").
+const SINCE: (u32, u32) = (6, 18);
+
+/// Ours, at the root of a device.
+#[derive(Debug)]
+pub(in crate::dataplane) struct Queueing {
+    index: u32,
+}
+
+impl Queueing {
+    /// For a device that needs one and has none. What a switch that was killed has left there is ours again.
+    pub(in crate::dataplane) fn see_to(name: &str, device: &Device) -> Option<Self> {
+        if !device.driver.needs_queueing || !kernel_says() {
+            return None;
+        }
+        let index = device.index;
+        let seen_to = queueing::root(index).and_then(|root| match root {
+            None => queueing::add_fifo(index, OURS).map(|()| true),
+            Some(root) => Ok(root == OURS),
+        });
+        match seen_to {
+            Ok(is_ours) => is_ours.then_some(Self { index }),
+            Err(error) => {
+                tracing::warn!(device = name, %error, "no queueing discipline: a frame that the other end of this veth has no room for is dropped, of a lossless class too; add one: tc qdisc add dev {name} root pfifo");
+                None
+            }
+        }
+    }
+
+    /// The device may be gone.
+    pub(in crate::dataplane) fn put_back(&self) {
+        if let Err(error) = queueing::remove(self.index, OURS) {
+            tracing::debug!(%error, "the queueing discipline of a device stays, or went with it");
+        }
+    }
+}
+
+/// Whether the device keeps frames for which it has no room, whoever gave it its queueing discipline, instead of dropping them.
+pub(in crate::dataplane) fn says_when_full(device: &Device) -> bool {
+    let has_queueing = || queueing::root(device.index).is_ok_and(|root| root.is_some());
+    !device.driver.needs_queueing || kernel_says() && has_queueing()
+}
+
+fn kernel_says() -> bool {
+    let release = std::fs::read_to_string("/proc/sys/kernel/osrelease");
+    release.is_ok_and(|release| version(&release) >= Some(SINCE))
+}
+
+fn version(release: &str) -> Option<(u32, u32)> {
+    let mut numbers = release.split(|it: char| !it.is_ascii_digit());
+    Some((numbers.next()?.parse().ok()?, numbers.next()?.parse().ok()?))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn releases_are_compared_by_number() {
+        assert_eq!(version("6.18.44-fc-v669\n"), Some((6, 18)));
+        assert_eq!(version("7.0-rc1"), Some((7, 0)));
+        assert!(version("6.9.1") < Some(SINCE));
+        assert!(version("10.0") > Some(SINCE));
+        assert!(version("unknown") < Some(SINCE));
+    }
+}
