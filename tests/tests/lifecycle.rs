@@ -1,5 +1,7 @@
 //! A daemon that is killed, and one that is asked to end.
 
+use std::process::Command;
+
 use weir_lab::endpoint::report::Snapshot;
 use weir_lab::lab::stage::{HostProcess, Stage};
 use weir_tests::{assert_nothing_left, scenario, switches, until, with_traffic, LOSSLESS};
@@ -12,6 +14,17 @@ const SLOW: &str = "link-defaults.rate=10Mbit";
 /// Two hosts on one switch, ready to send.
 fn stage(overrides: &[&str]) -> Stage {
     with_traffic(&scenario("one-switch.toml", overrides))
+}
+
+/// What `tc` shows at the switch's devices.
+fn queueing(stage: &Stage) -> String {
+    let output = Command::new("ip")
+        .args(["netns", "exec", &stage.names().namespace("s1")])
+        .args(["tc", "qdisc", "show"])
+        .output()
+        .unwrap();
+    assert!(output.status.success(), "{output:?}");
+    String::from_utf8(output.stdout).unwrap()
 }
 
 fn received(snapshot: &Snapshot) -> u64 {
@@ -59,10 +72,11 @@ fn after_a_kill_the_daemon_just_starts_again() {
             );
         }
     }
-    stage
-        .tear_down()
-        .unwrap_or_else(|error| panic!("{error:#}"));
+    // What the killed ones have left at the devices, too.
+    switches::end(&mut stage.switches[0]);
     assert_nothing_left(&run_dir);
+    let queueing = queueing(&stage);
+    assert!(!queueing.contains("5745:"), "{queueing}");
 }
 
 #[test]
