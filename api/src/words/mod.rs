@@ -229,8 +229,8 @@ named! {
         /// The device's other end takes no redirected frames: it needs an XDP program, or GRO switched on. Or the device cuts TCP segments, and
         /// the settings leave that as it is.
         Peer => "peer",
-        /// A class with PFC may use the path, so that frames need room at the other end, and programs cannot look for it: they are in generic
-        /// mode, or the kernel is older than 6.2.
+        /// A lossless class may use the path, so that frames need room at the other end, and it cannot be relied upon: programs are in
+        /// generic mode, the kernel is older than 6.18, or the device's queueing discipline was taken away.
         Room => "room",
         /// Routes have just changed.
         Routes => "routes",
