@@ -127,8 +127,9 @@ impl Lab {
 
     /// Hosts anew, whose numbers begin at zero.
     fn start_hosts(&mut self) {
-        self.hosts.clear();
         until("the devices of the hosts before are free", || {
+            // One of them may have its device, and holds it until it is gone.
+            self.hosts.clear();
             let start = |index| HostProcess::start(&self.scenario, index, &self.names).unwrap();
             self.hosts = (0..2).map(start).collect();
             HostProcess::begin(&mut self.hosts).ok().map(drop)
