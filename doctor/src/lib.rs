@@ -9,7 +9,7 @@ mod judge;
 mod privileges;
 pub mod trial;
 
-pub use ask::{ethtool, link, queueing};
+pub use ask::{ethtool, link};
 pub use facts::Facts;
 pub use finding::{Check, Finding, Grade, Remedy};
 pub use judge::{judge, worst, Running, RunningCable, RunningPort, RunningQueue, Wanted};

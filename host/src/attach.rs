@@ -4,12 +4,12 @@ use std::io;
 use std::time::{Duration, Instant};
 
 use weir_core::wire::ethernet::MAC_CONTROL_ADDRESS;
+use weir_netlink::queueing::{self, Root};
 
 use crate::device::Device;
 use crate::error::Error;
 use crate::kernel::maps::{self, Found, Maps};
-use crate::kernel::netlink::{self, Root};
-use crate::kernel::{edge, load};
+use crate::kernel::{edge, link, load};
 use crate::settings::Settings;
 use crate::state::PriorityState;
 
@@ -83,7 +83,7 @@ impl Present {
     /// What the kernel says.
     pub fn at(device: &Device) -> Result<Self, Error> {
         let programs = maps::programs(&device.name, device.ifindex)?;
-        let root = netlink::root(device.ifindex)
+        let root = queueing::root(device.ifindex)
             .map_err(|error| Error::system(&device.name, "asking for its queue", error))?;
         let maps = Maps::of(&programs);
         Ok(Self {
@@ -148,7 +148,7 @@ pub fn attach(device: &Device, settings: &Settings, drain: Drain) -> Result<Atta
         false => 0,
     };
     let gso_before = match settings.gso_segments {
-        Some(_) => netlink::gso_segments(device.ifindex)
+        Some(_) => link::gso_segments(device.ifindex)
             .map_err(|error| Error::system(&device.name, "asking for gso_max_segs", error))?,
         None => None,
     };
@@ -185,10 +185,9 @@ fn put(
             .map_err(failed("having it receive pauses"))?;
     }
     if let Some(segments) = settings.gso_segments {
-        netlink::set_gso_segments(device.ifindex, segments)
-            .map_err(failed("setting gso_max_segs"))?;
+        link::set_gso_segments(device.ifindex, segments).map_err(failed("setting gso_max_segs"))?;
     }
-    netlink::replace_root(device.ifindex, &loaded.kind).map_err(failed("making its queue"))
+    queueing::replace(device.ifindex, &loaded.kind).map_err(failed("making its queue"))
 }
 
 /// Whether a device receives PFC frames for somebody else.
@@ -236,7 +235,7 @@ fn remove(device: &Device, present: Present, drain: Drain) -> Result<Detachment,
         None => None,
     };
     if present.has_queue() {
-        match netlink::delete_root(device.ifindex) {
+        match queueing::remove(device.ifindex, 0) {
             // Meanwhile somebody else has taken it away.
             Err(error) if error.kind() != io::ErrorKind::NotFound => {
                 return Err(Error::system(name, "taking its queue away", error));
@@ -250,7 +249,7 @@ fn remove(device: &Device, present: Present, drain: Drain) -> Result<Detachment,
             let _ = edge::receive_multicast(name, PAUSE_ADDRESS, false);
         }
         if let Some(before) = in_force.gso_segments_before {
-            netlink::set_gso_segments(device.ifindex, before)
+            link::set_gso_segments(device.ifindex, before)
                 .map_err(|error| Error::system(name, "setting gso_max_segs back", error))?;
         }
     }

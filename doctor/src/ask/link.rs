@@ -6,9 +6,8 @@
 use std::io;
 
 use nix::errno::Errno;
-use nix::sys::socket::SockProtocol;
-
-use super::netlink::{ask, attributes, body, text, u32_at, NLMSG_HEADER};
+use weir_netlink::message::{attributes, body, text, u32_at, HEADER};
+use weir_netlink::socket::{ask, bad_answer, Protocol};
 
 // linux/rtnetlink.h, linux/if_link.h
 const RTM_NEWLINK: u16 = 16;
@@ -103,14 +102,11 @@ impl Device {
 ///
 /// When the kernel does not answer. No such device is `None`.
 pub fn find(ifindex: u32) -> io::Result<Option<Device>> {
-    let answer = match ask(SockProtocol::NetlinkRoute, RTM_GETLINK, &request(ifindex)) {
+    let answer = match ask(Protocol::NetlinkRoute, RTM_GETLINK, &request(ifindex)) {
         Err(error) if error.raw_os_error() == Some(Errno::ENODEV as i32) => return Ok(None),
         answer => answer?,
     };
-    let device = parse(&answer);
-    device
-        .map(Some)
-        .ok_or_else(|| io::Error::new(io::ErrorKind::InvalidData, "rtnetlink: bad answer"))
+    parse(&answer).map(Some).ok_or_else(bad_answer)
 }
 
 fn request(ifindex: u32) -> Vec<u8> {
@@ -123,8 +119,8 @@ fn request(ifindex: u32) -> Vec<u8> {
 
 /// `None` for bytes that are no answer.
 fn parse(answer: &[u8]) -> Option<Device> {
-    let attributes_of_it = body(answer, RTM_NEWLINK, NLMSG_HEADER + IFINFO)?;
-    let flags = u32_at(answer, NLMSG_HEADER + FLAGS_AT)?;
+    let attributes_of_it = body(answer, RTM_NEWLINK, HEADER + IFINFO)?;
+    let flags = u32_at(answer, HEADER + FLAGS_AT)?;
     let mut device = Device {
         up: flags & nix::libc::IFF_UP as u32 != 0,
         ..Device::default()
@@ -158,7 +154,8 @@ fn programs(value: &[u8]) -> Vec<(u32, &'static str)> {
 
 #[cfg(test)]
 mod tests {
-    use super::super::netlink::{attribute, message};
+    use weir_netlink::message::{attribute, message};
+
     use super::*;
 
     fn answer() -> Vec<u8> {
@@ -174,7 +171,7 @@ mod tests {
             attribute(IFLA_LINK_NETNSID, &[0; 4]),
             attribute(IFLA_XDP | 0x8000, &xdp),
         ];
-        message(RTM_NEWLINK, &[request(7), attributes.concat()].concat())
+        message(RTM_NEWLINK, 0, &[request(7), attributes.concat()].concat())
     }
 
     #[test]

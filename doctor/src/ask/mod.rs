@@ -4,7 +4,5 @@
 pub mod ethtool;
 pub mod link;
 pub mod netdev;
-mod netlink;
-pub mod queueing;
 #[allow(unsafe_code)] // adjtimex(2)
 pub mod time;

@@ -2,16 +2,12 @@
 
 use std::io;
 
-use nix::sys::socket::SockProtocol;
+use weir_netlink::generic::Family;
+use weir_netlink::message::{attribute, find, u64_at};
+use weir_netlink::napi::FAMILY;
+use weir_netlink::socket::bad_answer;
 
-use super::netlink::{ask, attribute, attributes, body, u16_at, u64_at, NLMSG_HEADER};
-
-// linux/genetlink.h, linux/netdev.h
-const GENL_HEADER: usize = 4;
-const GENL_ID_CTRL: u16 = 0x10;
-const CTRL_CMD_GETFAMILY: u8 = 3;
-const CTRL_ATTR_FAMILY_ID: u16 = 1;
-const CTRL_ATTR_FAMILY_NAME: u16 = 2;
+// linux/netdev.h
 const NETDEV_CMD_DEV_GET: u8 = 1;
 const NETDEV_A_DEV_IFINDEX: u16 = 1;
 const NETDEV_A_DEV_XDP_FEATURES: u16 = 3;
@@ -36,19 +32,10 @@ pub struct XdpFeatures {
 ///
 /// What the kernel says; an older one does not know the question.
 pub fn xdp_features(ifindex: u32) -> io::Result<XdpFeatures> {
-    let bad = || io::Error::new(io::ErrorKind::InvalidData, "netdev: bad answer");
-    let name = attribute(CTRL_ATTR_FAMILY_NAME, b"netdev\0");
-    let answer = generic(GENL_ID_CTRL, CTRL_CMD_GETFAMILY, &name)?;
-    let family = find(&answer, GENL_ID_CTRL, CTRL_ATTR_FAMILY_ID, |value| {
-        u16_at(value, 0)
-    });
-    let family = family.ok_or_else(bad)?;
     let device = attribute(NETDEV_A_DEV_IFINDEX, &ifindex.to_ne_bytes());
-    let answer = generic(family, NETDEV_CMD_DEV_GET, &device)?;
-    let bits = find(&answer, family, NETDEV_A_DEV_XDP_FEATURES, |value| {
-        u64_at(value, 0)
-    });
-    let bits = bits.ok_or_else(bad)?;
+    let answer = Family::find(FAMILY)?.ask(NETDEV_CMD_DEV_GET, &device)?;
+    let bits = find(&answer, NETDEV_A_DEV_XDP_FEATURES).and_then(|value| u64_at(value, 0));
+    let bits = bits.ok_or_else(bad_answer)?;
     Ok(XdpFeatures {
         native: bits & BASIC_AND_REDIRECT == BASIC_AND_REDIRECT,
         zero_copy: bits & ZERO_COPY != 0,
@@ -56,36 +43,9 @@ pub fn xdp_features(ifindex: u32) -> io::Result<XdpFeatures> {
     })
 }
 
-fn generic(family: u16, command: u8, attribute: &[u8]) -> io::Result<Vec<u8>> {
-    let header = [command, 1, 0, 0]; // command, version, reserved
-    ask(
-        SockProtocol::NetlinkGeneric,
-        family,
-        &[&header, attribute].concat(),
-    )
-}
-
-fn find<T>(answer: &[u8], family: u16, kind: u16, read: impl Fn(&[u8]) -> Option<T>) -> Option<T> {
-    let body = body(answer, family, NLMSG_HEADER + GENL_HEADER)?;
-    let found = attributes(body).find(|(it, _)| *it == kind)?;
-    read(found.1)
-}
-
 #[cfg(test)]
 mod tests {
-    use super::super::netlink::message;
     use super::*;
-
-    #[test]
-    fn a_feature_is_found_among_others_and_nothing_in_another_answer() {
-        let all = [
-            attribute(NETDEV_A_DEV_IFINDEX, &7u32.to_ne_bytes()),
-            attribute(NETDEV_A_DEV_XDP_FEATURES, &11u64.to_ne_bytes()),
-        ];
-        let answer = message(30, &[&[1, 1, 0, 0][..], &all.concat()].concat());
-        let bits = |family| find(&answer, family, NETDEV_A_DEV_XDP_FEATURES, |v| u64_at(v, 0));
-        assert_eq!((bits(30), bits(31)), (Some(11), None));
-    }
 
     /// The loopback device has no native XDP. Kernels before 6.3 do not know the family.
     #[test]

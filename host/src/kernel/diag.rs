@@ -3,9 +3,10 @@
 use std::io;
 use std::os::fd::OwnedFd;
 
-use nix::sys::socket::{AddressFamily, SockProtocol};
+use nix::sys::socket::AddressFamily;
+use weir_netlink::message::{find, u32_at};
+use weir_netlink::socket::{dump_on, open, Protocol, ANSWER_MAX};
 
-use super::netlink::{attributes, dump_on, open, u32_at, ANSWER_MAX};
 use crate::push_back::fill::Reading;
 
 // linux/sock_diag.h, linux/inet_diag.h
@@ -46,7 +47,7 @@ impl Sockets {
         let ports = if ports.is_empty() { &all } else { ports };
         let of_port = |port: &u16| FAMILIES.map(|family| request(family, *port));
         Ok(Self {
-            fd: open(SockProtocol::NetlinkSockDiag)?,
+            fd: open(Protocol::NetlinkSockDiag)?,
             requests: ports.iter().flat_map(of_port).collect(),
             buffer: vec![0; ANSWER_MAX],
             readings: Vec::with_capacity(SOCKETS_MAX),
@@ -95,8 +96,7 @@ fn request(family: AddressFamily, port: u16) -> [u8; REQUEST] {
 fn reading_of(message: &[u8]) -> Option<Reading> {
     let low = u64::from(u32_at(message, MESSAGE_COOKIE)?);
     let high = u64::from(u32_at(message, MESSAGE_COOKIE + 4)?);
-    let mut rest = attributes(message.get(MESSAGE..)?);
-    let (_, memory) = rest.find(|(kind, _)| *kind == INET_DIAG_SKMEMINFO)?;
+    let memory = find(message.get(MESSAGE..)?, INET_DIAG_SKMEMINFO)?;
     let word = |number: usize| u32_at(memory, 4 * number);
     Some(Reading {
         socket: high << 32 | low,

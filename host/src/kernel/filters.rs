@@ -3,8 +3,10 @@
 use std::io;
 
 use weir_core::Priority;
+use weir_netlink::message::attribute;
+use weir_netlink::queueing::{tcmsg, TCA_KIND, TCA_OPTIONS};
+use weir_netlink::socket::{order, Protocol, NLM_F_CREATE, NLM_F_EXCL};
 
-use super::netlink::{ask, attribute, message_of, NLM_F_CREATE, NLM_F_EXCL, TCA_KIND, TCA_OPTIONS};
 use super::plug::{class, ROOT};
 use crate::settings::{Settings, Source};
 
@@ -105,7 +107,7 @@ fn body(ifindex: u32, filter: &Filter) -> Vec<u8> {
     }
     // Whatever tag it has: the key's EtherType is that behind tags.
     let info = u32::from(filter.order) << 16 | u32::from(ETH_P_ALL.to_be());
-    let mut body = message_of(ifindex, 0, ROOT << 16, info);
+    let mut body = tcmsg(ifindex, 0, ROOT << 16, info);
     body.extend(attribute(TCA_KIND, b"flower\0"));
     body.extend(attribute(TCA_OPTIONS, &options));
     body
@@ -118,7 +120,8 @@ fn body(ifindex: u32, filter: &Filter) -> Vec<u8> {
 /// What the kernel says; `NotFound` when it has no classifier `flower`.
 pub fn make(ifindex: u32, settings: &Settings) -> io::Result<()> {
     for filter in filters(settings) {
-        ask(
+        order(
+            Protocol::NetlinkRoute,
             RTM_NEWTFILTER,
             NLM_F_CREATE | NLM_F_EXCL,
             &body(ifindex, &filter),
@@ -130,9 +133,10 @@ pub fn make(ifindex: u32, settings: &Settings) -> io::Result<()> {
 #[cfg(test)]
 mod tests {
     use weir_core::BitRate;
+    use weir_netlink::message::{attributes, u32_at};
+    use weir_netlink::queueing::TCMSG;
 
     use super::*;
-    use crate::kernel::netlink::{attributes, u32_at, TCMSG};
     use crate::settings::PortRule;
 
     fn settings(source: Source) -> Settings {

@@ -4,10 +4,10 @@ pub mod diag;
 #[allow(unsafe_code)] // bpf(2) by libbpf's C functions, ioctl(2)
 pub mod edge;
 pub mod filters;
+pub mod link;
 pub mod live;
 pub mod load;
 pub mod maps;
-pub mod netlink;
 pub mod plug;
 
 /// The kernel's clock that programs in BPF read, too: CLOCK_MONOTONIC, in ns.

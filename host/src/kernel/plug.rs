@@ -2,10 +2,12 @@
 
 use std::io;
 
-use super::netlink::{
-    ask, attribute, attributes, dump, message_of, text, u32_at, NLM_F_CREATE, NLM_F_REPLACE,
-    RTM_GETQDISC, RTM_NEWQDISC, TCA_KIND, TCA_OPTIONS, TCMSG, TC_H_ROOT,
+use weir_netlink::message::{attribute, attributes, find, text, u32_at};
+use weir_netlink::queueing::{
+    tcmsg, RTM_GETQDISC, RTM_NEWQDISC, TCA_KIND, TCA_OPTIONS, TCMSG, TC_H_ROOT,
 };
+use weir_netlink::socket::{dump, order, Protocol, NLM_F_CREATE, NLM_F_REPLACE};
+
 use crate::settings::PRIORITIES;
 
 // linux/pkt_sched.h, linux/rtnetlink.h, linux/gen_stats.h
@@ -78,7 +80,7 @@ fn plug_body(ifindex: u32, priority: usize, action: Action) -> Vec<u8> {
 }
 
 fn body(ifindex: u32, handle: u32, parent: u32, kind: &str, options: &[u8]) -> Vec<u8> {
-    let mut body = message_of(ifindex, handle, parent, 0);
+    let mut body = tcmsg(ifindex, handle, parent, 0);
     body.extend(attribute(TCA_KIND, &[kind.as_bytes(), &[0]].concat()));
     body.extend(attribute(TCA_OPTIONS, options));
     body
@@ -91,10 +93,10 @@ fn body(ifindex: u32, handle: u32, parent: u32, kind: &str, options: &[u8]) -> V
 /// What the kernel says; `NotFound` when it has no such queueing disciplines.
 pub fn make(ifindex: u32, limit: u32, by_socket: bool) -> io::Result<()> {
     let create = NLM_F_CREATE | NLM_F_REPLACE;
-    ask(RTM_NEWQDISC, create, &prio_body(ifindex, by_socket))?;
+    ask(create, &prio_body(ifindex, by_socket))?;
     for priority in 0..PRIORITIES {
         let made = plug_body(ifindex, priority, Action::Limit(limit));
-        ask(RTM_NEWQDISC, create, &made)?;
+        ask(create, &made)?;
         // A new plug is closed.
         act(ifindex, priority, Action::Release)?;
     }
@@ -107,7 +109,11 @@ pub fn make(ifindex: u32, limit: u32, by_socket: bool) -> io::Result<()> {
 ///
 /// What the kernel says.
 pub fn act(ifindex: u32, priority: usize, action: Action) -> io::Result<()> {
-    ask(RTM_NEWQDISC, 0, &plug_body(ifindex, priority, action))
+    ask(0, &plug_body(ifindex, priority, action))
+}
+
+fn ask(flags: u16, body: &[u8]) -> io::Result<()> {
+    order(Protocol::NetlinkRoute, RTM_NEWQDISC, flags, body)
 }
 
 /// What is counted at each plug; none where there is no plug.
@@ -117,7 +123,8 @@ pub fn act(ifindex: u32, priority: usize, action: Action) -> io::Result<()> {
 /// What the kernel says.
 pub fn queues(ifindex: u32) -> io::Result<[Option<Queue>; PRIORITIES]> {
     let mut all = [None; PRIORITIES];
-    dump(RTM_GETQDISC, &message_of(ifindex, 0, 0, 0), |body| {
+    let question = tcmsg(ifindex, 0, 0, 0);
+    dump(Protocol::NetlinkRoute, RTM_GETQDISC, &question, |body| {
         if u32_at(body, 4) != Some(ifindex) {
             return;
         }
@@ -126,9 +133,8 @@ pub fn queues(ifindex: u32) -> io::Result<[Option<Queue>; PRIORITIES]> {
             return;
         };
         let rest = body.get(TCMSG..).unwrap_or_default();
-        let of = |wanted| attributes(rest).find(|(kind, _)| *kind == wanted);
-        if of(TCA_KIND).is_some_and(|(_, kind)| text(kind) == "plug") {
-            *place = Some(of(TCA_STATS2).map_or_else(Queue::default, |(_, stats)| counted(stats)));
+        if find(rest, TCA_KIND).is_some_and(|kind| text(kind) == "plug") {
+            *place = Some(find(rest, TCA_STATS2).map_or_else(Queue::default, counted));
         }
     })?;
     Ok(all)

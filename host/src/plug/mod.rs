@@ -11,11 +11,11 @@ use std::time::{Duration, Instant};
 use nix::sys::signal::{kill, SigSet, Signal};
 use nix::sys::signalfd::{SfdFlags, SignalFd};
 use nix::unistd::Pid;
+use weir_netlink::queueing::{self, Root};
 
 use crate::attach::{refuse_occupied, Drain};
 use crate::device::Device;
 use crate::error::Error;
-use crate::kernel::netlink::{self, Root};
 use crate::kernel::{filters, live, plug};
 use crate::settings::{Settings, Source};
 use crate::status::Status;
@@ -98,11 +98,11 @@ pub fn stop(device: &Device, drain: Drain) -> Result<bool, Error> {
 /// Takes the queue away. False when it is not there.
 fn remove(device: &Device) -> Result<bool, Error> {
     let failed = |what| move |error| Error::system(&device.name, what, error);
-    let root = netlink::root(device.ifindex).map_err(failed("asking for its queue"))?;
+    let root = queueing::root(device.ifindex).map_err(failed("asking for its queue"))?;
     if !root.as_ref().is_some_and(is_ours) {
         return Ok(false);
     }
-    match netlink::delete_root(device.ifindex) {
+    match queueing::remove(device.ifindex, 0) {
         Err(error) if error.kind() != io::ErrorKind::NotFound => {
             Err(failed("taking its queue away")(error))
         }
@@ -123,7 +123,7 @@ pub fn keep(device: &Device, plan: &Plan) -> Result<bool, Error> {
             worker: worker.as_raw(),
         });
     }
-    let root = netlink::root(device.ifindex).map_err(failed("asking for its queue"))?;
+    let root = queueing::root(device.ifindex).map_err(failed("asking for its queue"))?;
     if let Some(root) = &root {
         if !is_ours(root) && !plan.settings.replace {
             refuse_occupied(device, root)?;

@@ -4,12 +4,14 @@
 //! discipline: then it says that it is full, and the frame stays in the TX ring. Frames of AF_XDP are never in that discipline; it only
 //! has to be there. So a port gets one for as long as it has the device.
 
-use weir_doctor::queueing::{self, Number};
+use weir_netlink::queueing;
 
 use super::devices::Device;
 
-/// Tells ours from others': "WE".
-const OURS: Number = Number(0x5745);
+/// The kind of ours.
+const FIFO: &str = "pfifo";
+/// The handle that tells ours from others': "WE".
+const OURS: u32 = 0x5745;
 /// Before, a device could stay full for ever (commit 5442a9da6978, "veth: more robust handing of race to avoid txq getting stuck").
 const SINCE: (u32, u32) = (6, 18);
 
@@ -27,8 +29,8 @@ impl Queueing {
         }
         let index = device.index;
         let seen_to = queueing::root(index).and_then(|root| match root {
-            None => queueing::add_fifo(index, OURS).map(|()| true),
-            Some(root) => Ok(root == OURS),
+            None => queueing::add(index, FIFO, OURS).map(|()| true),
+            Some(root) => Ok(root.handle == OURS),
         });
         match seen_to {
             Ok(is_ours) => is_ours.then_some(Self { index }),

@@ -1,0 +1,58 @@
+//! The most segments that the stack hands to a device as one, by rtnetlink.
+
+use std::io;
+
+use nix::errno::Errno;
+use weir_netlink::message::{attribute, body, find, u32_at, HEADER};
+use weir_netlink::socket::{ask, order, Protocol};
+
+// linux/rtnetlink.h, linux/if_link.h
+const RTM_NEWLINK: u16 = 16;
+const RTM_GETLINK: u16 = 18;
+const IFINFOMSG: usize = 16;
+const IFLA_GSO_MAX_SEGS: u16 = 40;
+
+/// Asks; none without the device.
+///
+/// # Errors
+///
+/// What the kernel says.
+pub fn gso_segments(ifindex: u32) -> io::Result<Option<u32>> {
+    let answer = match ask(Protocol::NetlinkRoute, RTM_GETLINK, &ifinfomsg(ifindex)) {
+        Err(error) if error.raw_os_error() == Some(Errno::ENODEV as i32) => return Ok(None),
+        answer => answer?,
+    };
+    let attributes = body(&answer, RTM_NEWLINK, HEADER + IFINFOMSG).unwrap_or_default();
+    let segments = find(attributes, IFLA_GSO_MAX_SEGS);
+    Ok(segments.and_then(|value| u32_at(value, 0)))
+}
+
+/// Sets that.
+///
+/// # Errors
+///
+/// What the kernel says.
+pub fn set_gso_segments(ifindex: u32, segments: u32) -> io::Result<()> {
+    let mut body = ifinfomsg(ifindex);
+    body.extend(attribute(IFLA_GSO_MAX_SEGS, &segments.to_ne_bytes()));
+    order(Protocol::NetlinkRoute, RTM_NEWLINK, 0, &body)
+}
+
+fn ifinfomsg(ifindex: u32) -> Vec<u8> {
+    let mut body = vec![0; 4]; // family, padding, type
+    body.extend(ifindex.to_ne_bytes());
+    body.extend([0; 8]); // flags, change
+    body
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn loopback_takes_segments() {
+        let segments = gso_segments(1).unwrap();
+        assert!(segments.is_some_and(|segments| segments > 0));
+        assert_eq!(gso_segments(u32::MAX / 2).unwrap(), None);
+    }
+}

@@ -1,0 +1,112 @@
+//! How a device's NAPIs go on polling before they ask for interrupts again, by the family `netdev` (Linux 6.13).
+//!
+//! A NAPI that has found frames does not end: it looks again after `gro_flush_timeout`, and asks for interrupts once that was in vain
+//! `napi_defer_hard_irqs` times (Documentation/networking/napi.rst, "Software IRQ coalescing").
+
+use std::io;
+
+use crate::generic::Family;
+use crate::message::{attribute, find, u32_at, u64_at};
+
+/// The family's name.
+pub const FAMILY: &str = "netdev";
+// linux/netdev.h
+const NETDEV_CMD_NAPI_GET: u8 = 11;
+const NETDEV_CMD_NAPI_SET: u8 = 14;
+const NETDEV_A_NAPI_IFINDEX: u16 = 1;
+const NETDEV_A_NAPI_ID: u16 = 2;
+const NETDEV_A_NAPI_DEFER_HARD_IRQS: u16 = 5;
+const NETDEV_A_NAPI_GRO_FLUSH_TIMEOUT: u16 = 6;
+
+/// How a NAPI puts interrupts off.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Deferral {
+    /// Looks in vain before it asks for interrupts (`napi_defer_hard_irqs`); 0: at once.
+    pub looks: u32,
+    /// Time from one look to the next, in nanoseconds (`gro_flush_timeout`).
+    pub interval_nanos: u64,
+}
+
+/// One NAPI.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Napi {
+    /// Its number, for as long as the device is up.
+    pub id: u32,
+    /// How it puts interrupts off.
+    pub deferral: Deferral,
+}
+
+/// Those of a device; none while it is down.
+///
+/// # Errors
+///
+/// What the kernel says. An older one does not have the question, or not the answer (`Unsupported`).
+pub fn of_device(ifindex: u32) -> io::Result<Vec<Napi>> {
+    let (mut all, mut is_known) = (Vec::new(), true);
+    let device = attribute(NETDEV_A_NAPI_IFINDEX, &ifindex.to_ne_bytes());
+    Family::find(FAMILY)?.dump(NETDEV_CMD_NAPI_GET, &device, |entry| match parse(entry) {
+        Some(napi) => all.push(napi),
+        None => is_known = false,
+    })?;
+    match is_known {
+        true => Ok(all),
+        false => Err(io::ErrorKind::Unsupported.into()),
+    }
+}
+
+/// `None` for an entry without what a kernel tells that lets it be set.
+fn parse(entry: &[u8]) -> Option<Napi> {
+    let interval = find(entry, NETDEV_A_NAPI_GRO_FLUSH_TIMEOUT)?;
+    Some(Napi {
+        id: u32_at(find(entry, NETDEV_A_NAPI_ID)?, 0)?,
+        deferral: Deferral {
+            looks: u32_at(find(entry, NETDEV_A_NAPI_DEFER_HARD_IRQS)?, 0)?,
+            // A number as wide as it has to be.
+            interval_nanos: u64_at(interval, 0).or(u32_at(interval, 0).map(u64::from))?,
+        },
+    })
+}
+
+/// Has a NAPI put interrupts off so.
+///
+/// # Errors
+///
+/// What the kernel says; `NotFound` when the NAPI is gone.
+pub fn set(id: u32, deferral: Deferral) -> io::Result<()> {
+    let all = [
+        attribute(NETDEV_A_NAPI_ID, &id.to_ne_bytes()),
+        attribute(NETDEV_A_NAPI_DEFER_HARD_IRQS, &deferral.looks.to_ne_bytes()),
+        attribute(
+            NETDEV_A_NAPI_GRO_FLUSH_TIMEOUT,
+            &deferral.interval_nanos.to_ne_bytes(),
+        ),
+    ];
+    Family::find(FAMILY)?.order(NETDEV_CMD_NAPI_SET, &all.concat())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_number_is_as_wide_as_it_has_to_be_and_an_old_kernels_answer_is_none() {
+        let of = |interval: &[u8]| {
+            let all = [
+                attribute(NETDEV_A_NAPI_IFINDEX, &7u32.to_ne_bytes()),
+                attribute(NETDEV_A_NAPI_ID, &8193u32.to_ne_bytes()),
+                attribute(NETDEV_A_NAPI_DEFER_HARD_IRQS, &2u32.to_ne_bytes()),
+                attribute(NETDEV_A_NAPI_GRO_FLUSH_TIMEOUT, interval),
+            ];
+            all.concat()
+        };
+        let deferral = Deferral {
+            looks: 2,
+            interval_nanos: 200_000,
+        };
+        let napi = Some(Napi { id: 8193, deferral });
+        assert_eq!(parse(&of(&200_000u32.to_ne_bytes())), napi);
+        assert_eq!(parse(&of(&200_000u64.to_ne_bytes())), napi);
+        let old = attribute(NETDEV_A_NAPI_ID, &8193u32.to_ne_bytes());
+        assert_eq!(parse(&old), None);
+    }
+}

@@ -1,0 +1,144 @@
+//! The queueing discipline at the root of a device, by rtnetlink: what `tc qdisc` does.
+
+use std::io;
+
+use nix::errno::Errno;
+
+use crate::message::{attribute, body, find, text, u32_at, HEADER};
+use crate::socket::{
+    ask_whether, bad_answer, order, Protocol, NLM_F_CREATE, NLM_F_EXCL, NLM_F_REPLACE,
+};
+
+// linux/rtnetlink.h, linux/pkt_sched.h
+/// Makes or changes a queueing discipline, and tells of one.
+pub const RTM_NEWQDISC: u16 = 36;
+const RTM_DELQDISC: u16 = 37;
+/// Asks for queueing disciplines.
+pub const RTM_GETQDISC: u16 = 38;
+/// Bytes of `struct tcmsg`, which each of these messages begins with.
+pub const TCMSG: usize = 20;
+const HANDLE_AT: usize = 8;
+/// The attribute with the kind's name.
+pub const TCA_KIND: u16 = 1;
+/// The attribute with what the kind is told.
+pub const TCA_OPTIONS: u16 = 2;
+/// The place of the root.
+pub const TC_H_ROOT: u32 = u32::MAX;
+/// What a device has by default that hands on at once whatever it is given.
+const KEEPS_NOTHING: &str = "noqueue";
+
+/// What is at a device's root.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Root {
+    /// As `tc` calls it.
+    pub kind: String,
+    /// What `tc` writes in front of the colon, in hexadecimal; 0: the kernel has made it by itself.
+    pub handle: u32,
+}
+
+/// What keeps frames at the root of a device; none where nothing does, as while it is down.
+///
+/// # Errors
+///
+/// What the kernel says.
+pub fn root(ifindex: u32) -> io::Result<Option<Root>> {
+    let answer = match ask_whether(RTM_GETQDISC, &tcmsg(ifindex, 0, TC_H_ROOT, 0)) {
+        // Of what the kernel has made itself and that keeps nothing it says nothing, or that it is not there.
+        Err(error) if is_none(&error) => None,
+        answer => answer?,
+    };
+    let parsed = answer.map(|answer| parse(&answer).ok_or_else(bad_answer));
+    let root = parsed.transpose()?;
+    Ok(root.filter(|root| root.kind != KEEPS_NOTHING))
+}
+
+/// `None` for bytes that are no answer.
+fn parse(answer: &[u8]) -> Option<Root> {
+    let handle = u32_at(body(answer, RTM_NEWQDISC, HEADER)?, HANDLE_AT)?;
+    let kind = find(body(answer, RTM_NEWQDISC, HEADER + TCMSG)?, TCA_KIND)?;
+    Some(Root {
+        kind: text(kind),
+        handle: handle >> 16,
+    })
+}
+
+/// Puts a queueing discipline of this kind at the root of a device at which nobody has put one, under this handle.
+///
+/// # Errors
+///
+/// What the kernel says; `NotFound` when it does not have the kind.
+pub fn add(ifindex: u32, kind: &str, handle: u32) -> io::Result<()> {
+    make(ifindex, kind, handle, NLM_F_CREATE | NLM_F_EXCL)
+}
+
+/// The same in the place of what is there, under a handle that the kernel chooses.
+///
+/// # Errors
+///
+/// What the kernel says.
+pub fn replace(ifindex: u32, kind: &str) -> io::Result<()> {
+    make(ifindex, kind, 0, NLM_F_CREATE | NLM_F_REPLACE)
+}
+
+fn make(ifindex: u32, kind: &str, handle: u32, flags: u16) -> io::Result<()> {
+    let mut body = tcmsg(ifindex, handle << 16, TC_H_ROOT, 0);
+    body.extend(attribute(TCA_KIND, &[kind.as_bytes(), &[0]].concat()));
+    order(Protocol::NetlinkRoute, RTM_NEWQDISC, flags, &body)
+}
+
+/// Takes what is at the root away, if it has this handle, or whatever it is (0); the kernel's default comes back.
+///
+/// # Errors
+///
+/// What the kernel says.
+pub fn remove(ifindex: u32, handle: u32) -> io::Result<()> {
+    let body = tcmsg(ifindex, handle << 16, TC_H_ROOT, 0);
+    order(Protocol::NetlinkRoute, RTM_DELQDISC, 0, &body)
+}
+
+/// The head of a message on a queueing discipline or a filter (`struct tcmsg`). `info`: a filter's order and protocol.
+pub fn tcmsg(ifindex: u32, handle: u32, parent: u32, info: u32) -> Vec<u8> {
+    let mut body = vec![0; 4]; // family, padding
+    for word in [ifindex, handle, parent, info] {
+        body.extend(word.to_ne_bytes());
+    }
+    body
+}
+
+fn is_none(error: &io::Error) -> bool {
+    [Errno::ENOENT, Errno::EINVAL]
+        .iter()
+        .any(|errno| error.raw_os_error() == Some(*errno as i32))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::message::message;
+
+    #[test]
+    fn loopback_keeps_nothing() {
+        assert_eq!(root(1).unwrap(), None);
+    }
+
+    #[test]
+    fn a_device_that_is_not_there_is_an_error() {
+        let error = root(u32::MAX / 2).unwrap_err();
+        assert_eq!(error.raw_os_error(), Some(Errno::ENODEV as i32), "{error}");
+    }
+
+    #[test]
+    fn cut_answers_are_refused() {
+        let mut body = tcmsg(7, 0x5745_0000, TC_H_ROOT, 0);
+        body.extend(attribute(TCA_KIND, b"pfifo\0"));
+        let whole = message(RTM_NEWQDISC, 0, &body);
+        let root = Root {
+            kind: "pfifo".to_owned(),
+            handle: 0x5745,
+        };
+        assert_eq!(parse(&whole), Some(root));
+        for length in 0..whole.len() {
+            assert_eq!(parse(&whole[..length]), None, "{length}");
+        }
+    }
+}

@@ -1,0 +1,174 @@
+//! Questions, orders and lists.
+
+use std::io;
+use std::os::fd::{AsRawFd, OwnedFd};
+
+use nix::sys::socket::{
+    recv, send, setsockopt, socket, sockopt, AddressFamily, MsgFlags, SockFlag, SockType,
+};
+use nix::sys::time::TimeVal;
+
+pub use nix::sys::socket::SockProtocol as Protocol;
+
+use crate::message::{kind, message, u32_at, HEADER};
+
+// linux/netlink.h
+const NLMSG_ERROR: u16 = 2;
+const NLMSG_DONE: u16 = 3;
+const NLM_F_REQUEST: u16 = 1;
+const NLM_F_ACK: u16 = 4;
+const NLM_F_ECHO: u16 = 8;
+const NLM_F_DUMP: u16 = 0x300;
+/// An order replaces what is there.
+pub const NLM_F_REPLACE: u16 = 0x100;
+/// An order fails where something is there.
+pub const NLM_F_EXCL: u16 = 0x200;
+/// An order makes what is not there.
+pub const NLM_F_CREATE: u16 = 0x400;
+/// What one message of an answer may have; the kernel sends half of it at most.
+pub const ANSWER_MAX: usize = 64 << 10;
+/// An answer that does not come in this time is an error.
+const PATIENCE_SECONDS: i64 = 10;
+
+/// A netlink socket.
+///
+/// # Errors
+///
+/// What the kernel says.
+pub fn open(protocol: Protocol) -> io::Result<OwnedFd> {
+    let socket = socket(
+        AddressFamily::Netlink,
+        SockType::Raw,
+        SockFlag::SOCK_CLOEXEC,
+        protocol,
+    )?;
+    let patience = TimeVal::new(PATIENCE_SECONDS, 0);
+    setsockopt(&socket, sockopt::ReceiveTimeout, &patience)?;
+    Ok(socket)
+}
+
+/// Sends a question and gives the one message that answers it, with its header.
+///
+/// # Errors
+///
+/// What the kernel says.
+pub fn ask(protocol: Protocol, kind: u16, body: &[u8]) -> io::Result<Vec<u8>> {
+    let answer = exchange(protocol, &message(kind, NLM_F_REQUEST, body))?;
+    match said(&answer) {
+        Some(Err(error)) => Err(error),
+        _ => Ok(answer),
+    }
+}
+
+/// The same of rtnetlink, for a question that the kernel answers as it tells of changes, to who asks as well (`NLM_F_ECHO`), or has
+/// nothing to say to but that it has heard it: `None`.
+///
+/// # Errors
+///
+/// What the kernel says.
+pub fn ask_whether(kind: u16, body: &[u8]) -> io::Result<Option<Vec<u8>>> {
+    let flags = NLM_F_REQUEST | NLM_F_ACK | NLM_F_ECHO;
+    let answer = exchange(Protocol::NetlinkRoute, &message(kind, flags, body))?;
+    match said(&answer) {
+        Some(said) => said.map(|()| None),
+        None => Ok(Some(answer)),
+    }
+}
+
+/// Has the kernel do something, with these flags beside the usual ones.
+///
+/// # Errors
+///
+/// What the kernel says.
+pub fn order(protocol: Protocol, kind: u16, flags: u16, body: &[u8]) -> io::Result<()> {
+    let flags = NLM_F_REQUEST | NLM_F_ACK | flags;
+    let answer = exchange(protocol, &message(kind, flags, body))?;
+    said(&answer).unwrap_or(Ok(()))
+}
+
+/// A question whose answer is a list; `each` gets every message's body.
+///
+/// # Errors
+///
+/// What the kernel says.
+pub fn dump(protocol: Protocol, kind: u16, body: &[u8], each: impl FnMut(&[u8])) -> io::Result<()> {
+    let socket = open(protocol)?;
+    dump_on(&socket, &mut vec![0u8; ANSWER_MAX], kind, body, each)
+}
+
+/// The same for who asks again and again: with a socket and a buffer of [`ANSWER_MAX`] that are there already.
+///
+/// # Errors
+///
+/// What the kernel says.
+pub fn dump_on(
+    socket: &OwnedFd,
+    buffer: &mut [u8],
+    of_kind: u16,
+    body: &[u8],
+    mut each: impl FnMut(&[u8]),
+) -> io::Result<()> {
+    let request = message(of_kind, NLM_F_REQUEST | NLM_F_DUMP, body);
+    send(socket.as_raw_fd(), &request, MsgFlags::empty())?;
+    loop {
+        let length = recv(socket.as_raw_fd(), buffer, MsgFlags::empty())?;
+        let mut rest = buffer.get(..length).unwrap_or_default();
+        if rest.is_empty() {
+            return Err(io::ErrorKind::UnexpectedEof.into());
+        }
+        while let Some(length) = u32_at(rest, 0) {
+            let length = length as usize;
+            let one = rest.get(..length).filter(|_| length >= HEADER);
+            let one = one.ok_or_else(bad_answer)?;
+            match said(one) {
+                Some(said) => return said,
+                None if kind(one) == Some(NLMSG_DONE) => return Ok(()),
+                None => each(one.get(HEADER..).unwrap_or_default()),
+            }
+            rest = rest.get(length.next_multiple_of(4)..).unwrap_or_default();
+        }
+    }
+}
+
+/// What is said of an answer that cannot be read.
+pub fn bad_answer() -> io::Error {
+    io::Error::new(io::ErrorKind::InvalidData, "netlink: bad answer")
+}
+
+/// Sends a message and gives the one that answers it.
+fn exchange(protocol: Protocol, message: &[u8]) -> io::Result<Vec<u8>> {
+    let socket = open(protocol)?;
+    send(socket.as_raw_fd(), message, MsgFlags::empty())?;
+    let mut answer = vec![0u8; ANSWER_MAX];
+    let length = recv(socket.as_raw_fd(), &mut answer, MsgFlags::empty())?;
+    answer.truncate(length);
+    Ok(answer)
+}
+
+/// Of a message that says how something went: how it did. `None` for others.
+fn said(message: &[u8]) -> Option<io::Result<()>> {
+    if kind(message) != Some(NLMSG_ERROR) {
+        return None;
+    }
+    // A negative number of errno.h; 0 is an acknowledgement.
+    Some(match u32_at(message, HEADER).unwrap_or(0) as i32 {
+        0 => Ok(()),
+        code => Err(io::Error::from_raw_os_error(code.wrapping_neg())),
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_a_message_says_is_an_error_an_acknowledgement_or_nothing() {
+        let of = |code: i32| message(NLMSG_ERROR, 0, &code.to_ne_bytes());
+        assert!(matches!(said(&of(0)), Some(Ok(()))));
+        let error = said(&of(-19)).unwrap().unwrap_err();
+        assert_eq!(error.raw_os_error(), Some(19));
+        assert!(said(&of(i32::MIN)).unwrap().is_err());
+        assert!(said(&message(30, 0, &[0; 4])).is_none());
+        assert!(said(&[]).is_none());
+    }
+}
