@@ -1,6 +1,5 @@
 //! Chromium without a window, inside a switch's network namespace, told what to do over WebDriver.
 
-use std::fs::File;
 use std::panic::{catch_unwind, resume_unwind, AssertUnwindSafe};
 use std::path::Path;
 use std::process::Stdio;
@@ -9,10 +8,10 @@ use std::time::{Duration, Instant};
 use fantoccini::wd::{Capabilities, WebDriverCompatibleCommand};
 use fantoccini::{Client, ClientBuilder};
 use hyper_util::client::legacy::connect::HttpConnector;
-use nix::sched::{setns, CloneFlags};
 use serde_json::{json, Value};
 use weir_lab::lab::process::{inside, Process};
 
+use crate::namespace::Visit;
 use crate::PATIENCE;
 
 /// The driver is alone in its namespace, so that the port is free.
@@ -47,7 +46,7 @@ pub fn with_browser(namespace: &str, directory: &Path, look: impl AsyncFnOnce(&B
         .enable_all()
         .build()
         .unwrap();
-    let _there = Visit::to(namespace);
+    let _there = Visit::to(namespace).unwrap();
     let client = runtime.block_on(async {
         let deadline = Instant::now() + PATIENCE;
         loop {
@@ -256,24 +255,4 @@ fn capabilities(directory: &Path) -> Capabilities {
         "goog:loggingPrefs": {"browser": "WARNING"},
     });
     wanted.as_object().cloned().unwrap_or_default()
-}
-
-/// This thread in another network namespace, until dropped.
-struct Visit {
-    home: File,
-}
-
-impl Visit {
-    fn to(namespace: &str) -> Self {
-        let home = File::open("/proc/thread-self/ns/net").unwrap();
-        let there = File::open(format!("/run/netns/{namespace}")).unwrap();
-        setns(there, CloneFlags::CLONE_NEWNET).unwrap();
-        Self { home }
-    }
-}
-
-impl Drop for Visit {
-    fn drop(&mut self) {
-        setns(&self.home, CloneFlags::CLONE_NEWNET).expect("the way back is open");
-    }
 }

@@ -6,6 +6,7 @@ pub mod cpu;
 pub mod faults;
 pub mod iperf;
 pub mod metrics;
+pub mod namespace;
 pub mod prometheus;
 pub mod scapy;
 pub mod switches;

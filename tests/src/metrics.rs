@@ -1,24 +1,18 @@
 //! What a switch of a lab tells Prometheus.
 
-use std::fs::File;
 use std::io::{self, Read, Write};
 use std::net::{Ipv4Addr, Shutdown, SocketAddr, TcpListener, TcpStream};
 
-use nix::sched::{setns, CloneFlags};
 use weir_lab::lab::configuration::METRICS_ADDRESS;
 use weir_lab::lab::stage::Stage;
 
+use super::namespace::Visit;
 use super::LOSSLESS;
 
 /// A connection to the metrics of the switch in `namespace`, for any thread of any namespace.
 fn connect(namespace: &str) -> io::Result<TcpStream> {
-    let file = File::open(format!("/run/netns/{namespace}"))?;
-    // Another thread, because a namespace is entered for good.
-    let connecting = std::thread::spawn(move || {
-        setns(file, CloneFlags::CLONE_NEWNET)?;
-        TcpStream::connect(METRICS_ADDRESS)
-    });
-    connecting.join().expect("it does not panic")
+    let _there = Visit::to(namespace)?;
+    TcpStream::connect(METRICS_ADDRESS)
 }
 
 /// Makes the metrics of the switch in `namespace` reachable from here, until the process ends; at which

@@ -2,9 +2,12 @@
 
 use std::process::Command;
 
+use nix::net::if_::if_nametoindex;
 use weir_lab::endpoint::report::Snapshot;
 use weir_lab::lab::stage::{HostProcess, Stage};
-use weir_tests::{assert_nothing_left, scenario, switches, until, with_traffic, LOSSLESS};
+use weir_netlink::napi::{self, Deferral};
+use weir_tests::namespace::Visit;
+use weir_tests::{assert_nothing_left, printed, scenario, switches, until, with_traffic, LOSSLESS};
 
 /// Longer than any of these tests: the hosts send until they are told to stop.
 const DURATION: &str = "duration=600s";
@@ -127,6 +130,82 @@ fn sigterm_loses_no_admitted_frame() {
                 (0, 0, 0),
                 "{flow:?}"
             );
+        }
+    }
+}
+
+/// How the devices of the switch's ports put interrupts off, one after another.
+fn deferrals(stage: &Stage) -> Vec<Deferral> {
+    let _there = Visit::to(&stage.names().namespace("s1")).unwrap();
+    let ports = stage.switches[0].config.ports.iter();
+    let napis = ports.flat_map(|port| {
+        let index = if_nametoindex(port.device.as_str()).unwrap();
+        napi::of_device(index).unwrap()
+    });
+    napis.map(|napi| napi.deferral).collect()
+}
+
+/// `napi-defer`: devices put interrupts off for as long as a switch has them, whatever became of the one before.
+#[test]
+fn devices_put_interrupts_off_for_as_long_as_a_switch_has_them() {
+    let scenario = scenario("one-switch.toml", &[DURATION]);
+    let mut stage = Stage::set_up_with(&scenario, false, |config| {
+        config.dataplane.napi_defer = Some(weir_core::Duration::from_micros(50));
+    })
+    .unwrap();
+    let of_ours = Deferral {
+        looks: 2,
+        interval_nanos: 50_057,
+    };
+    assert_eq!(deferrals(&stage), [of_ours; 2]);
+    let devices: Vec<String> = stage.switches[0]
+        .config
+        .ports
+        .iter()
+        .map(|port| port.device.clone())
+        .collect();
+    // Otherwise a veth has NAPIs only as long as there is a program.
+    for device in &devices {
+        let namespace = stage.names().namespace("s1");
+        let words = [
+            "netns", "exec", &namespace, "ethtool", "-K", device, "gro", "on",
+        ];
+        printed(Command::new("ip").args(words));
+    }
+    switches::end(&mut stage.switches[0]);
+    assert_eq!(deferrals(&stage), [Deferral::default(); 2], "put back");
+
+    // Somebody's own is back at the end.
+    let of_others = Deferral {
+        looks: 1,
+        interval_nanos: 30_000,
+    };
+    set_all(&stage, of_others);
+    switches::start(&mut stage.switches[0]);
+    assert_eq!(deferrals(&stage), [of_ours; 2]);
+    stage.start_hosts(&scenario).unwrap();
+    for host in 0..2 {
+        wait_for_more(&mut stage.hosts[host], 200);
+    }
+    stage.hosts.clear();
+    switches::end(&mut stage.switches[0]);
+    assert_eq!(deferrals(&stage), [of_others; 2], "put back");
+
+    // What a killed one has left is nobody's own.
+    switches::start(&mut stage.switches[0]);
+    switches::kill(&mut stage.switches[0]);
+    assert_eq!(deferrals(&stage), [of_ours; 2], "nobody was there to do it");
+    switches::start(&mut stage.switches[0]);
+    switches::end(&mut stage.switches[0]);
+    assert_eq!(deferrals(&stage), [Deferral::default(); 2], "put back");
+}
+
+fn set_all(stage: &Stage, deferral: Deferral) {
+    let _there = Visit::to(&stage.names().namespace("s1")).unwrap();
+    for port in &stage.switches[0].config.ports {
+        let index = if_nametoindex(port.device.as_str()).unwrap();
+        for napi in napi::of_device(index).unwrap() {
+            napi::set(napi.id, deferral).unwrap();
         }
     }
 }

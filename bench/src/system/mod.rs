@@ -14,7 +14,7 @@ use anyhow::{bail, Context, Result};
 use weir_lab::lab::interrupt::wait_for;
 use weir_lab::lab::process::inside;
 
-use self::weir::Spin;
+use self::weir::dataplane::{DEFAULT, DEFERRED, EXPRESS, POLLING};
 use crate::cpu::Cpus;
 use crate::stage::Site;
 
@@ -39,6 +39,10 @@ pub enum System {
     WeirPfcExpress,
     /// Weir with a class of mode pfc and a thread that never sleeps, as Open vSwitch's.
     WeirPfcPolling,
+    /// The express path with devices that put interrupts off (`napi-defer`).
+    WeirExpressDeferred,
+    /// Weir with a class of mode pfc and such devices.
+    WeirPfcDeferred,
     /// Weir with a class of mode level.
     WeirLevel,
     /// Open vSwitch with ports of type afxdp.
@@ -49,13 +53,15 @@ pub enum System {
 
 impl System {
     /// All, the one that others are compared with first.
-    pub const ALL: [Self; 9] = [
+    pub const ALL: [Self; 11] = [
         Self::Bare,
         Self::WeirLossy,
         Self::WeirExpress,
         Self::WeirPfc,
         Self::WeirPfcExpress,
         Self::WeirPfcPolling,
+        Self::WeirExpressDeferred,
+        Self::WeirPfcDeferred,
         Self::WeirLevel,
         Self::Ovs,
         Self::Bridge,
@@ -70,6 +76,8 @@ impl System {
             Self::WeirPfc => "weir-pfc",
             Self::WeirPfcExpress => "weir-pfc-express",
             Self::WeirPfcPolling => "weir-pfc-polling",
+            Self::WeirExpressDeferred => "weir-express-deferred",
+            Self::WeirPfcDeferred => "weir-pfc-deferred",
             Self::WeirLevel => "weir-level",
             Self::Ovs => "ovs",
             Self::Bridge => "bridge",
@@ -94,21 +102,20 @@ impl System {
     ///
     /// When it is not installed or does not start.
     pub fn start(self, site: &Site, cpus: Cpus) -> Result<Box<dyn Switch>> {
-        let weir_with = |class: &str, spin, express| {
-            weir::Weir::start(site, cpus, class, spin, express)
+        let weir = |class: &str, dataplane: &str| {
+            weir::Weir::start(site, cpus, class, dataplane)
                 .map(|weir| Box::new(weir) as Box<dyn Switch>)
         };
-        let weir = |class: &str, spin| weir_with(class, spin, "off");
         let started: Result<Box<dyn Switch>> = match self {
             Self::Bare => bare::Bare::start(site, cpus).map(|it| Box::new(it) as _),
-            Self::WeirLossy => weir(weir::LOSSY, Spin::Default),
-            Self::WeirExpress => weir_with(weir::LOSSY, Spin::Default, "on"),
-            Self::WeirPfc => weir(weir::PFC, Spin::Default),
-            Self::WeirPfcExpress => {
-                weir_with(&[weir::PFC, weir::EXPRESS].concat(), Spin::Default, "on")
-            }
-            Self::WeirPfcPolling => weir(weir::PFC, Spin::Always),
-            Self::WeirLevel => weir(weir::LEVEL, Spin::Default),
+            Self::WeirLossy => weir(weir::LOSSY, DEFAULT),
+            Self::WeirExpress => weir(weir::LOSSY, EXPRESS),
+            Self::WeirPfc => weir(weir::PFC, DEFAULT),
+            Self::WeirPfcExpress => weir(&[weir::PFC, weir::EXPRESS].concat(), EXPRESS),
+            Self::WeirPfcPolling => weir(weir::PFC, POLLING),
+            Self::WeirExpressDeferred => weir(weir::LOSSY, &[EXPRESS, DEFERRED].concat()),
+            Self::WeirPfcDeferred => weir(weir::PFC, DEFERRED),
+            Self::WeirLevel => weir(weir::LEVEL, DEFAULT),
             Self::Ovs => ovs::Ovs::start(site, cpus).map(|it| Box::new(it) as _),
             Self::Bridge => bridge::Bridge::start(site).map(|it| Box::new(it) as _),
         };

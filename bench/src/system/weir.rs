@@ -25,13 +25,16 @@ pub(super) const EXPRESS: &str = "express = \"on\"\n";
 pub(super) const LEVEL: &str =
     "mode = \"level\"\nxoff = \"512KiB\"\nxon = \"384KiB\"\nheadroom = \"4MiB\"\nmax-hops = 4\n";
 
-/// For how long its thread looks for work before it sleeps.
-#[derive(Clone, Copy, Debug)]
-pub(super) enum Spin {
-    /// As long as the daemon does when it is not told.
-    Default,
-    /// It never sleeps.
-    Always,
+/// Lines of `[dataplane]` beside the defaults.
+pub(super) mod dataplane {
+    /// None.
+    pub(in crate::system) const DEFAULT: &str = "";
+    /// Ports use the express path.
+    pub(in crate::system) const EXPRESS: &str = "express = \"on\"\n";
+    /// The thread never sleeps.
+    pub(in crate::system) const POLLING: &str = "spin = \"1h\"\n";
+    /// Devices put interrupts off.
+    pub(in crate::system) const DEFERRED: &str = "napi-defer = \"20us\"\n";
 }
 
 /// A running daemon.
@@ -42,17 +45,11 @@ pub(super) struct Weir {
 }
 
 impl Weir {
-    /// `express` is the setting of that name; with `on`, ports use the path when this returns.
-    pub(super) fn start(
-        site: &Site,
-        cpus: Cpus,
-        class: &str,
-        spin: Spin,
-        express: &str,
-    ) -> Result<Self> {
+    /// With the lines of one class and of `[dataplane]`. Ports that are to use the express path do when this returns.
+    pub(super) fn start(site: &Site, cpus: Cpus, class: &str, settings: &str) -> Result<Self> {
         let run_dir = site.directory().join("run");
         let file = site.directory().join("switchd.toml");
-        std::fs::write(&file, config(&run_dir, cpus, class, spin, express))
+        std::fs::write(&file, config(&run_dir, cpus, class, settings))
             .with_context(|| file.display().to_string())?;
         let mut command = inside(&site.namespace(), &program("weir-switchd")?);
         command.arg("--config").arg(&file);
@@ -73,7 +70,7 @@ impl Weir {
                 .is_ok_and(|status| status.state == words::Stage::Running)
                 .then_some(()))
         })?;
-        if express == "on" {
+        if settings.contains(dataplane::EXPRESS) {
             wait("ports use the express path", || {
                 weir.process.check()?;
                 let ports: Vec<Port> = client::get(&weir.socket, "/v1/ports", LIMIT)?;
@@ -114,15 +111,11 @@ impl Switch for Weir {
 }
 
 /// Ports take the priority from nowhere, so that probes need no tag that other systems would have to read.
-fn config(run_dir: &std::path::Path, cpus: Cpus, class: &str, spin: Spin, express: &str) -> String {
-    let spin = match spin {
-        Spin::Default => "",
-        Spin::Always => "spin = \"1h\"\n",
-    };
+fn config(run_dir: &std::path::Path, cpus: Cpus, class: &str, settings: &str) -> String {
     let mut text = format!(
         "name = \"bench\"\nrun-dir = \"{}\"\n\
          [metrics]\nlisten = \"off\"\n[page]\nlisten = \"off\"\n\
-         [dataplane]\ncpu = {}\nexpress = \"{express}\"\n{spin}\
+         [dataplane]\ncpu = {}\n{settings}\
          [[class]]\nname = \"bench\"\npriority = {PRIORITY}\n{class}",
         run_dir.display(),
         cpus.switch

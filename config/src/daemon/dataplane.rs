@@ -33,6 +33,8 @@ settings! {
             "CPUs to which those threads are pinned, in turn; other threads keep off them."
         "busy-poll" busy_poll: Duration = Duration::ZERO, "", Restart, valid::anything;
             "Above zero: preferred busy polling. System calls on a socket poll the device for up to this time, instead of waiting for interrupts."
+        "napi-defer" napi_defer: Option<Duration> = None, "`\"0ns\"`, or whole microseconds from `\"10us\"` to `\"10ms\"`", Restart, valid::given(deferral);
+            "Above zero: ports' devices look for frames again by themselves after this time, and ask for interrupts once that was in vain twice (`gro_flush_timeout`, `napi_defer_hard_irqs`; Linux 6.13). As it was before, at the end. Less CPU time, [and latency for it](../guide/deploy.md#interrupts-put-off). Unset: `\"200us\"` with `busy-poll`, which takes it, else nothing is changed."
         "huge-pages" huge_pages: HugePages = HugePages::Auto, "`\"auto\"`, `\"off\"`, `\"require\"`", Restart, valid::anything;
             "Packet memory in huge pages of 2 MiB: if enough are free, never, or always."
         "pause-time" pause_time: Quanta = FrameConfig::DEFAULT.pause_time, "1 to 65535", Restart, quanta;
@@ -143,6 +145,16 @@ fn ring(entries: &u32) -> Result<(), String> {
 
 fn quanta(quanta: &Quanta) -> Result<(), String> {
     valid::within(1, u64::from(u16::MAX))(&quanta.0)
+}
+
+/// Below, devices do nothing but look.
+fn deferral(interval: &Duration) -> Result<(), String> {
+    let range = Duration::from_micros(10)..=Duration::from_millis(10);
+    let is_whole = interval.as_nanos().is_multiple_of(1_000);
+    match interval.is_zero() || is_whole && range.contains(interval) {
+        true => Ok(()),
+        false => Err("must be \"0ns\", or whole microseconds from \"10us\" to \"10ms\"".to_owned()),
+    }
 }
 
 fn share(share: &PartsPerMillion) -> Result<(), String> {

@@ -89,7 +89,7 @@ impl Dataplane {
         port: PortId,
     ) -> Result<(), DataplaneError> {
         let config = &self.late.config;
-        attached.see_to_offloads(config, settings, device)?;
+        attached.see_to_device(config, settings, device)?;
         let has = ethtool::receive_queues(&settings.device);
         // No more than there is memory for.
         let made_for = settings.queue_count.unwrap_or(1);

@@ -3,6 +3,7 @@
 pub(super) mod devices;
 pub(super) mod express;
 pub(super) mod long_frames;
+pub(super) mod napi;
 pub(super) mod offloads;
 pub mod packet_socket;
 pub(super) mod queueing;

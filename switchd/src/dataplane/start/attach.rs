@@ -19,6 +19,7 @@ use crate::dataplane::kernel::devices::Device;
 use crate::dataplane::kernel::ethtool;
 use crate::dataplane::kernel::express::ExpressPath;
 use crate::dataplane::kernel::long_frames::{self, Lro};
+use crate::dataplane::kernel::napi::Deferred;
 use crate::dataplane::kernel::offloads::{self, SwitchedOff};
 use crate::dataplane::kernel::queueing::Queueing;
 use crate::dataplane::kernel::settings;
@@ -51,6 +52,7 @@ pub(in crate::dataplane) struct AttachedProgram {
     offloads: Option<SwitchedOff>,
     lro: Option<Lro>,
     queueing: Option<Queueing>,
+    deferred: Option<Deferred>,
     _promiscuous: Option<Promiscuous>,
 }
 
@@ -85,16 +87,21 @@ impl AttachedProgram {
         if let Some(queueing) = &self.queueing {
             queueing.put_back();
         }
+        if let Some(deferred) = &self.deferred {
+            deferred.put_back();
+        }
         detached
     }
 
-    /// Of software there is nothing to switch off: where tags are beside the frames of a veth, its sender put them there.
-    pub(in crate::dataplane) fn see_to_offloads(
+    /// What the device is to do while the switch has it, now that no driver will start anew. Of software there is nothing to switch off:
+    /// where tags are beside the frames of a veth, its sender put them there.
+    pub(in crate::dataplane) fn see_to_device(
         &mut self,
         config: &DaemonConfig,
         port: &Port,
         device: &Device,
     ) -> Result<(), DataplaneError> {
+        self.deferred = Deferred::see_to(&config.dataplane, &port.device, device);
         if device.driver.strips_tags {
             self.offloads = Some(offloads::see_to(config.dataplane.offloads, port)?);
         }
@@ -168,7 +175,7 @@ pub(in crate::dataplane) fn attach(
         .zip(devices)
         .zip(&mut attached)
         .try_for_each(|((port, device), attached)| match (device, attached) {
-            (Some(device), Some(attached)) => attached.see_to_offloads(config, port, device),
+            (Some(device), Some(attached)) => attached.see_to_device(config, port, device),
             _ => Ok(()),
         });
     match seen_to {
@@ -273,6 +280,7 @@ pub(in crate::dataplane) fn attach_one(
         offloads: None,
         lro,
         queueing: Queueing::see_to(&port.device, device),
+        deferred: None,
         _promiscuous: promiscuous,
     })
 }
