@@ -27,7 +27,7 @@ pub(super) fn leave_out_fences() {
     WITHOUT_FENCES.set(true);
 }
 
-/// A queue of one writer and one reader that promises less than crossbeam's: who takes an element sees what its writer did
+/// A queue of one writer and one reader that promises less than crossbeam's and rtrb's: who takes an element sees what its writer did
 /// before, and a look whether there is one orders nothing.
 #[derive(Debug)]
 pub(super) struct ArrayQueue<T> {
@@ -82,6 +82,60 @@ impl<T: Copy> ArrayQueue<T> {
 
     pub(super) fn is_empty(&self) -> bool {
         self.len() == 0
+    }
+}
+
+/// Both ends of one, as rtrb has them. A batch is written and read element by element: there are more orders than with one store.
+pub(super) struct RingBuffer;
+
+impl RingBuffer {
+    #[allow(clippy::new_ret_no_self)]
+    pub(super) fn new<T: Copy>(length: usize) -> (Producer<T>, Consumer<T>) {
+        let queue = Arc::new(ArrayQueue::new(length));
+        (Producer(Arc::clone(&queue)), Consumer(queue))
+    }
+}
+
+#[derive(Debug)]
+pub(super) struct Producer<T>(Arc<ArrayQueue<T>>);
+
+impl<T: Copy> Producer<T> {
+    pub(super) fn push(&mut self, element: T) -> Result<(), T> {
+        self.0.push(element)
+    }
+
+    pub(super) fn push_entire_slice(&mut self, elements: &[T]) -> Result<(), T> {
+        elements.iter().try_for_each(|element| self.push(*element))
+    }
+
+    pub(super) fn slots(&self) -> usize {
+        self.0.places.len() - self.0.len()
+    }
+}
+
+#[derive(Debug)]
+pub(super) struct Consumer<T>(Arc<ArrayQueue<T>>);
+
+impl<T: Copy> Consumer<T> {
+    pub(super) fn pop_partial_slice<'a>(
+        &mut self,
+        places: &'a mut [T],
+    ) -> (&'a mut [T], &'a mut [T]) {
+        let mut count = 0;
+        while let Some(place) = places.get_mut(count) {
+            let Some(element) = self.0.pop() else { break };
+            *place = element;
+            count += 1;
+        }
+        places.split_at_mut(count)
+    }
+
+    pub(super) fn slots(&self) -> usize {
+        self.0.len()
+    }
+
+    pub(super) fn is_empty(&self) -> bool {
+        self.0.is_empty()
     }
 }
 

@@ -1,7 +1,8 @@
 //! Descriptors handed over between the thread of the switch core and a thread that serves sockets.
 //!
-//! Four queues for each socket, two in each direction, each with one writer and one reader. None can overflow: no more
-//! chunks are given to receive into than the RX ring has entries, and no more frames to send than may be outstanding.
+//! Four rings for each socket, two in each direction, each with one writer and one reader: a batch is written or read by one
+//! atomic store. None can overflow: no more chunks are given to receive into than the RX ring has entries, and no more frames to
+//! send than may be outstanding.
 
 use std::os::fd::RawFd;
 
@@ -11,17 +12,13 @@ use super::io::{BATCH, RECEIVE_BATCHES};
 use super::lane::Lane;
 use super::messages::{KernelLosses, Rings};
 use super::sleeper::Waker;
-use super::sync::{Arc, ArrayQueue, AtomicBool, AtomicCell, Ordering};
+use super::sync::{Arc, AtomicBool, AtomicCell, Consumer, Ordering, Producer, RingBuffer};
 
-/// What the two sides share.
+/// What the two sides share beside the rings.
 #[derive(Debug)]
-struct Queues {
-    received: ArrayQueue<FrameDesc>,
-    completed: ArrayQueue<FrameDesc>,
-    to_send: ArrayQueue<FrameDesc>,
-    to_fill: ArrayQueue<FrameDesc>,
-    /// The core has looked at the figures since they were written.
-    figures_read: AtomicBool,
+struct Figures {
+    /// The core has looked since they were written.
+    are_read: AtomicBool,
     losses: AtomicCell<KernelLosses>,
     rings: AtomicCell<Rings>,
 }
@@ -29,10 +26,15 @@ struct Queues {
 /// The switch core's side.
 #[derive(Debug)]
 pub(crate) struct CoreSide {
-    queues: Arc<Queues>,
+    received: Consumer<FrameDesc>,
+    completed: Consumer<FrameDesc>,
+    to_send: Producer<FrameDesc>,
+    to_fill: Producer<FrameDesc>,
+    figures: Arc<Figures>,
     socket_thread: Waker,
     scratch: [FrameDesc; BATCH],
     rx_ring: usize,
+    tx_ring: usize,
     /// Chunks given to receive into that have not come back.
     lent: usize,
 }
@@ -41,7 +43,11 @@ pub(crate) struct CoreSide {
 #[derive(Debug)]
 pub(crate) struct SocketSide<L> {
     lane: L,
-    queues: Arc<Queues>,
+    received: Producer<FrameDesc>,
+    completed: Producer<FrameDesc>,
+    to_send: Consumer<FrameDesc>,
+    to_fill: Consumer<FrameDesc>,
+    figures: Arc<Figures>,
     scratch: [FrameDesc; BATCH],
     /// Frames sent whose chunks have not come back.
     outstanding: usize,
@@ -56,32 +62,41 @@ pub(crate) struct Served {
     pub(crate) for_core: bool,
 }
 
-/// The two ends of the queues to `lane`, whose rings have so many entries.
+/// The two ends of the rings to `lane`, whose rings have so many entries.
 pub(crate) fn hand_over<L: Lane>(
     lane: L,
     rx_ring: usize,
     tx_ring: usize,
     socket_thread: Waker,
 ) -> (CoreSide, SocketSide<L>) {
-    let queues = Arc::new(Queues {
-        received: ArrayQueue::new(rx_ring),
-        completed: ArrayQueue::new(tx_ring),
-        to_send: ArrayQueue::new(tx_ring),
-        to_fill: ArrayQueue::new(rx_ring),
-        figures_read: AtomicBool::new(true),
+    let (gives_received, takes_received) = RingBuffer::new(rx_ring);
+    let (gives_completed, takes_completed) = RingBuffer::new(tx_ring);
+    let (gives_to_send, takes_to_send) = RingBuffer::new(tx_ring);
+    let (gives_to_fill, takes_to_fill) = RingBuffer::new(rx_ring);
+    let figures = Arc::new(Figures {
+        are_read: AtomicBool::new(true),
         losses: AtomicCell::default(),
         rings: AtomicCell::default(),
     });
     let core = CoreSide {
-        queues: Arc::clone(&queues),
+        received: takes_received,
+        completed: takes_completed,
+        to_send: gives_to_send,
+        to_fill: gives_to_fill,
+        figures: Arc::clone(&figures),
         socket_thread,
         scratch: [FrameDesc::default(); BATCH],
         rx_ring,
+        tx_ring,
         lent: 0,
     };
     let socket = SocketSide {
         lane,
-        queues,
+        received: gives_received,
+        completed: gives_completed,
+        to_send: takes_to_send,
+        to_fill: takes_to_fill,
+        figures,
         scratch: [FrameDesc::default(); BATCH],
         outstanding: 0,
     };
@@ -90,28 +105,27 @@ pub(crate) fn hand_over<L: Lane>(
 
 impl Lane for CoreSide {
     fn receive(&mut self, most: usize) -> &[FrameDesc] {
-        let count = take(&self.queues.received, &mut self.scratch, most);
-        self.lent = self.lent.saturating_sub(count);
-        self.scratch.get(..count).unwrap_or(&[])
+        let frames = take(&mut self.received, &mut self.scratch, most);
+        self.lent = self.lent.saturating_sub(frames.len());
+        frames
     }
 
     fn received_waiting(&mut self) -> usize {
-        self.queues.received.len()
+        self.received.slots()
     }
 
     fn send(&mut self, frame: FrameDesc) -> bool {
-        self.queues.to_send.push(frame).is_ok()
+        self.to_send.push(frame).is_ok()
     }
 
     fn flush(&mut self) {
-        if !self.queues.to_send.is_empty() {
+        if self.left_to_send() > 0 {
             self.socket_thread.wake();
         }
     }
 
     fn completed(&mut self) -> &[FrameDesc] {
-        let count = take(&self.queues.completed, &mut self.scratch, BATCH);
-        self.scratch.get(..count).unwrap_or(&[])
+        take(&mut self.completed, &mut self.scratch, BATCH)
     }
 
     fn fill_room(&mut self) -> usize {
@@ -119,33 +133,40 @@ impl Lane for CoreSide {
     }
 
     fn fill(&mut self, chunks: &[FrameDesc]) {
-        give(&self.queues.to_fill, chunks);
+        give(&mut self.to_fill, chunks);
         self.lent += chunks.len();
         self.socket_thread.wake();
     }
 
     /// As of the last turn of the socket's thread before it was asked the last time.
     fn losses(&self) -> KernelLosses {
-        self.queues.losses.load()
+        self.figures.losses.load()
     }
 
     /// As of the last turn of the socket's thread before it was asked the last time.
     fn rings(&mut self) -> Rings {
-        let mut rings = self.queues.rings.load();
-        rings.rx.used += self.queues.received.len() as u32;
-        rings.tx.used += self.queues.to_send.len() as u32;
-        self.queues.figures_read.store(true, Ordering::Relaxed);
+        let mut rings = self.figures.rings.load();
+        rings.rx.used += self.received.slots() as u32;
+        rings.tx.used += self.left_to_send() as u32;
+        self.figures.are_read.store(true, Ordering::Relaxed);
         rings
     }
 
     /// The other side is gone once its thread has ended, which before the end only a panic does.
     fn is_served(&self) -> bool {
-        Arc::strong_count(&self.queues) > 1
+        Arc::strong_count(&self.figures) > 1
     }
 
     /// The end of the socket's thread is news: it wakes this one, which may just be about to sleep.
     fn has_news(&self) -> bool {
-        !self.queues.received.is_empty() || !self.queues.completed.is_empty() || !self.is_served()
+        !self.received.is_empty() || !self.completed.is_empty() || !self.is_served()
+    }
+}
+
+impl CoreSide {
+    /// Frames that the socket's thread has not taken yet.
+    fn left_to_send(&self) -> usize {
+        self.tx_ring - self.to_send.slots()
     }
 }
 
@@ -156,9 +177,9 @@ impl<L: Lane> SocketSide<L> {
         let received = self.receive();
         let sent = self.send();
         let completed = self.complete();
-        if self.queues.figures_read.swap(false, Ordering::Relaxed) {
-            self.queues.losses.store(self.lane.losses());
-            self.queues.rings.store(self.lane.rings());
+        if self.figures.are_read.swap(false, Ordering::Relaxed) {
+            self.figures.losses.store(self.lane.losses());
+            self.figures.rings.store(self.lane.rings());
         }
         Served {
             busy: filled | received | sent | completed,
@@ -178,7 +199,7 @@ impl<L: Lane> SocketSide<L> {
 
     /// True when the core has left something to do.
     pub(crate) fn has_work(&self) -> bool {
-        !self.queues.to_send.is_empty() || !self.queues.to_fill.is_empty()
+        !self.to_send.is_empty() || !self.to_fill.is_empty()
     }
 
     /// True while chunks are to come back, of which nobody tells.
@@ -189,12 +210,11 @@ impl<L: Lane> SocketSide<L> {
     /// Gives the kernel chunks that the core has left. True when there were any, and room.
     pub(crate) fn fill(&mut self) -> bool {
         let room = self.lane.fill_room();
-        let count = take(&self.queues.to_fill, &mut self.scratch, room);
-        let chunks = self.scratch.get(..count).unwrap_or(&[]);
+        let chunks = take(&mut self.to_fill, &mut self.scratch, room);
         if !chunks.is_empty() {
             self.lane.fill(chunks);
         }
-        count > 0
+        !chunks.is_empty()
     }
 
     fn receive(&mut self) -> bool {
@@ -202,7 +222,7 @@ impl<L: Lane> SocketSide<L> {
         for _ in 0..RECEIVE_BATCHES {
             let frames = self.lane.receive(BATCH);
             any |= !frames.is_empty();
-            give(&self.queues.received, frames);
+            give(&mut self.received, frames);
             if frames.len() < BATCH {
                 break;
             }
@@ -211,38 +231,35 @@ impl<L: Lane> SocketSide<L> {
     }
 
     fn send(&mut self) -> bool {
-        let count = take(&self.queues.to_send, &mut self.scratch, BATCH);
-        for frame in self.scratch.iter().take(count) {
+        let frames = take(&mut self.to_send, &mut self.scratch, BATCH);
+        for frame in frames.iter() {
             let taken = self.lane.send(*frame);
             debug_assert!(taken, "a turn sends a batch");
         }
-        self.outstanding += count;
+        self.outstanding += frames.len();
         self.lane.flush();
-        count > 0
+        !frames.is_empty()
     }
 
     fn complete(&mut self) -> bool {
         let frames = self.lane.completed();
-        give(&self.queues.completed, frames);
+        give(&mut self.completed, frames);
         self.outstanding = self.outstanding.saturating_sub(frames.len());
         !frames.is_empty()
     }
 }
 
-/// Takes up to `most` and a batch; how many it were.
-fn take(from: &ArrayQueue<FrameDesc>, into: &mut [FrameDesc; BATCH], most: usize) -> usize {
-    let mut count = 0;
-    for place in into.iter_mut().take(most) {
-        let Some(frame) = from.pop() else { break };
-        *place = frame;
-        count += 1;
-    }
-    count
+/// Takes up to `most`, and up to a batch.
+fn take<'a>(
+    from: &mut Consumer<FrameDesc>,
+    into: &'a mut [FrameDesc; BATCH],
+    most: usize,
+) -> &'a [FrameDesc] {
+    let places = into.get_mut(..most.min(BATCH)).unwrap_or(&mut []);
+    from.pop_partial_slice(places).0
 }
 
-fn give(to: &ArrayQueue<FrameDesc>, frames: &[FrameDesc]) {
-    for frame in frames {
-        let had_room = to.push(*frame).is_ok();
-        debug_assert!(had_room, "more than its ring holds");
-    }
+fn give(to: &mut Producer<FrameDesc>, frames: &[FrameDesc]) {
+    let had_room = to.push_entire_slice(frames).is_ok();
+    debug_assert!(had_room, "more than its ring holds");
 }
