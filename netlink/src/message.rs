@@ -23,6 +23,16 @@ pub fn kind(message: &[u8]) -> Option<u16> {
     u16_at(message, KIND_AT)
 }
 
+/// The messages that came together; ends at the first that is cut or shorter than its header.
+pub fn messages(mut bytes: &[u8]) -> impl Iterator<Item = &[u8]> {
+    std::iter::from_fn(move || {
+        let length = u32_at(bytes, 0)? as usize;
+        let one = bytes.get(..length).filter(|_| length >= HEADER)?;
+        bytes = bytes.get(length.next_multiple_of(4)..).unwrap_or_default();
+        Some(one)
+    })
+}
+
 /// What follows so many bytes of headers in a message of this type; `None` for what is no such message, or is cut.
 pub fn body(message: &[u8], of_kind: u16, headers: usize) -> Option<&[u8]> {
     let length = u32_at(message, 0)? as usize;
@@ -94,6 +104,24 @@ mod tests {
         assert_eq!(find(&bytes, 40), Some(&7u32.to_ne_bytes()[..]));
         assert_eq!(attributes(&bytes[..bytes.len() - 1]).count(), 1);
         assert_eq!(attributes(&[3, 0, 1, 0]).count(), 0);
+    }
+
+    #[test]
+    fn messages_end_at_what_cannot_be_read() {
+        let (one, other) = (message(30, 0, &[1; 5]), message(31, 0, &[]));
+        let mut both = one.clone();
+        both.resize(both.len().next_multiple_of(4), 0);
+        let begin = both.len();
+        both.extend(&other);
+        assert_eq!(messages(&both).collect::<Vec<_>>(), [&one[..], &other[..]]);
+        for length in begin..both.len() {
+            assert_eq!(messages(&both[..length]).count(), 1, "{length}");
+        }
+        assert_eq!(messages(&[0; 64]).count(), 0);
+        assert_eq!(
+            messages(&[15, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0]).count(),
+            0
+        );
     }
 
     #[test]

@@ -10,7 +10,7 @@ use nix::sys::time::TimeVal;
 
 pub use nix::sys::socket::SockProtocol as Protocol;
 
-use crate::message::{kind, message, u32_at, HEADER};
+use crate::message::{kind, message, messages, u32_at, HEADER};
 
 // linux/netlink.h
 const NLMSG_ERROR: u16 = 2;
@@ -112,20 +112,16 @@ pub fn dump_on(
     send(socket.as_raw_fd(), &request, MsgFlags::empty())?;
     loop {
         let length = recv(socket.as_raw_fd(), buffer, MsgFlags::empty())?;
-        let mut rest = buffer.get(..length).unwrap_or_default();
-        if rest.is_empty() {
-            return Err(io::ErrorKind::UnexpectedEof.into());
+        let mut all = messages(buffer.get(..length).unwrap_or_default()).peekable();
+        if all.peek().is_none() {
+            return Err(bad_answer());
         }
-        while let Some(length) = u32_at(rest, 0) {
-            let length = length as usize;
-            let one = rest.get(..length).filter(|_| length >= HEADER);
-            let one = one.ok_or_else(bad_answer)?;
+        for one in all {
             match said(one) {
                 Some(said) => return said,
                 None if kind(one) == Some(NLMSG_DONE) => return Ok(()),
                 None => each(one.get(HEADER..).unwrap_or_default()),
             }
-            rest = rest.get(length.next_multiple_of(4)..).unwrap_or_default();
         }
     }
 }

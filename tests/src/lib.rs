@@ -18,7 +18,7 @@ use std::time::Duration;
 
 use weir_api::daemon::{Pfc, Port};
 use weir_api::run::RunResult;
-use weir_config::daemon::{DaemonConfig, Workers};
+use weir_config::daemon::{DaemonConfig, Express, Workers};
 use weir_config::scenario::Scenario;
 use weir_lab::lab::configuration::{lab_config, METRICS_ADDRESS};
 use weir_lab::lab::interrupt::{self, wait_for};
@@ -117,6 +117,11 @@ pub fn run_with(scenario: &Scenario, options: Options, look: impl FnOnce(&Stage)
         "the scenario expects nothing"
     );
     result
+}
+
+/// For what holds without the express path alone, whatever `WEIR_LAB_EXPRESS` says.
+pub fn keep_off_the_express_path(config: &mut DaemonConfig) {
+    config.dataplane.express = Express::Off;
 }
 
 /// The scenario's network with daemons that forward and hosts that send.

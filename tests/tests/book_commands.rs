@@ -12,7 +12,7 @@ use weir_api::daemon::Deadlocks;
 use weir_lab::lab::stage::Stage;
 use weir_tests::book::block::{Place, Use};
 use weir_tests::book::{pages, session, Page};
-use weir_tests::{scenario, until, with_traffic};
+use weir_tests::{keep_off_the_express_path, scenario, until};
 
 const NOT_RUN: &str = include_str!("../src/book/not-run.txt");
 
@@ -75,7 +75,14 @@ const PARSED: &str = "parsed";
 fn ring(file: &str, overrides: &[&str]) -> Stage {
     let mut all = vec!["duration=600s", "link-defaults.rate=25Mbit"];
     all.extend(overrides);
-    with_traffic(&scenario(file, &all))
+    let scenario = scenario(file, &all);
+    // As the book shows it.
+    let stage = Stage::set_up_with(&scenario, false, keep_off_the_express_path);
+    let stage = stage.and_then(|mut stage| {
+        stage.start_hosts(&scenario)?;
+        Ok(stage)
+    });
+    stage.unwrap_or_else(|error| panic!("{error:#}"))
 }
 
 /// Every page is tried, so that one run tells all that is wrong.

@@ -10,7 +10,7 @@ use weir_lab::lab::configuration::use_express_path;
 use weir_lab::lab::process::Process;
 use weir_tests::cpu::Quota;
 use weir_tests::faults::{thread, Held, Scene};
-use weir_tests::{switches, until, PATIENT_DETECTION};
+use weir_tests::{keep_off_the_express_path, switches, until, PATIENT_DETECTION};
 
 /// Stalls in one test.
 const STALLS: usize = 5;
@@ -186,6 +186,7 @@ fn wait_for_holdups(quota: &Quota) {
 fn a_quota_holds_the_daemon_up_for_less_than_its_rings() {
     let mut scene = Scene::new("one-switch.toml", &[PATIENT_DETECTION], |config| {
         // So that it wants all the time there is, and is held up in every period.
+        keep_off_the_express_path(config);
         config.dataplane.spin = weir_core::Duration::from_millis(10);
     });
     for _ in 0..STALLS {
@@ -208,6 +209,7 @@ fn a_quota_holds_the_daemon_up_for_less_than_its_rings() {
 fn a_quota_holds_the_daemon_up_for_longer_than_its_rings() {
     const RING: u32 = 64;
     let mut scene = Scene::new("one-switch.toml", &[PATIENT_DETECTION], |config| {
+        keep_off_the_express_path(config);
         config.dataplane.rx_ring = RING;
         config.dataplane.spin = weir_core::Duration::from_millis(10);
     });

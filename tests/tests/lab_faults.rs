@@ -135,7 +135,7 @@ for = "1s"
 kind = "link-down"
 link = ["s1", "s2"]
 at = "2s"
-for = "200ms"
+for = "500ms"
 "#,
     );
     let buffers = result.buffers.iter();

@@ -3,6 +3,8 @@
 use std::process::Command;
 
 use nix::net::if_::if_nametoindex;
+use weir_config::daemon::DaemonConfig;
+use weir_config::scenario::Scenario;
 use weir_lab::endpoint::report::Snapshot;
 use weir_lab::lab::stage::{HostProcess, Stage};
 use weir_netlink::napi::{self, Deferral};
@@ -145,51 +147,56 @@ fn deferrals(stage: &Stage) -> Vec<Deferral> {
     napis.map(|napi| napi.deferral).collect()
 }
 
+/// Somebody's own.
+const OF_OTHERS: Deferral = Deferral {
+    looks: 1,
+    interval_nanos: 30_000,
+};
+
+/// A switch with this change, whose devices have NAPIs without it, too: a veth has them otherwise only as long as there is a program.
+fn with_napis(scenario: &Scenario, change: impl FnMut(&mut DaemonConfig)) -> Stage {
+    let stage = Stage::set_up_with(scenario, false, change);
+    let stage = stage.unwrap_or_else(|error| panic!("{error:#}"));
+    let namespace = stage.names().namespace("s1");
+    for port in &stage.switches[0].config.ports {
+        let words = ["netns", "exec", &namespace, "ethtool", "-K", &port.device];
+        printed(Command::new("ip").args(words).args(["gro", "on"]));
+    }
+    stage
+}
+
+/// Traffic passes, both ways.
+fn assert_forwards(stage: &mut Stage, scenario: &Scenario) {
+    stage
+        .start_hosts(scenario)
+        .unwrap_or_else(|error| panic!("{error:#}"));
+    for host in &mut stage.hosts {
+        wait_for_more(host, 200);
+    }
+    stage.hosts.clear();
+}
+
 /// `napi-defer`: devices put interrupts off for as long as a switch has them, whatever became of the one before.
 #[test]
 fn devices_put_interrupts_off_for_as_long_as_a_switch_has_them() {
     let scenario = scenario("one-switch.toml", &[DURATION]);
-    let mut stage = Stage::set_up_with(&scenario, false, |config| {
+    let mut stage = with_napis(&scenario, |config| {
         config.dataplane.napi_defer = Some(weir_core::Duration::from_micros(50));
-    })
-    .unwrap();
+    });
     let of_ours = Deferral {
         looks: 2,
         interval_nanos: 50_057,
     };
     assert_eq!(deferrals(&stage), [of_ours; 2]);
-    let devices: Vec<String> = stage.switches[0]
-        .config
-        .ports
-        .iter()
-        .map(|port| port.device.clone())
-        .collect();
-    // Otherwise a veth has NAPIs only as long as there is a program.
-    for device in &devices {
-        let namespace = stage.names().namespace("s1");
-        let words = [
-            "netns", "exec", &namespace, "ethtool", "-K", device, "gro", "on",
-        ];
-        printed(Command::new("ip").args(words));
-    }
     switches::end(&mut stage.switches[0]);
     assert_eq!(deferrals(&stage), [Deferral::default(); 2], "put back");
 
-    // Somebody's own is back at the end.
-    let of_others = Deferral {
-        looks: 1,
-        interval_nanos: 30_000,
-    };
-    set_all(&stage, of_others);
+    set_all(&stage, OF_OTHERS);
     switches::start(&mut stage.switches[0]);
     assert_eq!(deferrals(&stage), [of_ours; 2]);
-    stage.start_hosts(&scenario).unwrap();
-    for host in 0..2 {
-        wait_for_more(&mut stage.hosts[host], 200);
-    }
-    stage.hosts.clear();
+    assert_forwards(&mut stage, &scenario);
     switches::end(&mut stage.switches[0]);
-    assert_eq!(deferrals(&stage), [of_others; 2], "put back");
+    assert_eq!(deferrals(&stage), [OF_OTHERS; 2], "put back");
 
     // What a killed one has left is nobody's own.
     switches::start(&mut stage.switches[0]);
@@ -198,6 +205,29 @@ fn devices_put_interrupts_off_for_as_long_as_a_switch_has_them() {
     switches::start(&mut stage.switches[0]);
     switches::end(&mut stage.switches[0]);
     assert_eq!(deferrals(&stage), [Deferral::default(); 2], "put back");
+}
+
+/// `busy-poll` takes it, and leaves alone what somebody has set for it.
+#[test]
+fn busy_polling_has_devices_put_interrupts_off() {
+    let scenario = scenario("one-switch.toml", &[DURATION]);
+    let mut stage = with_napis(&scenario, |config| {
+        config.dataplane.busy_poll = weir_core::Duration::from_micros(20);
+    });
+    let of_ours = Deferral {
+        looks: 2,
+        interval_nanos: 200_057,
+    };
+    assert_eq!(deferrals(&stage), [of_ours; 2]);
+    assert_forwards(&mut stage, &scenario);
+    switches::end(&mut stage.switches[0]);
+    assert_eq!(deferrals(&stage), [Deferral::default(); 2], "put back");
+
+    set_all(&stage, OF_OTHERS);
+    switches::start(&mut stage.switches[0]);
+    assert_eq!(deferrals(&stage), [OF_OTHERS; 2]);
+    switches::end(&mut stage.switches[0]);
+    assert_eq!(deferrals(&stage), [OF_OTHERS; 2]);
 }
 
 fn set_all(stage: &Stage, deferral: Deferral) {

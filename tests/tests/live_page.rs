@@ -14,7 +14,7 @@ use weir_lab::lab::configuration::PAGE_ADDRESS;
 use weir_lab::lab::stage::Stage;
 use weir_tests::browser::{with_browser, Browser};
 use weir_tests::cpu;
-use weir_tests::{scenario, GENTLE_RING};
+use weir_tests::{keep_off_the_express_path, scenario, GENTLE_RING};
 
 const DESKTOP: (u32, u32) = (1440, 1000);
 const PHONE: (u32, u32) = (390, 844);
@@ -28,7 +28,8 @@ const SHIFT_MAX: f64 = 0.0001;
 /// A ring whose hosts send, and a browser that looks at its first switch.
 fn look(overrides: &[&str], look: impl AsyncFnOnce(&Browser, &mut Stage)) {
     let scenario = scenario("ring4.toml", overrides);
-    let mut stage = Stage::set_up(&scenario, false).unwrap_or_else(|error| panic!("{error:#}"));
+    let stage = Stage::set_up_with(&scenario, false, keep_off_the_express_path);
+    let mut stage = stage.unwrap_or_else(|error| panic!("{error:#}"));
     stage.start_hosts(&scenario).unwrap();
     let namespace = stage.names().namespace("s1");
     let directory = stage.directory().to_owned();

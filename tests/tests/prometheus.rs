@@ -128,8 +128,10 @@ fn a_protected_switch_is_scraped_with_certificate_and_token_alone() {
         ),
     ] {
         let prometheus = Prometheus::start_with(&target, &rules, &job);
+        // On a busy machine a scrape may take too long, which says nothing of who is let in.
         let up = until("the switch was scraped, or not", || {
-            prometheus.values("up{job=\"weir\"}").first().copied()
+            let up = prometheus.values("up{job=\"weir\"}").first().copied()?;
+            (up == expected || expected == 0.0).then_some(up)
         });
         assert_eq!(up, expected, "{job}");
         let info = prometheus.values("weir_build_info").len();

@@ -10,11 +10,11 @@ use nix::unistd::Pid;
 use serde_json::Value;
 use weir_api::audit::Audit;
 use weir_api::daemon::Port;
-use weir_config::daemon::{DaemonConfig, Express};
+use weir_config::daemon::DaemonConfig;
 use weir_lab::lab::switches::SwitchProcess;
 use weir_tests::faults::Scene;
 use weir_tests::switches::switchctl;
-use weir_tests::{until, PATIENT_DETECTION};
+use weir_tests::{keep_off_the_express_path, until, PATIENT_DETECTION};
 
 /// Restarts in one test.
 const RESTARTS: usize = 5;
@@ -24,10 +24,13 @@ fn kept(file: &str, overrides: &[&str]) -> Scene {
     kept_with(file, overrides, |_| ())
 }
 
-/// The same without the express path, whatever the environment says: its programs belong to one switch, and others may stay.
+/// The same without the express path: its programs belong to one switch, and others may stay.
 fn kept_off_the_path() -> Scene {
-    let off = |config: &mut DaemonConfig| config.dataplane.express = Express::Off;
-    kept_with("gateway.toml", &["class.lossless.mode=pfc"], off)
+    kept_with(
+        "gateway.toml",
+        &["class.lossless.mode=pfc"],
+        keep_off_the_express_path,
+    )
 }
 
 fn kept_with(file: &str, overrides: &[&str], change: impl FnMut(&mut DaemonConfig)) -> Scene {

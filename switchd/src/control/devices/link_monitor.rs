@@ -14,6 +14,7 @@ use nix::sys::socket::{
 use weir_api::words::EventName;
 use weir_core::PortId;
 use weir_doctor::link;
+use weir_netlink::message::{find, kind, message, messages, text, u32_at, HEADER};
 
 use crate::control::info::PortInfo;
 use crate::control::shared::Shared;
@@ -21,9 +22,7 @@ use crate::control::waitable::Waitable;
 
 /// Netlink's own limit for one message to userspace.
 const BUFFER_LENGTH: usize = 32 * 1024;
-const MESSAGE_HEADER: usize = 16;
 const LINK_HEADER: usize = 16;
-const ATTRIBUTE_HEADER: usize = 4;
 const RTMGRP_LINK: u32 = 1;
 /// `IFF_LOWER_UP` of linux/if.h: the carrier itself. `IFF_RUNNING` may follow it a second later.
 const IFF_LOWER_UP: u32 = 1 << 16;
@@ -175,116 +174,71 @@ impl LinkMonitor {
 }
 
 /// `RTM_GETLINK` for all devices (rtnetlink(7)).
-fn dump_request() -> [u8; MESSAGE_HEADER + LINK_HEADER] {
-    let mut request = [0u8; MESSAGE_HEADER + LINK_HEADER];
+fn dump_request() -> Vec<u8> {
     let flags = (nix::libc::NLM_F_REQUEST | nix::libc::NLM_F_DUMP) as u16;
-    request[..4].copy_from_slice(&((MESSAGE_HEADER + LINK_HEADER) as u32).to_ne_bytes());
-    request[4..6].copy_from_slice(&nix::libc::RTM_GETLINK.to_ne_bytes());
-    request[6..8].copy_from_slice(&flags.to_ne_bytes());
-    request
+    message(nix::libc::RTM_GETLINK, flags, &[0; LINK_HEADER])
 }
 
 /// The devices that a datagram of one or more netlink messages tells of. What cannot be read ends it.
 fn link_states(datagram: &[u8]) -> impl Iterator<Item = LinkState> + '_ {
-    let mut rest = datagram;
-    std::iter::from_fn(move || loop {
-        let length = u32_at(rest, 0)? as usize;
-        let kind = u16::from_ne_bytes(rest.get(4..6)?.try_into().ok()?);
-        let message = rest.get(..length)?;
-        if length < MESSAGE_HEADER {
+    messages(datagram).filter_map(|message| {
+        let kind = kind(message)?;
+        if kind != nix::libc::RTM_NEWLINK && kind != nix::libc::RTM_DELLINK {
             return None;
         }
-        rest = rest.get(length.next_multiple_of(4)..).unwrap_or_default();
-        if kind != nix::libc::RTM_NEWLINK && kind != nix::libc::RTM_DELLINK {
-            continue;
-        }
-        let body = &message[MESSAGE_HEADER..];
-        let (Some(ifindex), Some(flags)) = (u32_at(body, 4), u32_at(body, 8)) else {
-            continue;
-        };
+        let body = message.get(HEADER..)?;
+        let (ifindex, flags) = (u32_at(body, 4)?, u32_at(body, 8)?);
+        let name = find(body.get(LINK_HEADER..)?, nix::libc::IFLA_IFNAME);
         let wanted = nix::libc::IFF_UP as u32 | IFF_LOWER_UP;
-        return Some(LinkState {
+        Some(LinkState {
             ifindex,
-            name: name(body.get(LINK_HEADER..).unwrap_or_default()),
+            name: name.map(text),
             gone: kind == nix::libc::RTM_DELLINK,
             up: kind == nix::libc::RTM_NEWLINK && flags & wanted == wanted,
-        });
+        })
     })
-}
-
-/// `IFLA_IFNAME` among a device's attributes.
-fn name(mut attributes: &[u8]) -> Option<String> {
-    loop {
-        let length = usize::from(u16_at(attributes, 0)?);
-        let kind = u16_at(attributes, 2)?;
-        let value = attributes.get(ATTRIBUTE_HEADER..length)?;
-        if kind == nix::libc::IFLA_IFNAME {
-            let text = value.split(|byte| *byte == 0).next()?;
-            return Some(String::from_utf8_lossy(text).into_owned());
-        }
-        attributes = attributes.get(length.next_multiple_of(4)..)?;
-    }
-}
-
-fn u16_at(bytes: &[u8], offset: usize) -> Option<u16> {
-    let bytes = bytes.get(offset..offset + 2)?;
-    Some(u16::from_ne_bytes(bytes.try_into().ok()?))
-}
-
-fn u32_at(bytes: &[u8], offset: usize) -> Option<u32> {
-    let bytes = bytes.get(offset..offset + 4)?;
-    Some(u32::from_ne_bytes(bytes.try_into().ok()?))
 }
 
 #[cfg(test)]
 mod tests {
+    use weir_netlink::message::attribute;
+
     use super::*;
 
-    fn message(kind: u16, ifindex: u32, flags: i32, extra: usize) -> Vec<u8> {
-        let length = MESSAGE_HEADER + LINK_HEADER + extra;
-        let mut bytes = vec![0u8; length.next_multiple_of(4)];
-        bytes[..4].copy_from_slice(&(length as u32).to_ne_bytes());
-        bytes[4..6].copy_from_slice(&kind.to_ne_bytes());
-        bytes[20..24].copy_from_slice(&ifindex.to_ne_bytes());
-        bytes[24..28].copy_from_slice(&(flags as u32).to_ne_bytes());
-        bytes
+    /// A message on a device with these attributes.
+    fn of_device(kind: u16, ifindex: u32, flags: i32, attributes: &[u8]) -> Vec<u8> {
+        let words = [0, ifindex, flags as u32, 0];
+        let mut body: Vec<u8> = words.into_iter().flat_map(u32::to_ne_bytes).collect();
+        body.extend(attributes);
+        message(kind, 0, &body)
     }
 
     #[test]
     fn reads_every_device_of_a_datagram() {
         let both = nix::libc::IFF_UP | IFF_LOWER_UP as i32;
-        let mut datagram = message(nix::libc::RTM_NEWLINK, 7, both, 5);
-        datagram.extend(message(nix::libc::NLMSG_DONE as u16, 0, 0, 0));
-        datagram.extend(message(nix::libc::RTM_NEWLINK, 8, nix::libc::IFF_UP, 0));
-        datagram.extend(message(nix::libc::RTM_DELLINK, 9, both, 0));
+        let named = attribute(nix::libc::IFLA_IFNAME, b"h3\0");
+        let mut datagram = of_device(nix::libc::RTM_NEWLINK, 7, both, &named);
+        datagram.extend(of_device(nix::libc::NLMSG_DONE as u16, 0, 0, &[]));
+        datagram.extend(of_device(nix::libc::RTM_NEWLINK, 8, nix::libc::IFF_UP, &[]));
+        datagram.extend(of_device(nix::libc::RTM_DELLINK, 9, both, &[]));
         let states: Vec<_> = link_states(&datagram).collect();
-        let expected =
-            [(7, true, false), (8, false, false), (9, false, true)].map(|(ifindex, up, gone)| {
-                LinkState {
-                    ifindex,
-                    name: None,
-                    up,
-                    gone,
-                }
-            });
+        let expected = [
+            (7, Some("h3"), true, false),
+            (8, None, false, false),
+            (9, None, false, true),
+        ];
+        let expected = expected.map(|(ifindex, name, up, gone)| LinkState {
+            ifindex,
+            name: name.map(str::to_owned),
+            up,
+            gone,
+        });
         assert_eq!(states, expected);
     }
 
     #[test]
-    fn a_name_is_found_among_attributes() {
-        let mut attributes = vec![5, 0, 9, 0, 1, 0, 0, 0];
-        assert_eq!(name(&attributes), None);
-        attributes.extend([7, 0, 3, 0, b'h', b'3', 0]);
-        assert_eq!(name(&attributes).as_deref(), Some("h3"));
-        for length in 0..attributes.len() {
-            assert_eq!(name(&attributes[..length]), None, "{length} B");
-        }
-        assert_eq!(name(&[0; 8]), None);
-    }
-
-    #[test]
     fn what_cannot_be_read_ends_it() {
-        let whole = message(nix::libc::RTM_NEWLINK, 7, 0, 0);
+        let whole = of_device(nix::libc::RTM_NEWLINK, 7, 0, &[]);
         for length in 0..whole.len() {
             assert_eq!(link_states(&whole[..length]).count(), 0, "{length} B");
         }
