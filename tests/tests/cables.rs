@@ -10,7 +10,7 @@ use weir_tests::scapy::Scapy;
 use weir_tests::switches::{events, switchctl};
 use weir_tests::{until, Bench};
 
-const SCENARIO: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/src/cables.toml");
+const SCENARIO: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/scenarios/cables.toml");
 /// As it is charged: 1018 B in cells.
 const FRAME: u64 = 1024;
 const XOFF: u64 = 16 * 1024;

@@ -12,7 +12,7 @@ use weir_tests::faults::{thread, Scene};
 use weir_tests::switches::port;
 use weir_tests::{cpu, until, PATIENT_DETECTION};
 
-const SCENARIO: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/src/three-hosts.toml");
+const SCENARIO: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/scenarios/three-hosts.toml");
 /// Whoever floods.
 const FLOODER: &str = "h3";
 /// Frames that each flow has to move before a figure is taken, about a second's worth.

@@ -251,7 +251,7 @@ fn a_host_that_sends_on_after_xoff_is_named_with_its_figures() {
     const FRAME: &str =
         "Ether(src='02:57:00:00:00:01', dst='02:57:00:00:00:02') / Dot1Q(vlan=0, prio=3) / Raw(bytes(1000))";
     let overrides = ["link-defaults.rate=10Mbit", "class.lossless.headroom=16KiB"];
-    let file = concat!(env!("CARGO_MANIFEST_DIR"), "/src/three-hosts.toml");
+    let file = concat!(env!("CARGO_MANIFEST_DIR"), "/scenarios/three-hosts.toml");
     let bench = Bench::of(file, &overrides, |_| ());
     let doctor = || {
         let mut command = bench.command("s1", program("switchctl").unwrap().to_str().unwrap());

@@ -14,7 +14,7 @@ use weir_tests::switches::switchctl;
 use weir_tests::{printed, until, Bench};
 
 const TWO_CABLES: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/scenarios/two-cables.toml");
-const SIX_HOSTS: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/src/six-hosts.toml");
+const SIX_HOSTS: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/scenarios/six-hosts.toml");
 
 fn events(switch: &SwitchProcess, kind: &str) -> Vec<Event> {
     let page: EventPage = switch.get("/v1/events?after=0").unwrap();

@@ -10,7 +10,7 @@ use weir_tests::scapy::Scapy;
 use weir_tests::switches::switchctl;
 use weir_tests::{printed, until, Bench, LOSSLESS};
 
-const THREE_HOSTS: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/src/three-hosts.toml");
+const THREE_HOSTS: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/scenarios/three-hosts.toml");
 const THERE: &str =
     "Ether(src='02:57:00:00:00:01', dst='02:57:00:00:00:02') / Dot1Q(vlan=0, prio=3) / Raw(b'there' + bytes(995))";
 const BACK: &str =

@@ -5,7 +5,7 @@ use weir_config::daemon::PfcwdConfig;
 use weir_tests::scapy::Scapy;
 use weir_tests::{until, Bench, LOSSLESS};
 
-const THREE_HOSTS: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/src/three-hosts.toml");
+const THREE_HOSTS: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/scenarios/three-hosts.toml");
 /// At this rate one pause of 65535 quanta holds for 3.4 s: no test machine is too slow to refresh it.
 const RATE: &str = "link-defaults.rate=10Mbit";
 const FRAMES: u32 = 100;

@@ -11,7 +11,7 @@ use weir_lab::lab::process::program;
 use weir_tests::scapy::Scapy;
 use weir_tests::{until, Bench};
 
-const THREE_HOSTS: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/src/three-hosts.toml");
+const THREE_HOSTS: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/scenarios/three-hosts.toml");
 /// Half of the socket takes a third of a second to fill: nobody has to be quick.
 const RATE: &str = "10Mbit";
 const ROOM_BYTES: usize = 2 << 20;

@@ -20,7 +20,7 @@ use weir_core::{VlanId, VlanMode};
 use weir_lab::lab::process::program;
 use weir_tests::{printed, switches, until, Bench};
 
-const SCENARIO: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/src/six-hosts.toml");
+const SCENARIO: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/scenarios/six-hosts.toml");
 const HOSTS: [&str; 6] = ["h1", "h2", "h3", "h4", "h5", "h6"];
 /// VLANs that frames name: of no tag, some that ports have, one that few have, and the reserved one.
 const NUMBERS: [u16; 6] = [0, 10, 20, 30, 4094, 4095];

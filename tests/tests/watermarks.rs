@@ -12,7 +12,7 @@ use weir_tests::scapy::Scapy;
 use weir_tests::switches::switchctl;
 use weir_tests::{inline_scenario, printed, until, Bench, LOSSLESS};
 
-const THREE_HOSTS: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/src/three-hosts.toml");
+const THREE_HOSTS: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/scenarios/three-hosts.toml");
 /// At this rate one pause of 65535 quanta holds for 3.4 s: no test machine is too slow to refresh it. One quantum is 51.2 µs.
 const RATE: &str = "link-defaults.rate=10Mbit";
 const FRAMES: u32 = 100;
