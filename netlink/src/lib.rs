@@ -6,6 +6,7 @@
 #![forbid(unsafe_code)]
 
 pub mod generic;
+pub mod link;
 pub mod message;
 pub mod napi;
 pub mod queueing;

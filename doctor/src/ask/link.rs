@@ -6,13 +6,11 @@
 use std::io;
 
 use nix::errno::Errno;
+use weir_netlink::link::{ifinfomsg, IFINFOMSG, RTM_GETLINK, RTM_NEWLINK};
 use weir_netlink::message::{attributes, body, text, u32_at, HEADER};
 use weir_netlink::socket::{ask, bad_answer, Protocol};
 
 // linux/rtnetlink.h, linux/if_link.h
-const RTM_NEWLINK: u16 = 16;
-const RTM_GETLINK: u16 = 18;
-const IFINFO: usize = 16;
 const FLAGS_AT: usize = 8;
 const IFLA_IFNAME: u16 = 3;
 const IFLA_MTU: u16 = 4;
@@ -102,24 +100,16 @@ impl Device {
 ///
 /// When the kernel does not answer. No such device is `None`.
 pub fn find(ifindex: u32) -> io::Result<Option<Device>> {
-    let answer = match ask(Protocol::NetlinkRoute, RTM_GETLINK, &request(ifindex)) {
+    let answer = match ask(Protocol::NetlinkRoute, RTM_GETLINK, &ifinfomsg(ifindex)) {
         Err(error) if error.raw_os_error() == Some(Errno::ENODEV as i32) => return Ok(None),
         answer => answer?,
     };
     parse(&answer).map(Some).ok_or_else(bad_answer)
 }
 
-fn request(ifindex: u32) -> Vec<u8> {
-    let mut body = Vec::with_capacity(IFINFO);
-    body.extend([0; 4]); // family, type
-    body.extend(ifindex.to_ne_bytes());
-    body.extend([0; 8]); // flags, change
-    body
-}
-
 /// `None` for bytes that are no answer.
 fn parse(answer: &[u8]) -> Option<Device> {
-    let attributes_of_it = body(answer, RTM_NEWLINK, HEADER + IFINFO)?;
+    let attributes_of_it = body(answer, RTM_NEWLINK, HEADER + IFINFOMSG)?;
     let flags = u32_at(answer, HEADER + FLAGS_AT)?;
     let mut device = Device {
         up: flags & nix::libc::IFF_UP as u32 != 0,
@@ -171,7 +161,11 @@ mod tests {
             attribute(IFLA_LINK_NETNSID, &[0; 4]),
             attribute(IFLA_XDP | 0x8000, &xdp),
         ];
-        message(RTM_NEWLINK, 0, &[request(7), attributes.concat()].concat())
+        message(
+            RTM_NEWLINK,
+            0,
+            &[ifinfomsg(7), attributes.concat()].concat(),
+        )
     }
 
     #[test]

@@ -3,13 +3,11 @@
 use std::io;
 
 use nix::errno::Errno;
+use weir_netlink::link::{ifinfomsg, IFINFOMSG, RTM_GETLINK, RTM_NEWLINK};
 use weir_netlink::message::{attribute, body, find, u32_at, HEADER};
 use weir_netlink::socket::{ask, order, Protocol};
 
-// linux/rtnetlink.h, linux/if_link.h
-const RTM_NEWLINK: u16 = 16;
-const RTM_GETLINK: u16 = 18;
-const IFINFOMSG: usize = 16;
+// linux/if_link.h
 const IFLA_GSO_MAX_SEGS: u16 = 40;
 
 /// Asks; none without the device.
@@ -36,13 +34,6 @@ pub fn set_gso_segments(ifindex: u32, segments: u32) -> io::Result<()> {
     let mut body = ifinfomsg(ifindex);
     body.extend(attribute(IFLA_GSO_MAX_SEGS, &segments.to_ne_bytes()));
     order(Protocol::NetlinkRoute, RTM_NEWLINK, 0, &body)
-}
-
-fn ifinfomsg(ifindex: u32) -> Vec<u8> {
-    let mut body = vec![0; 4]; // family, padding, type
-    body.extend(ifindex.to_ne_bytes());
-    body.extend([0; 8]); // flags, change
-    body
 }
 
 #[cfg(test)]
