@@ -18,7 +18,11 @@ const HEADER: &str = "../abi/include/weir_abi.h";
 const REMEDY: &str =
     "is clang installed? `apt-get install clang libclang-dev`, or `cargo xtask setup`";
 
+/// Names another compiler than `clang`.
+const COMPILER: &str = "WEIR_CLANG";
+
 fn main() -> Result<()> {
+    println!("cargo:rerun-if-env-changed={COMPILER}");
     println!("cargo:rerun-if-changed={EXPRESS}");
     println!("cargo:rerun-if-changed={LINES}");
     println!("cargo:rerun-if-changed={ROOM}");
@@ -36,7 +40,11 @@ fn main() -> Result<()> {
     clang_args.extend(multiarch_include());
     for (program, skeleton) in PROGRAMS {
         println!("cargo:rerun-if-changed={program}");
-        SkeletonBuilder::new()
+        let mut skeleton_builder = SkeletonBuilder::new();
+        if let Some(compiler) = env::var_os(COMPILER) {
+            skeleton_builder.clang(PathBuf::from(compiler));
+        }
+        skeleton_builder
             .source(program)
             .clang_args(clang_args.clone())
             .build_and_generate(out.join(skeleton))

@@ -222,16 +222,28 @@ static __always_inline void parse(struct parsed *out, const void *data, const vo
 		out->class = WEIR_CLASS_DATA;
 }
 
+/*
+ * Masks an index into a map value in one instruction that no compiler can remove. Verifiers before Linux 7.0 lose the bounds of a number
+ * when its bytes are swapped, and those of 6.1 and 6.8 when half a register is spilled; a compiler that derives the bounds itself
+ * removes an ordinary mask.
+ */
+#define within(index, mask)                                             \
+	({                                                              \
+		__u64 masked = (index);                                 \
+		asm volatile("%0 &= %1" : "+r"(masked) : "i"(mask));    \
+		masked;                                                 \
+	})
+
 static __always_inline __u8 priority_of(const struct weir_settings *settings,
 					const struct parsed *parsed)
 {
 	__u8 priority = settings->default_priority;
 
 	if ((settings->trust & WEIR_TRUST_PCP) && (parsed->flags & WEIR_META_TAGGED))
-		priority = settings->pcp_to_priority[(parsed->vlan_tci >> PCP_SHIFT) & 7];
+		priority = settings->pcp_to_priority[within(parsed->vlan_tci >> PCP_SHIFT, WEIR_PRIORITIES - 1)];
 	else if ((settings->trust & WEIR_TRUST_DSCP) &&
 		 (parsed->flags & (WEIR_META_IPV4 | WEIR_META_IPV6)))
-		priority = settings->dscp_to_priority[parsed->dscp & (WEIR_DSCPS - 1)];
+		priority = settings->dscp_to_priority[within(parsed->dscp, WEIR_DSCPS - 1)];
 	return priority & (WEIR_PRIORITIES - 1);
 }
 
