@@ -38,6 +38,9 @@ enum Command {
     Idle(IdleArguments),
     /// Print the report of an earlier measurement.
     Report(ReportArguments),
+    /// Load the measuring hosts' XDP programs and the bare forwarder's, and unload them again.
+    #[command(hide = true)]
+    TryPrograms,
     /// The bare forwarder, in this network namespace; ends with standard input.
     #[command(hide = true)]
     Forward {
@@ -133,6 +136,7 @@ fn main() -> ExitCode {
 
 fn run(command: Command) -> Result<()> {
     match command {
+        Command::TryPrograms => weir_bench::programs::try_load(),
         Command::Forward { first, second, cpu } => forwarder::run([&first, &second], cpu),
         Command::Wire(arguments) => wire(arguments),
         Command::Tcp(arguments) => tcp(arguments),

@@ -218,6 +218,21 @@ impl HostPrograms {
     }
 }
 
+/// Loads every program once, attached to nothing.
+///
+/// # Errors
+///
+/// When the kernel refuses one.
+pub fn try_load() -> Result<()> {
+    let mut storage = MaybeUninit::uninit();
+    let open = hosts::HostsSkelBuilder::default().open(&mut storage)?;
+    open.load().context("loading the hosts' XDP programs")?;
+    let mut storage = MaybeUninit::uninit();
+    let open = redirect::RedirectSkelBuilder::default().open(&mut storage)?;
+    open.load().context("loading the forwarder's XDP program")?;
+    Ok(())
+}
+
 impl Orders {
     fn to_map_value(self) -> Vec<u8> {
         let mut value = Vec::with_capacity(72);

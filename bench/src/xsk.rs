@@ -21,7 +21,7 @@ pub const BATCH: usize = 64;
 
 const FRAME_BYTES: u32 = 2048;
 const QUEUE: u32 = 0;
-/// `SOL_XDP` and `XDP_MAX_TX_SKB_BUDGET` of linux/if_xdp.h (the latter since 6.18): frames that one send(2) takes.
+/// `SOL_XDP` and `XDP_MAX_TX_SKB_BUDGET` of linux/if_xdp.h (the latter since 6.17): frames that one send(2) takes.
 const SOL_XDP: libc::c_int = 283;
 const XDP_MAX_TX_SKB_BUDGET: libc::c_int = 9;
 
@@ -193,7 +193,7 @@ impl Port {
         })
     }
 
-    /// A system call for each 32 frames is what kernels before 6.18 have: no reason to fail.
+    /// A system call for each 32 frames is what kernels before 6.17 have: no reason to fail.
     fn allow_long_sends(&self) {
         let budget = RING;
         // SAFETY: value and length are valid for the call.

@@ -6,12 +6,31 @@ use std::path::PathBuf;
 /// Why the program could not be loaded, attached or looked after.
 #[derive(Debug, thiserror::Error)]
 pub enum EbpfError {
-    /// The kernel refused the program or a map.
-    #[error("loading the XDP program: {0}; it needs CAP_BPF and CAP_NET_ADMIN (or root) and a kernel from 5.9 on")]
-    Load(#[source] libbpf_rs::Error),
-    /// The kernel refused a program that asks its device when it received a frame.
-    #[error("loading the XDP program: {0}; with hardware-time it needs a kernel from 6.3 on and a driver that tells XDP programs when frames came in: take hardware-time away from this port")]
-    HardwareTime(#[source] libbpf_rs::Error),
+    /// The verifier refused a program.
+    #[error("the verifier of Linux {kernel} refuses {program}: {verdict}; use a kernel of the book's table (reference/kernels.md), and report these lines")]
+    Refused {
+        /// The program, for messages.
+        program: &'static str,
+        /// The kernel's release.
+        kernel: String,
+        /// The last lines of the verifier's log.
+        verdict: String,
+    },
+    /// The kernel refused a program or a map for another reason.
+    #[error("cannot load {program} into Linux {kernel}: {why}; {remedy}")]
+    Load {
+        /// The program, for messages.
+        program: &'static str,
+        /// The kernel's release.
+        kernel: String,
+        /// The kernel's reason.
+        why: String,
+        /// The remedy.
+        remedy: &'static str,
+    },
+    /// The kernel refused a program that asks its device for a frame's time of arrival.
+    #[error("{0}; hardware-time needs a kernel (reference/kernels.md) and a driver that give XDP programs a frame's time: remove hardware-time from this port")]
+    HardwareTime(Box<EbpfError>),
     /// A map could not be read or written.
     #[error("BPF map {map}: {source}")]
     Map {

@@ -5,8 +5,11 @@ use std::io;
 use std::mem::MaybeUninit;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, FromRawFd, OwnedFd};
 use std::path::{Path, PathBuf};
+use std::sync::OnceLock;
 use std::time::{Duration, Instant};
 
+use libbpf_rs::btf::types::Typedef;
+use libbpf_rs::btf::Btf;
 use libbpf_rs::libbpf_sys;
 use libbpf_rs::skel::{OpenSkel, SkelBuilder};
 use libbpf_rs::{MapCore, MapFlags, MapHandle, OpenObject};
@@ -17,6 +20,7 @@ use crate::counters::{ClassCounters, VerdictCounters};
 use crate::error::{map_error, EbpfError};
 use crate::express::ExpressMaps;
 use crate::maps::{Counted, PortMaps};
+use crate::refusal::VerifierLog;
 use crate::settings::PortSettings;
 use crate::twin::{self, Identity};
 
@@ -24,6 +28,9 @@ use crate::twin::{self, Identity};
 mod skeleton {
     include!(concat!(env!("OUT_DIR"), "/weir_xdp.skel.rs"));
 }
+
+/// The program in messages.
+const NAME: &str = "the XDP program";
 
 /// The kernel gives up a link only after an RCU grace period: one whose last pin was removed, or that of a process that was
 /// killed and whose pins went with their mount.
@@ -95,7 +102,7 @@ impl PortProgram {
     ///
     /// # Errors
     ///
-    /// [`EbpfError::Load`] when the kernel refuses.
+    /// [`EbpfError::Refused`] by the verifier; [`EbpfError::Load`] when the kernel refuses for another reason.
     pub fn load(settings: &PortSettings) -> Result<Self, EbpfError> {
         Self::load_with(settings, &Extras::default())
     }
@@ -106,11 +113,12 @@ impl PortProgram {
     ///
     /// As [`load`](Self::load); [`EbpfError::HardwareTime`] when the kernel or the device's driver has none.
     pub fn load_with(settings: &PortSettings, extras: &Extras<'_>) -> Result<Self, EbpfError> {
+        let failed = |error| EbpfError::load(NAME, &error);
         let shared = extras.express;
         let mut storage = MaybeUninit::<OpenObject>::uninit();
         let mut open = skeleton::WeirXdpSkelBuilder::default()
             .open(&mut storage)
-            .map_err(EbpfError::Load)?;
+            .map_err(failed)?;
         if let (Some(shared), Some(constants)) = (shared, &mut open.maps.rodata_data) {
             constants.weir_has_express = 1;
             if let Some(spare) = shared.spare {
@@ -130,7 +138,7 @@ impl PortProgram {
                 &mut maps.weir_devices,
             ],
         )
-        .map_err(EbpfError::Load)?;
+        .map_err(failed)?;
         let bound = extras.hardware_time_of;
         open.progs.weir_xdp.set_autoload(bound.is_none());
         open.progs.weir_xdp_bound.set_autoload(bound.is_some());
@@ -140,12 +148,21 @@ impl PortProgram {
                 .weir_xdp_bound
                 .set_flags(libbpf_sys::BPF_F_XDP_DEV_BOUND_ONLY | libbpf_sys::BPF_F_XDP_HAS_FRAGS);
         }
-        let loaded = open.load().map_err(match bound {
-            Some(_) => EbpfError::HardwareTime,
-            None => EbpfError::Load,
+        let log = VerifierLog::of(
+            NAME,
+            match bound {
+                Some(_) => &open.progs.weir_xdp_bound,
+                None => &open.progs.weir_xdp,
+            },
+        );
+        let loaded = open.load().map_err(|error| {
+            let refused = log.explain(&error);
+            match bound {
+                Some(_) => EbpfError::HardwareTime(Box::new(refused)),
+                None => refused,
+            }
         })?;
-        let duplicate =
-            |map: &libbpf_rs::Map<'_>| MapHandle::try_from(map).map_err(EbpfError::Load);
+        let duplicate = |map: &libbpf_rs::Map<'_>| MapHandle::try_from(map).map_err(failed);
         let program = match bound {
             Some(_) => &loaded.progs.weir_xdp_bound,
             None => &loaded.progs.weir_xdp,
@@ -153,7 +170,7 @@ impl PortProgram {
         let program = program
             .as_fd()
             .try_clone_to_owned()
-            .map_err(|error| EbpfError::Load(error.into()))?;
+            .map_err(|error| failed(error.into()))?;
         let port = Self {
             program,
             maps: PortMaps {
@@ -467,12 +484,23 @@ fn link_info(link: BorrowedFd<'_>) -> Option<libbpf_sys::bpf_link_info> {
     is_xdp.then_some(info)
 }
 
-/// Whether a device takes frames that programs redirect to it, now: a veth does while its other end has NAPI. False where the kernel
-/// does not tell (before 6.3).
-pub fn takes_redirected(ifindex: u32) -> bool {
+/// Returns whether a device takes frames that programs redirect to it, now: a veth does while its other end has NAPI. `None` where the
+/// kernel does not report it: before Linux 6.3 devices have no XDP features.
+pub fn takes_redirected(ifindex: u32) -> Option<bool> {
     // NETDEV_XDP_ACT_NDO_XMIT of linux/netdev.h.
     const NDO_XMIT: u64 = 1 << 2;
-    query(ifindex).is_some_and(|options| options.feature_flags & NDO_XMIT != 0)
+    static REPORTED: OnceLock<bool> = OnceLock::new();
+    // libbpf gives zero where the kernel reports none.
+    let is_reported = || {
+        let kernel = Btf::from_vmlinux();
+        kernel.is_ok_and(|types| {
+            types
+                .type_by_name::<Typedef<'_>>("xdp_features_t")
+                .is_some()
+        })
+    };
+    let takes = query(ifindex).is_some_and(|options| options.feature_flags & NDO_XMIT != 0);
+    (takes || *REPORTED.get_or_init(is_reported)).then_some(takes)
 }
 
 /// How the only program of a device is attached.

@@ -238,6 +238,8 @@ named! {
         Loss => "loss",
         /// The kernel does not do what the path needs.
         Kernel => "kernel",
+        /// The kernel does not report whether the device's other end takes redirected frames: Linux 6.3 and newer do.
+        NoFeatures => "no_features",
     }
 
     /// Whether the PFC watchdog has found a storm at a queue.

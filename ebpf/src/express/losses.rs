@@ -11,6 +11,10 @@ use libbpf_rs::{Link, MapCore, MapFlags, MapHandle, OpenObject};
 
 use super::ExpressMaps;
 use crate::error::{map_error, EbpfError};
+use crate::refusal::VerifierLog;
+
+/// The programs in messages.
+const NAME: &str = "the programs that count losses of the express path";
 
 #[allow(missing_docs, clippy::all, clippy::undocumented_unsafe_blocks)]
 mod skeleton {
@@ -30,33 +34,39 @@ impl RedirectLosses {
     ///
     /// # Errors
     ///
-    /// [`EbpfError::Load`]; it takes CAP_PERFMON and a kernel with BTF.
+    /// [`EbpfError::Refused`] or [`EbpfError::Load`]; it requires CAP_PERFMON and a kernel with BTF.
     pub fn new(maps: &ExpressMaps) -> Result<Self, EbpfError> {
+        let failed = |error| EbpfError::load(NAME, &error);
         let mut storage = MaybeUninit::<OpenObject>::uninit();
         let mut open = skeleton::RedirectLossesSkelBuilder::default()
             .open(&mut storage)
-            .map_err(EbpfError::Load)?;
-        let devices = maps.devices.info().map_err(EbpfError::Load)?;
+            .map_err(failed)?;
+        let devices = maps.devices.info().map_err(failed)?;
         if let Some(constants) = &mut open.maps.rodata_data {
             constants.weir_devices_id = devices.info.id;
             constants.weir_counts_given = maps.spare.is_some().into();
         }
         let lines = &mut open.maps.weir_lines;
-        lines
-            .reuse_fd(maps.lines.as_fd())
-            .map_err(EbpfError::Load)?;
-        let loaded = open.load().map_err(EbpfError::Load)?;
+        lines.reuse_fd(maps.lines.as_fd()).map_err(failed)?;
+        let logs = [
+            VerifierLog::of(NAME, &open.progs.weir_given),
+            VerifierLog::of(NAME, &open.progs.weir_refused),
+        ];
+        let loaded = open.load().map_err(|error| {
+            // The one that is loaded first has no log if it was taken.
+            let explained = logs.iter().map(|log| log.explain(&error));
+            explained
+                .max_by_key(|error| matches!(error, EbpfError::Refused { .. }))
+                .unwrap_or_else(|| failed(error))
+        })?;
         let links = [&loaded.progs.weir_given, &loaded.progs.weir_refused];
         let [given, refused] = links.map(|program| program.attach_trace());
         let namespace = fs::metadata("/proc/thread-self/ns/net");
-        let failed = |error: io::Error| EbpfError::Load(error.into());
+        let namespace = namespace.map_err(|error: io::Error| failed(error.into()))?;
         Ok(Self {
-            egresses: MapHandle::try_from(&loaded.maps.weir_egresses).map_err(EbpfError::Load)?,
-            namespace: namespace.map_err(failed)?.ino() as u32,
-            _links: [
-                given.map_err(EbpfError::Load)?,
-                refused.map_err(EbpfError::Load)?,
-            ],
+            egresses: MapHandle::try_from(&loaded.maps.weir_egresses).map_err(failed)?,
+            namespace: namespace.ino() as u32,
+            _links: [given.map_err(failed)?, refused.map_err(failed)?],
         })
     }
 

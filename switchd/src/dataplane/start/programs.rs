@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use weir_config::daemon::{DaemonConfig, Port};
 use weir_core::PortId;
-use weir_ebpf::{Extras, PortProgram, PortSettings};
+use weir_ebpf::{EbpfError, Extras, PortProgram, PortSettings};
 
 use crate::dataplane::error::DataplaneError;
 use crate::dataplane::kernel::devices::Device;
@@ -42,7 +42,7 @@ impl Programs {
     }
 }
 
-/// One port's.
+/// One port's. Where the verifier refuses the program with the express path, the port gets the smaller one without.
 pub(super) fn load(
     config: &DaemonConfig,
     number: PortId,
@@ -55,7 +55,17 @@ pub(super) fn load(
         express: express.and_then(|path| path.maps_for(number, device)),
         hardware_time_of: port.hardware_time.then_some(device.index),
     };
-    PortProgram::load_with(&closed, &extras).map_err(|source| DataplaneError::Program {
+    let mut loaded = PortProgram::load_with(&closed, &extras);
+    if let (Err(error @ EbpfError::Refused { .. }), Some(_)) = (&loaded, extras.express) {
+        tracing::warn!(port = port.name, %error, "no express path on this port");
+        express.inspect(|path| path.refuse(number));
+        let smaller = Extras {
+            express: None,
+            ..extras
+        };
+        loaded = PortProgram::load_with(&closed, &smaller);
+    }
+    loaded.map_err(|source| DataplaneError::Program {
         port: port.name.clone(),
         source,
     })

@@ -56,6 +56,8 @@ struct PortSide {
     /// Other ports are on the same device.
     is_shared: bool,
     line: Line,
+    /// The kernel refuses the program with the path, and the port has a smaller one.
+    is_refused: bool,
     /// Its frames need room, and programs cannot look for it: in generic mode, or in a kernel that does not let them.
     is_blind: bool,
     /// A veth that says that it cuts TCP segments hands the core's frames to its other end's processor, and redirected ones to the other
@@ -127,6 +129,11 @@ impl ExpressPath {
         self.side(port, |side| is_wanted(side))
             .unwrap_or(false)
             .then_some(&self.maps)
+    }
+
+    /// No frame comes in by `port` on the path: the kernel refuses the program with it, and takes one without.
+    pub(in crate::dataplane) fn refuse(&self, port: PortId) {
+        self.side(port, |side| side.is_refused = true);
     }
 
     /// The loop's part.
@@ -304,13 +311,19 @@ impl PortSide {
         };
         if self.wish == Express::Off {
             State::Off
+        } else if self.is_refused {
+            State::Kernel
         } else if self.wish == Express::Auto && self.is_monitored {
             State::FlowMonitor
         } else if !device.driver.keeps_order {
             State::Driver
         } else if self.is_shared || self.wish == Express::Auto && has_queues(&self.device_name) {
             State::Queues
-        } else if !takes_redirected(device.index) || self.segmentation.segments(self.is_managed) {
+        } else if takes_redirected(device.index).is_none() {
+            State::NoFeatures
+        } else if takes_redirected(device.index) == Some(false)
+            || self.segmentation.segments(self.is_managed)
+        {
             State::Peer
         } else if self.is_blind || self.line.is_sure && !says_when_full(&device) {
             State::Room
@@ -364,6 +377,7 @@ fn sides(config: &DaemonConfig) -> Vec<PortSide> {
                 overhead_bytes: LINE_OVERHEAD_BYTES,
                 is_sure,
             },
+            is_refused: false,
             is_blind: false,
             segmentation: SwitchedOff::none(&port.device),
             is_managed: config.dataplane.offloads != Offloads::Ignore,

@@ -1,0 +1,53 @@
+//! Every form of the program, loaded once to see whether this kernel takes it.
+
+use crate::express::{ExpressMaps, RedirectLosses, SPARE};
+use crate::program::{Extras, PortProgram};
+use crate::settings::PortSettings;
+use crate::EbpfError;
+
+/// A set of programs that a switch loads together.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Form {
+    /// The XDP program of a port without the express path.
+    Plain,
+    /// The XDP program with the express path, and the programs that count its losses.
+    Express,
+    /// The same for lossless classes: the program looks for room in a veth's ring.
+    ExpressWithRoom,
+}
+
+impl Form {
+    /// All forms, smallest first.
+    pub const ALL: [Self; 3] = [Self::Plain, Self::Express, Self::ExpressWithRoom];
+
+    /// The name in JSON and messages.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Plain => "plain",
+            Self::Express => "express",
+            Self::ExpressWithRoom => "express_with_room",
+        }
+    }
+
+    /// Loads the form and unloads it again.
+    ///
+    /// # Errors
+    ///
+    /// Those of [`PortProgram::load_with`] and [`RedirectLosses::new`].
+    pub fn try_load(self) -> Result<(), EbpfError> {
+        let settings = PortSettings::default();
+        if self == Self::Plain {
+            return PortProgram::load(&settings).map(drop);
+        }
+        let mut maps = ExpressMaps::new()?;
+        if self == Self::ExpressWithRoom {
+            maps.look_for_room(SPARE);
+        }
+        let extras = Extras {
+            express: Some(&maps),
+            hardware_time_of: None,
+        };
+        PortProgram::load_with(&settings, &extras)?;
+        RedirectLosses::new(&maps).map(drop)
+    }
+}
