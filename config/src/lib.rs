@@ -11,6 +11,7 @@ pub mod drivers;
 mod entries;
 pub mod fraction;
 pub mod frames;
+pub mod kernels;
 mod names;
 mod reader;
 pub mod scenario;

@@ -2,6 +2,8 @@
 
 use std::io;
 
+use weir_config::kernels::BPF_QDISC;
+
 /// Why a device was not attached, detached or looked at.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
@@ -12,7 +14,7 @@ pub enum Error {
         device: String,
     },
     /// The kernel has no queueing disciplines in BPF.
-    #[error("{device}: this kernel ({release}) has no queueing disciplines in BPF; it needs Linux 6.16 or newer with CONFIG_NET_SCH_BPF and CONFIG_DEBUG_INFO_BTF ({missing}). With CONFIG_NET_SCH_PRIO and CONFIG_NET_SCH_PLUG, `weir-host plug {device}` obeys pauses instead, more slowly")]
+    #[error("{device}: this kernel ({release}) has no queueing disciplines in BPF; it needs {} or newer with CONFIG_NET_SCH_BPF and CONFIG_DEBUG_INFO_BTF ({missing}). With CONFIG_NET_SCH_PRIO and CONFIG_NET_SCH_PLUG, `weir-host plug {device}` obeys pauses instead, more slowly", BPF_QDISC.since)]
     Kernel {
         /// The device.
         device: String,
@@ -22,7 +24,7 @@ pub enum Error {
         missing: &'static str,
     },
     /// The kernel has neither.
-    #[error("{device}: this kernel has no queueing disciplines `prio` and `plug`; it needs CONFIG_NET_SCH_PRIO and CONFIG_NET_SCH_PLUG (`modprobe sch_plug`), or Linux 6.16 with CONFIG_NET_SCH_BPF for `weir-host attach`")]
+    #[error("{device}: this kernel has no queueing disciplines `prio` and `plug`; it needs CONFIG_NET_SCH_PRIO and CONFIG_NET_SCH_PLUG (`modprobe sch_plug`), or {} with CONFIG_NET_SCH_BPF for `weir-host attach`", BPF_QDISC.since)]
     NoPlug {
         /// The device.
         device: String,

@@ -92,6 +92,14 @@ pub struct Cli {
     #[arg(long = "loop", hide = true, value_name = "DEVICE", conflicts_with_all = ["check", "prepare", "keeper", "kept"])]
     pub trial: Option<String>,
 
+    /// Load every form of the XDP program, unload it again, and print in JSON which this kernel refuses: for `switchctl doctor`.
+    #[arg(long, hide = true, exclusive = true)]
+    pub try_programs: bool,
+
+    /// Start on a kernel that is known to be broken for AF_XDP. `switchctl doctor` names such kernels.
+    #[arg(long)]
+    pub force: bool,
+
     /// How long that may take.
     #[arg(long, hide = true, value_name = "TIME", default_value = "2min", value_parser = parse_time)]
     pub loop_limit: Duration,

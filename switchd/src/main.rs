@@ -30,6 +30,9 @@ fn main() -> ExitCode {
     if cli.manual {
         return print_manual();
     }
+    if cli.try_programs {
+        return try_programs();
+    }
     if cli.container {
         if let Err(error) = container::provide(&mut cli) {
             eprintln!("weir-switchd: {error}");
@@ -70,6 +73,10 @@ fn main() -> ExitCode {
                 ExitCode::from(cli::EXIT_FAILURE)
             }
         };
+    }
+    if let Err(refused) = setup::refuse_broken_kernel(cli.force) {
+        eprintln!("weir-switchd: {refused}");
+        return ExitCode::from(cli::EXIT_CONFIG);
     }
     if cli.keeper {
         return keep(&cli, &config);
@@ -154,6 +161,19 @@ fn try_device(cli: &Cli, config: &DaemonConfig, device: &str) -> ExitCode {
         }
         Err(error) => {
             eprintln!("{}", told(error.as_ref()));
+            ExitCode::from(cli::EXIT_FAILURE)
+        }
+    }
+}
+
+fn try_programs() -> ExitCode {
+    match serde_json::to_string(&trial::programs()) {
+        Ok(text) => {
+            println!("{text}");
+            ExitCode::from(cli::EXIT_OK)
+        }
+        Err(error) => {
+            eprintln!("weir-switchd: {error}");
             ExitCode::from(cli::EXIT_FAILURE)
         }
     }

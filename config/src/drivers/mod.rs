@@ -4,6 +4,7 @@
 //! be told not to do.
 
 mod offloads;
+mod reports;
 mod table;
 
 use weir_core::Bytes;
@@ -11,6 +12,7 @@ use weir_core::Bytes;
 use crate::daemon::{DataplaneConfig, ZeroCopy};
 
 pub use offloads::{up_with_lro, Harmful, HARMFUL, LRO};
+pub use reports::{report_rows, reports, Report, REPORTS};
 pub use table::DRIVERS;
 
 /// Bytes of `struct skb_shared_info` behind a buffer, as the kernel aligns it.

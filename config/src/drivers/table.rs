@@ -110,7 +110,7 @@ pub const DRIVERS: &[Driver] = &[
     },
     Driver {
         name: "virtio_net",
-        zero_copy: Some("since Linux 6.11, with the DMA API (QEMU: `disable-legacy=on,iommu_platform=on`)"),
+        zero_copy: Some("since Linux 6.14, with the DMA API (QEMU: `disable-legacy=on,iommu_platform=on`)"),
         tailroom: SHARED_INFO,
         attaching: "adds a receive queue for each CPU, where the device has as many",
         source: "tested: QEMU, Linux 7.3; read: virtio_net.c `virtnet_xdp_set`, `virtnet_receive_xsk_merge`, Linux 6.16",

@@ -52,7 +52,10 @@ pub fn run(target: &Target, output: &Output, arguments: &DoctorArguments) -> Res
     }
     let mut devices: Vec<&str> = wanted.config.ports.iter().map(|it| &*it.device).collect();
     devices.dedup();
-    let facts = Facts::read(&devices, &program);
+    let mut facts = Facts::read(&devices, &program);
+    if wanted.running.is_none() && facts.host.root {
+        facts.host.programs = Some(trial::programs()?);
+    }
     let mut findings = judge(&facts, &wanted);
     let trial = tried
         .map(|device| trial::run(device, &wanted, arguments.time.as_deref()))

@@ -1,4 +1,4 @@
-//! `switchctl doctor --loop`: the daemon's own program tries the device, without a switch.
+//! What the daemon's own program tries for `switchctl doctor`, without a switch: its XDP programs, and with `--loop` a device.
 
 use std::env;
 use std::io::{ErrorKind, Write};
@@ -11,7 +11,7 @@ use nix::sys::signalfd::SignalFd;
 use nix::unistd::Pid;
 use weir_config::daemon::DaemonConfig;
 use weir_doctor::trial::Trial;
-use weir_doctor::{Running, Wanted};
+use weir_doctor::{Running, TriedProgram, Wanted};
 
 const PROGRAM: &str = "weir-switchd";
 
@@ -50,16 +50,7 @@ pub fn run(device: &str, wanted: &Wanted, time: Option<&str>) -> Result<Trial> {
     if let Some(time) = time {
         command.args(["--loop-limit", time]);
     }
-    let mut child = command
-        .stdout(Stdio::piped())
-        .spawn()
-        .map_err(|error| match error.kind() {
-            ErrorKind::NotFound => anyhow!(
-                "`{PROGRAM}` is neither beside switchctl nor on PATH: install Weir's package whole, or build it with \
-                 `cargo build -p {PROGRAM}`"
-            ),
-            _ => anyhow::Error::new(error).context(PROGRAM),
-        })?;
+    let mut child = command.stdout(Stdio::piped()).spawn().map_err(not_run)?;
     if let Some(mut input) = child.stdin.take() {
         let defaults = Wanted::of_devices(&[device])?;
         input.write_all(defaults.config.to_toml().as_bytes())?;
@@ -71,6 +62,34 @@ pub fn run(device: &str, wanted: &Wanted, time: Option<&str>) -> Result<Trial> {
         bail!("`{device}` was not tested");
     }
     serde_json::from_slice(&output.stdout).context(PROGRAM)
+}
+
+/// Loads every form of the XDP program once.
+///
+/// # Errors
+///
+/// When the daemon's program cannot be run, or fails with a message of its own.
+pub fn programs() -> Result<Vec<TriedProgram>> {
+    let mut command = Command::new(program());
+    let output = command
+        .arg("--try-programs")
+        .stderr(Stdio::inherit())
+        .output()
+        .map_err(not_run)?;
+    if !output.status.success() {
+        bail!("`{PROGRAM} --try-programs` failed ({})", output.status);
+    }
+    serde_json::from_slice(&output.stdout).context(PROGRAM)
+}
+
+fn not_run(error: std::io::Error) -> anyhow::Error {
+    match error.kind() {
+        ErrorKind::NotFound => anyhow!(
+            "`{PROGRAM}` is neither beside switchctl nor on PATH: install Weir's package whole, or build it with \
+             `cargo build -p {PROGRAM}`"
+        ),
+        _ => anyhow::Error::new(error).context(PROGRAM),
+    }
 }
 
 /// What would end this process ends the trial, which then tells how far it came.

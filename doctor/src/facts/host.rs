@@ -34,6 +34,7 @@ pub(super) fn read() -> Host {
         clock_synchronised: time::is_synchronised().map_err(Into::into),
         huge_pages: huge_pages(),
         cpus: all_cpus(),
+        programs: None,
     }
 }
 

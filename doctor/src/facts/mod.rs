@@ -7,7 +7,7 @@ mod read;
 use std::collections::BTreeSet;
 use std::io;
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 use crate::ask::ethtool::{Channels, DriverInfo, PauseSettings, ReceiveRing};
 use crate::ask::netdev::XdpFeatures;
@@ -168,6 +168,17 @@ pub struct Host {
     pub huge_pages: Read<HugePages>,
     /// The CPUs that are online.
     pub cpus: Vec<Cpu>,
+    /// Forms of the XDP program that were tried; `None` where they were not: a switch runs, or root did not ask.
+    pub programs: Option<Vec<TriedProgram>>,
+}
+
+/// A form of the XDP program, and whether this kernel takes it.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct TriedProgram {
+    /// `plain`, `express` or `express_with_room`.
+    pub form: String,
+    /// The kernel's reason, where it refuses the form.
+    pub refused: Option<String>,
 }
 
 /// Pages of 2 MiB.

@@ -1,7 +1,7 @@
 //! The device itself: link, driver, XDP.
 
 use weir_config::daemon::{Port, XdpMode, ZeroCopy};
-use weir_config::drivers::{TooLong, UNKNOWN};
+use weir_config::drivers::{self, TooLong, UNKNOWN};
 
 use super::{command, Case, Wanted};
 use crate::facts::{Device, Facts, Program};
@@ -92,6 +92,21 @@ pub(super) fn driver(case: &Case<'_>) -> Finding {
         true => Finding::ok(Check::Driver, found),
         false => Finding::note(Check::Driver, found),
     }
+}
+
+/// Faults of the driver in zero-copy that others have reported.
+pub(super) fn reports<'a>(case: &'a Case<'_>) -> impl Iterator<Item = Finding> + 'a {
+    let reports = case
+        .has_zero_copy()
+        .then(|| drivers::reports(&case.found.driver.name));
+    reports.into_iter().flatten().map(|report| {
+        let found = format!(
+            "reported, not reproduced: {} ({})",
+            report.fault, report.source
+        );
+        let copy = case.wanted.setting("dataplane.zero-copy", Some("\"off\""));
+        Finding::note(Check::Driver, found).mended_by(copy)
+    })
 }
 
 pub(super) fn xdp(case: &Case<'_>) -> Finding {
@@ -244,5 +259,25 @@ pub(super) fn metadata(case: &Case<'_>) -> Finding {
             Check::Metadata,
             "the driver has no room for it: the program is attached in generic mode",
         ),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::facts::Found;
+    use crate::finding::Finding;
+    use crate::judge::judge;
+    use crate::judge::tests::{facts, nic, veth, wanted};
+
+    #[test]
+    fn faults_that_others_reported_of_a_driver_are_notes_where_zero_copy_is_used() {
+        let reported = |found: Found, dataplane: &str| {
+            let findings = judge(&facts(found), &wanted(dataplane, ""));
+            let is_report = |finding: &&Finding| finding.found.contains("reported, not reproduced");
+            findings.iter().filter(is_report).count()
+        };
+        assert_eq!(reported(nic(), ""), 1);
+        assert_eq!(reported(nic(), "zero-copy = \"off\""), 0);
+        assert_eq!(reported(veth(), ""), 0);
     }
 }

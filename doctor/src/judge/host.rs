@@ -2,15 +2,13 @@
 
 use std::collections::BTreeSet;
 
-use weir_config::daemon::{DaemonConfig, HugePages};
+use weir_config::daemon::{Class, DaemonConfig, Express, HugePages, Port};
+use weir_config::kernels::{self, Release};
 
 use super::{command, Wanted};
 use crate::facts::{Host, Unread};
 use crate::finding::{Check, Finding, Remedy};
 
-/// The oldest kernel that Weir is meant for, and the oldest with frames of several buffers for AF_XDP.
-const OLDEST: (u32, u32) = (6, 1);
-const WITH_LONG_FRAMES: (u32, u32) = (6, 6);
 const HUGE_PAGE: u64 = 2 << 20;
 
 pub(super) fn judge(host: &Host, wanted: &Wanted, config: &DaemonConfig) -> Vec<Finding> {
@@ -23,27 +21,66 @@ pub(super) fn judge(host: &Host, wanted: &Wanted, config: &DaemonConfig) -> Vec<
         huge_pages(host, wanted, config),
         clock(host),
     ];
+    findings.extend(programs(host, config));
     findings.extend(cpus(host, wanted, config));
     findings
 }
 
+/// Whether the kernel takes the XDP program, in the form that the configuration asks for.
+fn programs(host: &Host, config: &DaemonConfig) -> Option<Finding> {
+    let check = Check::Programs;
+    let tried = host.programs.as_ref()?;
+    let refused = |form: &str| {
+        let mut tried = tried.iter().filter(|program| program.form == form);
+        tried.find_map(|program| program.refused.as_deref())
+    };
+    if let Some(why) = refused("plain") {
+        let remedy =
+            Remedy::Other("boot a kernel of the book's table (reference/kernels.md)".into());
+        return Some(Finding::problem(check, why, remedy));
+    }
+    let form = match config.classes.iter().any(Class::needs_room) {
+        true => "express_with_room",
+        false => "express",
+    };
+    let default = config.dataplane.express;
+    let wishes = |port: &Port| port.express.unwrap_or(default) != Express::Off;
+    let wanted = config.ports.iter().any(wishes);
+    Some(match refused(form).filter(|_| wanted) {
+        Some(why) => Finding::note(
+            check,
+            format!("the kernel takes the XDP program without the express path only: {why}"),
+        ),
+        None => Finding::ok(check, "the kernel takes the XDP program"),
+    })
+}
+
 fn kernel(host: &Host, wanted: &Wanted, config: &DaemonConfig) -> Finding {
     let release = &host.kernel;
-    let mut numbers = release
-        .split(|c: char| !c.is_ascii_digit())
-        .map_while(|number| number.parse::<u32>().ok());
-    let version = (numbers.next().unwrap_or(0), numbers.next().unwrap_or(0));
-    if config.dataplane.has_long_frames() && version < WITH_LONG_FRAMES {
+    if let Some(broken) = kernels::broken(release) {
         return Finding::problem(
             Check::Kernel,
-            format!("Linux {release}: frames of several chunks need Linux 6.6"),
+            format!("Linux {release}: {}", broken.fault),
+            Remedy::Other(broken.remedy.into()),
+        );
+    }
+    let version = Release::parse(release);
+    let is_before = |other: Release| version.is_some_and(|version| version < other);
+    let long_frames = kernels::LONG_FRAMES.since;
+    if config.dataplane.has_long_frames() && is_before(long_frames) {
+        return Finding::problem(
+            Check::Kernel,
+            format!("Linux {release}: frames of several chunks need {long_frames}"),
             wanted.setting("dataplane.mtu", Some("\"1500B\"")),
         );
     }
-    match version < OLDEST {
+    match is_before(kernels::OLDEST) {
         true => Finding::note(
             Check::Kernel,
-            format!("Linux {release}: older than 6.1, the oldest that Weir is meant for"),
+            format!(
+                "Linux {release} is older than {}, the oldest kernel on which Weir is tested",
+                kernels::OLDEST
+            ),
         ),
         false => Finding::ok(Check::Kernel, format!("Linux {release}")),
     }
@@ -192,5 +229,44 @@ fn cpu(number: usize, host: &Host, wanted: &Wanted, config: &DaemonConfig) -> Fi
             check,
             format!("CPU {number} has other work, too (boot with isolcpus={number})"),
         ),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::facts::TriedProgram;
+    use crate::finding::Grade;
+    use crate::judge::judge;
+    use crate::judge::tests::{facts, nic, of, one_problem, wanted};
+
+    #[test]
+    fn a_kernel_that_panics_is_a_problem_with_another_kernel_as_the_remedy() {
+        let mut facts = facts(nic());
+        facts.host.kernel = "6.16.12+deb13-amd64".into();
+        let remedy = "boot Linux 6.18 or newer, or 6.12";
+        one_problem(&facts, &wanted("", ""), Check::Kernel, remedy);
+    }
+
+    #[test]
+    fn a_refused_program_is_a_problem_and_a_refused_express_path_a_note() {
+        let tried = |form: &str, refused: Option<&str>| TriedProgram {
+            form: form.into(),
+            refused: refused.map(str::to_owned),
+        };
+        let programs = |plain, express| {
+            let mut facts = facts(nic());
+            facts.host.programs = Some(vec![tried("plain", plain), tried("express", express)]);
+            facts
+        };
+        let wanted = |express| wanted(&format!("express = \"{express}\""), "");
+        let remedy = "boot a kernel of the book's table (reference/kernels.md)";
+        let all_refused = programs(Some("unbounded"), Some("unbounded"));
+        one_problem(&all_refused, &wanted("off"), Check::Programs, remedy);
+        let no_express = programs(None, Some("unbounded"));
+        for (express, grade) in [("off", Grade::Ok), ("on", Grade::Note)] {
+            let findings = judge(&no_express, &wanted(express));
+            assert_eq!(of(&findings, Check::Programs).grade, grade, "{express}");
+        }
     }
 }

@@ -214,6 +214,7 @@ fn judge_device(case: &Case<'_>) -> Vec<Finding> {
         place::iommu(case),
     ];
     findings.extend(others.into_iter().flatten());
+    findings.extend(device::reports(case));
     findings.extend(frames::offloads(case));
     findings.extend(frames::other_end(case));
     findings.extend(headroom::headroom(case));

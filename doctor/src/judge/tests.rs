@@ -28,11 +28,12 @@ fn host() -> Host {
             free: 512,
         }),
         cpus: (0..4).map(cpu).collect(),
+        programs: None,
     }
 }
 
 /// An ice, which the table has read sources of.
-fn nic() -> Found {
+pub(super) fn nic() -> Found {
     Found {
         up: true,
         link: Some(true),
@@ -80,7 +81,7 @@ pub(super) fn driven_by(name: &str, xdp: Read<XdpFeatures>) -> Found {
     found
 }
 
-fn veth() -> Found {
+pub(super) fn veth() -> Found {
     Found {
         driver: DriverInfo {
             name: "veth".into(),

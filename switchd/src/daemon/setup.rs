@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use weir_config::daemon::{Class, DaemonConfig, LogFormat};
+use weir_config::kernels;
 use weir_core::control::neighbours::AnnouncedPort;
 use weir_core::Priority;
 
@@ -47,6 +48,27 @@ pub fn plan(config: &DaemonConfig, seed: u64, drain: Duration) -> Plan {
         reloader: None,
         watchdog: None,
         keeping: None,
+    }
+}
+
+/// Refuses to start on a kernel that ordinary traffic would bring down, unless `force` is set.
+///
+/// # Errors
+///
+/// The fault, a kernel without it, and how to start all the same.
+pub fn refuse_broken_kernel(force: bool) -> Result<(), String> {
+    let release = nix::sys::utsname::uname().map(|it| it.release().to_owned());
+    let release = release.unwrap_or_default();
+    refuse_broken(&release.to_string_lossy(), force)
+}
+
+fn refuse_broken(release: &str, force: bool) -> Result<(), String> {
+    match kernels::broken(release) {
+        Some(broken) if !force => Err(format!(
+            "Linux {release}: {}; {}, or start with --force",
+            broken.fault, broken.remedy
+        )),
+        _ => Ok(()),
     }
 }
 
@@ -168,6 +190,16 @@ rate = "100Mbit"
 policy = "breaker"
 release-buffer = "4KiB"
 "#;
+
+    #[test]
+    fn a_broken_kernel_is_refused_with_its_fault_and_remedy_unless_forced() {
+        let refused = refuse_broken("6.16.12+deb13-amd64", false).unwrap_err();
+        for part in ["6.16.12+deb13-amd64", "panics", "6.18", "--force"] {
+            assert!(refused.contains(part), "{part}: {refused}");
+        }
+        assert_eq!(refuse_broken("6.16.12+deb13-amd64", true), Ok(()));
+        assert_eq!(refuse_broken("6.18.44", false), Ok(()));
+    }
 
     #[test]
     fn names_and_settings_arrive() {

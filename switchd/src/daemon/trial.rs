@@ -1,4 +1,5 @@
-//! `--loop`: a port is tried against a neighbour that reflects, in the place of a switch.
+//! What `switchctl doctor` has this program try: a port against a neighbour that reflects (`--loop`), and whether the kernel takes the
+//! XDP program (`--try-programs`).
 
 use std::io::{IsTerminal, Write};
 
@@ -10,6 +11,8 @@ use weir_core::wire::ethernet::HEADER_LENGTH;
 use weir_core::wire::reflection::TAG_LENGTH;
 use weir_core::{Duration, Instant};
 use weir_doctor::trial::{Tester, Trial};
+use weir_doctor::TriedProgram;
+use weir_ebpf::Form;
 
 use crate::dataplane::LonePort;
 use crate::model::clock;
@@ -47,6 +50,15 @@ pub fn run(
     };
     closed?;
     Ok(trial)
+}
+
+/// Loads every form of the XDP program once.
+pub fn programs() -> Vec<TriedProgram> {
+    let tried = Form::ALL.map(|form| TriedProgram {
+        form: form.name().to_owned(),
+        refused: form.try_load().err().map(|error| error.to_string()),
+    });
+    tried.into()
 }
 
 /// SIGINT and SIGTERM from now on, the latter also when the process that started this one ends. To be called before there are

@@ -3,6 +3,7 @@
 use std::io;
 
 use weir_config::daemon::DataplaneConfig;
+use weir_config::kernels::NAPI_DEFER;
 use weir_core::Duration;
 use weir_netlink::napi::{self, Deferral, Napi};
 
@@ -50,7 +51,8 @@ impl Deferred {
             tracing::warn!(
                 device = name,
                 error = %reason(&error),
-                "this device asks for interrupts as it did: `napi-defer` takes Linux 6.13; before, write to napi_defer_hard_irqs and gro_flush_timeout in /sys/class/net/{name}"
+                "this device asks for interrupts as it did: `napi-defer` needs {} or newer; before, write to napi_defer_hard_irqs and gro_flush_timeout in /sys/class/net/{name}",
+                NAPI_DEFER.since
             );
         }
         Some(deferred)

@@ -2,6 +2,7 @@
 
 use nix::errno::Errno;
 use weir_config::daemon::ZeroCopy;
+use weir_config::kernels::{Release, LONG_FRAMES};
 
 use super::socket::SocketOptions;
 
@@ -22,6 +23,10 @@ pub(super) fn remedy(code: Option<Errno>, options: &SocketOptions<'_>) -> String
                 "queue {queue} is not in use (`ethtool -l {device}`), or driver {driver} refuses zero-copy, which needs {needs}a chunk that holds the device's MTU; {on_with_copying}"
             )
         }
+        // Kernels without such frames refuse the flag that asks for them, as any flag that they do not know.
+        Some(Errno::EINVAL) if options.has_long_frames && kernel_is_before(LONG_FRAMES.since) => {
+            lower_mtu()
+        }
         Some(Errno::EINVAL) => {
             format!("the device has no queue {queue} (`ethtool -l {device}`)")
         }
@@ -32,7 +37,7 @@ pub(super) fn remedy(code: Option<Errno>, options: &SocketOptions<'_>) -> String
             format!("driver {driver} has no zero-copy; {on_with_copying}")
         }
         Some(Errno::EOPNOTSUPP) if options.has_long_frames => {
-            "frames of several chunks need Linux 6.6; lower dataplane.mtu".to_owned()
+            lower_mtu()
         }
         Some(Errno::ENOMEM | Errno::ENOBUFS) => {
             "smaller buffers or rings (xoff, headroom, rx-ring, tx-ring) need less memory".to_owned()
@@ -40,6 +45,20 @@ pub(super) fn remedy(code: Option<Errno>, options: &SocketOptions<'_>) -> String
         Some(Errno::ENETDOWN) => format!("the device is down: `ip link set {device} up`"),
         _ => format!("`ethtool -l {device}` shows its queues, `ethtool -i {device}` its driver"),
     }
+}
+
+fn lower_mtu() -> String {
+    format!(
+        "frames of several chunks need {} or newer; lower dataplane.mtu",
+        LONG_FRAMES.since
+    )
+}
+
+/// Whether the running kernel is older than `release`.
+pub(in crate::dataplane) fn kernel_is_before(release: Release) -> bool {
+    let running = nix::sys::utsname::uname().ok();
+    let running = running.and_then(|it| Release::parse(&it.release().to_string_lossy()));
+    running.is_some_and(|running| running < release)
 }
 
 #[cfg(test)]

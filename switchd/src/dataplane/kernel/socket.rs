@@ -21,7 +21,7 @@ use crate::dataplane::DataplaneError;
 const SOL_XDP: libc::c_int = 283;
 const XDP_OPTIONS: libc::c_int = 8;
 const XDP_OPTIONS_ZEROCOPY: u32 = 1;
-/// `XDP_MAX_TX_SKB_BUDGET`, since Linux 6.18.
+/// `XDP_MAX_TX_SKB_BUDGET` ([`TRANSMIT_BUDGET`](weir_config::kernels::TRANSMIT_BUDGET)).
 const XDP_MAX_TX_SKB_BUDGET: libc::c_int = 9;
 
 /// How long a queue may be somebody else's still: the kernel gives up the sockets of a process that was killed some time after
@@ -72,7 +72,7 @@ pub(in crate::dataplane) struct SocketOptions<'a> {
     pub(in crate::dataplane) zero_copy: ZeroCopy,
     /// Zero for never.
     pub(in crate::dataplane) busy_poll: Duration,
-    /// Whether a frame may take several chunks: since Linux 6.6.
+    /// Whether a frame may take several chunks ([`LONG_FRAMES`](weir_config::kernels::LONG_FRAMES)).
     pub(in crate::dataplane) has_long_frames: bool,
 }
 
@@ -177,7 +177,7 @@ impl XdpSocket {
     }
 
     /// Lets one system call send a whole batch in copy mode. The kernel's own limit is 32 frames; where it
-    /// cannot be raised (before Linux 6.18), a batch takes two calls.
+    /// cannot be raised ([`TRANSMIT_BUDGET`](weir_config::kernels::TRANSMIT_BUDGET)), a batch takes two calls.
     fn raise_transmit_budget(&self) {
         let budget = (2 * BATCH as u32).min(self.tx_size);
         if let Err(error) = self.set_option(SOL_XDP, XDP_MAX_TX_SKB_BUDGET, budget) {
