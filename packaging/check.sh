@@ -1,13 +1,13 @@
 #!/bin/bash
 # Installs, runs, upgrades and purges Weir's Debian package in a clean Debian 12. `cargo xtask dist --check` calls it,
-# in a mount namespace of its own: check.sh ROOT OLD.deb NEW.deb
+# in a mount namespace of its own: check.sh ROOT OLD.deb NEW.deb MIRROR
 #
 # First without an init: the daemon starts as its unit has it as far as that can be had so, after --prepare, in a slave
 # mount namespace, with the unit's group, capabilities and no new privileges. Then the root's own systemd is booted as
 # process 1 of a container, and runs the unit; what it writes to the root is forgotten with it.
 set -euo pipefail
 
-root=$1 old=$2 new=$3
+root=$1 old=$2 new=$3 mirror=$4
 ns=weir-dist-$$
 config=$root/etc/weir/switchd.toml
 run_dir=$root/run/weir/switch
@@ -90,7 +90,7 @@ is_restarted() { [ "$(of_unit NRestarts)" = 1 ] && [ "$(of_unit ActiveState)" = 
 pings() { ip netns exec "$ns-1" ping -q -c 3 -i 0.2 -W 5 10.0.0.2; }
 
 say "making a clean Debian"
-make_root bookworm http://deb.debian.org/debian --include=systemd,systemd-sysv,dbus
+make_root bookworm "$mirror" --include=systemd,systemd-sysv,dbus
 cp "$old" "$root/tmp/old.deb"
 cp "$new" "$root/tmp/new.deb"
 listing >"$root.before"

@@ -1,6 +1,6 @@
 #!/bin/bash
 # Tries the artefacts where they were not built. `cargo xtask dist --elsewhere` calls it, in a mount namespace of its own:
-# elsewhere.sh WORK PLACE PACKAGE.deb ARCHIVE.tar.gz CHAPTER.md
+# elsewhere.sh WORK PLACE PACKAGE.deb ARCHIVE.tar.gz CHAPTER.md MIRROR
 #
 # PLACE is bookworm, trixie or noble: a clean Debian 12 or 13, or Ubuntu 24.04, with the package and the archive, where the
 # commands of the book's CHAPTER run as a new user would enter them; `nothing`: the archive on an empty file system, without a C
@@ -8,7 +8,7 @@
 # WORK/figures has what the programs of this machine compute; the same must come out everywhere, byte for byte.
 set -euo pipefail
 
-work=$1 place=$2 package=$3 archive=$4 chapter=$5
+work=$1 place=$2 package=$3 archive=$4 chapter=$5 mirror=$6
 root=$work/$place
 ns=weir-elsewhere-$$
 daemon=
@@ -102,8 +102,8 @@ bookworm | trixie | noble)
     say "$place: making a clean one"
     rm -rf "$root"
     case $place in
-    noble) make_root noble http://archive.ubuntu.com/ubuntu --components=main,universe --keyring="$work/ubuntu.gpg" ;;
-    *) make_root "$place" http://deb.debian.org/debian ;;
+    noble) make_root noble "$mirror" --components=main,universe --keyring="$work/ubuntu.gpg" ;;
+    *) make_root "$place" "$mirror" ;;
     esac
     at=/opt/weir
     ;;

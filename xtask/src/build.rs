@@ -56,6 +56,44 @@ pub fn soak() -> Result<PathBuf> {
     Ok(target_directory().join("release"))
 }
 
+/// Builds all [`PROGRAMS`], optimised; returns where they are.
+///
+/// # Errors
+///
+/// When they do not compile.
+pub fn programs() -> Result<PathBuf> {
+    build(&PROGRAMS)?;
+    Ok(target_directory().join("release"))
+}
+
+/// Builds the program that loads every form of the XDP program, with `compiler` for the latter, below `target`; returns the program.
+///
+/// # Errors
+///
+/// When it does not compile.
+pub fn forms(compiler: &str, target: &Path) -> Result<PathBuf> {
+    let status = cargo()
+        .args([
+            "build",
+            "--release",
+            "--package",
+            "weir-ebpf",
+            "--example",
+            "forms",
+        ])
+        .arg("--manifest-path")
+        .arg(root().join("Cargo.toml"))
+        .arg("--target-dir")
+        .arg(target)
+        .env("WEIR_CLANG", compiler)
+        .status()
+        .context("starting cargo")?;
+    if !status.success() {
+        bail!("the build with {compiler} failed: see above");
+    }
+    Ok(target.join("release/examples/forms"))
+}
+
 /// Builds and runs the core's benchmark.
 ///
 /// # Errors

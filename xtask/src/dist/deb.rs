@@ -5,7 +5,8 @@ use std::process::Command;
 
 use anyhow::{bail, Context, Result};
 
-use super::{directory, generate, output, programs, source_time, VERSION};
+use super::{directory, generate, generate_programs, output, programs, source_time, VERSION};
+use crate::vm::apt;
 use crate::{build, tool};
 
 /// As the first release of this version for Debian.
@@ -20,6 +21,29 @@ pub fn package(no_install: bool) -> Result<PathBuf> {
     package_at(no_install, source_time()?)
 }
 
+/// Builds the package of the programs in `target/release`, which tests in guests install: they have paths of this machine in them. The
+/// book in it is the README alone.
+///
+/// # Errors
+///
+/// As [`package`].
+pub fn package_of_release() -> Result<PathBuf> {
+    let cargo_deb = cargo_deb(false)?;
+    let binaries = build::programs()?;
+    let directory = directory();
+    let book = directory.join("book");
+    std::fs::create_dir_all(&book).with_context(|| book.display().to_string())?;
+    std::fs::copy(build::root().join("README.md"), book.join("README.md")).context("the README")?;
+    generate_programs(&binaries, &directory)?;
+    let version = version(&format!("{REVISION}+test"));
+    deb(
+        &cargo_deb,
+        &version,
+        source_time()?,
+        &build::target_directory(),
+    )
+}
+
 /// The same with files of `time`.
 pub(super) fn package_at(no_install: bool, time: u64) -> Result<PathBuf> {
     // Of the Debian package dpkg-dev; without it the package would depend on nothing.
@@ -27,7 +51,12 @@ pub(super) fn package_at(no_install: bool, time: u64) -> Result<PathBuf> {
     let cargo_deb = cargo_deb(no_install)?;
     let binaries = programs::packaged(time)?;
     generate(&binaries, &directory(), no_install)?;
-    let package = deb(&cargo_deb, &version(REVISION), time)?;
+    let package = deb(
+        &cargo_deb,
+        &version(REVISION),
+        time,
+        &programs::packaged_target(),
+    )?;
     println!("{}", package.display());
     Ok(package)
 }
@@ -43,6 +72,7 @@ pub fn check(no_install: bool) -> Result<()> {
         &cargo_deb(no_install)?,
         &version(&format!("{REVISION}+upgrade")),
         source_time()?,
+        &programs::packaged_target(),
     )?;
     // debootstrap wants an empty directory; what a killed check left has no mounts, they ended with it.
     let root = directory().join("root");
@@ -53,7 +83,8 @@ pub fn check(no_install: bool) -> Result<()> {
     command
         .args(["--mount", "--propagation", "private"])
         .arg(build::root().join("packaging/check.sh"))
-        .args([&root, &old, &new]);
+        .args([&root, &old, &new])
+        .arg(apt::configured_archive()?);
     tool::run(&mut command)?;
     std::fs::remove_file(new)?;
     std::fs::remove_dir_all(&root).with_context(|| root.display().to_string())
@@ -63,7 +94,8 @@ fn version(revision: &str) -> String {
     format!("{}-{revision}", VERSION)
 }
 
-fn deb(cargo_deb: &Path, version: &str, time: u64) -> Result<PathBuf> {
+/// Packs the programs in the target directory `built`.
+fn deb(cargo_deb: &Path, version: &str, time: u64, built: &Path) -> Result<PathBuf> {
     let mut command = Command::new(cargo_deb);
     command
         .arg("--manifest-path")
@@ -71,7 +103,7 @@ fn deb(cargo_deb: &Path, version: &str, time: u64) -> Result<PathBuf> {
         .args(["--no-build", "--locked", "--deb-version", version])
         .arg("--output")
         .arg(directory())
-        .env("CARGO_TARGET_DIR", programs::packaged_target())
+        .env("CARGO_TARGET_DIR", built)
         .env("SOURCE_DATE_EPOCH", time.to_string());
     let told = String::from_utf8(output(&mut command)?)?;
     let package = told.lines().last().unwrap_or_default();

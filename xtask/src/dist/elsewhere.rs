@@ -1,13 +1,14 @@
 //! The artefacts where they were not built: clean Debians and an Ubuntu, an empty file system, another processor.
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::{Command, Stdio};
 
 use anyhow::{bail, Context, Result};
 use clap::ValueEnum;
 
 use super::programs::{packaged_target, Platform, PLATFORMS};
-use super::{deb, directory, sha256, VERSION};
+use super::{deb, directory, VERSION};
+use crate::vm::apt;
 use crate::{build, tool};
 
 /// Where they are tried.
@@ -37,10 +38,8 @@ const FIGURES: [(&str, &str); 8] = [
     ("shared-buffers", "50ms"),
     ("workload", "2ms"),
 ];
-/// Debian 12 does not have Ubuntu's keys.
-const KEYS: &str = "http://archive.ubuntu.com/ubuntu/pool/main/u/ubuntu-keyring/ubuntu-keyring_2023.11.28.1_all.deb";
-const KEYS_SHA256: &str = "36de43b15853ccae0028e9a767613770c704833f82586f28eb262f0311adb8a8";
-const KEYS_WITHIN: &str = "usr/share/keyrings/ubuntu-archive-keyring.gpg";
+/// The variable that names Ubuntu's archive, and that of its keys, which no package of Debian 12 has.
+const UBUNTU: [&str; 2] = ["WEIR_UBUNTU_ARCHIVE", "WEIR_UBUNTU_KEYRING"];
 /// The commands of a new user.
 const CHAPTER: &str = "docs/src/start/ten-minutes.md";
 
@@ -67,9 +66,10 @@ pub fn check(places: &[Place], no_install: bool) -> Result<()> {
                 archive.display()
             );
         }
-        if place == Place::Noble {
-            keys(&work)?;
-        }
+        let mirror = match place {
+            Place::Noble => ubuntu(&work)?,
+            _ => apt::configured_archive()?,
+        };
         let name = place.to_possible_value().context("a place has a name")?;
         let mut command = Command::new("unshare");
         command
@@ -77,7 +77,8 @@ pub fn check(places: &[Place], no_install: bool) -> Result<()> {
             .arg(build::root().join("packaging/elsewhere.sh"))
             .arg(&work)
             .arg(name.get_name())
-            .args([&package, &archive, &build::root().join(CHAPTER)]);
+            .args([&package, &archive, &build::root().join(CHAPTER)])
+            .arg(mirror);
         tool::run(&mut command)?;
         // As large as a distribution.
         let root = work.join(name.get_name());
@@ -126,34 +127,18 @@ fn figures(work: &Path) -> Result<()> {
     Ok(())
 }
 
-fn keys(work: &Path) -> Result<()> {
-    let file: PathBuf = work.join("ubuntu-keyring.deb");
-    tool::run(
-        Command::new("curl")
-            .args([
-                "--fail",
-                "--silent",
-                "--show-error",
-                "--location",
-                "--max-time",
-                "60",
-            ])
-            .arg("--output")
-            .arg(&file)
-            .arg(KEYS),
-    )?;
-    let bytes = std::fs::read(&file).with_context(|| file.display().to_string())?;
-    let found = sha256(&bytes);
-    if found != KEYS_SHA256 {
-        bail!("{KEYS} is not what it was: its SHA-256 is {found}, and should be {KEYS_SHA256}");
-    }
-    let within = work.join("ubuntu-keyring");
-    tool::run(
-        Command::new("dpkg-deb")
-            .arg("--extract")
-            .args([&file, &within]),
-    )?;
+/// Ubuntu's archive, once its keys are in `work`: apt of a Debian knows neither.
+fn ubuntu(work: &Path) -> Result<String> {
+    let [archive, keyring] = UBUNTU.map(|name| {
+        let value = std::env::var(name).ok();
+        value.with_context(|| {
+            format!(
+                "set {name}: {} name Ubuntu's archive and the file of its keys",
+                UBUNTU.join(" and ")
+            )
+        })
+    });
     let keys = work.join("ubuntu.gpg");
-    std::fs::copy(within.join(KEYS_WITHIN), &keys).with_context(|| keys.display().to_string())?;
-    Ok(())
+    std::fs::copy(keyring?, &keys).with_context(|| keys.display().to_string())?;
+    archive
 }

@@ -19,6 +19,7 @@ use sha2::{Digest, Sha256};
 use crate::tool;
 use crate::{book, build, root as user, setup};
 
+pub use deb::package_of_release;
 use elsewhere::Place;
 use programs::Platform;
 
@@ -42,6 +43,8 @@ all. --platform leaves one of the two out; the package is this machine's.
 clean Debians 12 and 13 and an Ubuntu 24.04, an empty file system, and the other
 processor in an emulator. There every program runs, the simulator computes the
 same bytes, a switch forwards, and the book's ten minutes are gone through.
+Debian's archive is the one that apt is configured with. For Ubuntu, set
+WEIR_UBUNTU_ARCHIVE to its URL and WEIR_UBUNTU_KEYRING to the file of its keys.
 
 Examples:
   cargo xtask dist
@@ -177,6 +180,11 @@ fn directory() -> PathBuf {
 /// The book, and manual pages and completions from the programs themselves.
 fn generate(binaries: &Path, directory: &Path, no_install: bool) -> Result<()> {
     book::render(&directory.join("book"), no_install)?;
+    generate_programs(binaries, directory)
+}
+
+/// Manual pages and completions from the programs themselves.
+fn generate_programs(binaries: &Path, directory: &Path) -> Result<()> {
     for section in ["man1", "man5", "man8"] {
         std::fs::create_dir_all(directory.join(section))?;
     }

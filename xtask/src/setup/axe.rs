@@ -10,14 +10,15 @@ use sha2::{Digest, Sha256};
 
 use crate::tool::run;
 
-/// The release, as the registry has it.
-const ARCHIVE: &str = "https://registry.npmjs.org/axe-core/-/axe-core-4.14.1.tgz";
+/// The release, as npm names it, and the file that npm writes.
+const RELEASE: &str = "axe-core@4.14.1";
+const ARCHIVE: &str = "axe-core-4.14.1.tgz";
 const ARCHIVE_SHA256: &str = "e6b0ce02b84d892e2e33e403485e7f3d6c29e2be6df65daf44d89ba564139745";
 /// What is needed of it.
 const SCRIPT: &str = "package/axe.min.js";
 /// Of that file.
 const SCRIPT_SHA256: &str = "29348999450cdf2849a8e70b7912fc2da85a849da39c0d0d5394f51d4a9ed95c";
-const SECONDS_MAX: &str = "120";
+const MILLISECONDS_MAX: &str = "120000";
 /// Beside it, where the registry was not reached: the test of the page says so, and does with its own checks.
 const NOT_REACHED: &str = "not-reached";
 
@@ -36,24 +37,23 @@ pub fn set_up(no_install: bool) -> Result<bool> {
         return Ok(true);
     }
     if no_install {
-        bail!("not fetched because of --no-install: target/axe/axe.min.js, of {ARCHIVE}");
+        bail!("not fetched because of --no-install: target/axe/axe.min.js, of {RELEASE}");
     }
     std::fs::create_dir_all(directory()).context("target/axe")?;
-    println!("fetching into target/axe: {ARCHIVE}");
-    let archive = directory().join("axe-core.tgz");
-    let fetched = run(Command::new("curl")
-        .args(["--fail", "--silent", "--show-error", "--location"])
-        .args(["--max-time", SECONDS_MAX, "--output"])
-        .arg(&archive)
-        .arg(ARCHIVE));
+    println!("fetching into target/axe: {RELEASE}");
+    let archive = directory().join(ARCHIVE);
+    let fetched = run(Command::new("npm")
+        .args(["pack", "--silent", RELEASE])
+        .args(["--fetch-timeout", MILLISECONDS_MAX, "--pack-destination"])
+        .arg(directory()));
     if let Err(error) = fetched {
         println!("NOT INSTALLED: axe-core: {error}");
         std::fs::write(directory().join(NOT_REACHED), error.to_string()).context("target/axe")?;
         return Ok(false);
     }
-    let bytes = std::fs::read(&archive).context("target/axe/axe-core.tgz")?;
+    let bytes = std::fs::read(&archive).context("target/axe: the archive")?;
     std::fs::write(&script, script_of(&bytes)?).context("target/axe/axe.min.js")?;
-    std::fs::remove_file(&archive).context("target/axe/axe-core.tgz")?;
+    std::fs::remove_file(&archive).context("target/axe: the archive")?;
     // Of an earlier attempt, if there was one.
     let _ = std::fs::remove_file(directory().join(NOT_REACHED));
     Ok(true)

@@ -142,6 +142,21 @@ const NEEDS: &[Need] = &[
         "makes a clean Debian to install the package in",
     ),
     test(
+        Sign::Program("mmdebstrap"),
+        "mmdebstrap",
+        "makes the distributions that guests boot",
+    ),
+    test(
+        Sign::Program("depmod"),
+        "kmod",
+        "finds the modules that a guest needs",
+    ),
+    test(
+        Sign::Program("mke2fs"),
+        "e2fsprogs",
+        "makes the disks of guests",
+    ),
+    test(
         Sign::Program("systemd-nspawn"),
         "systemd-container",
         "boots the clean Debian's own systemd, which runs the units",
@@ -170,7 +185,7 @@ const NEEDS: &[Need] = &[
     test(
         Sign::Program("curl"),
         "curl",
-        "queries the API as the book does, and fetches axe-core",
+        "queries the API as the book does",
     ),
     test(
         Sign::Program("jq"),

@@ -4,6 +4,7 @@ mod checks;
 mod guest;
 mod hosts;
 mod interrupt;
+mod kernels;
 mod nic;
 mod set_up;
 mod summary;
@@ -21,7 +22,9 @@ use anyhow::{Context, Result};
 
 use self::checks::{ring, Bench, Outcome, Part, Verdict};
 use self::guest::Guest;
+use self::kernels::{Extent, Kernel, Matrix};
 use self::nic::{device, Cable, Nic};
+pub use self::set_up::apt;
 use self::set_up::image::{self, Image, Programs};
 use self::set_up::packages::{self, Packages};
 use self::set_up::programs::{self, make_directory, remove_directory};
@@ -42,13 +45,14 @@ const INTERRUPTED: u8 = 130;
 pub const HELP: &str = "\
 Boots a guest with two emulated NICs in QEMU (TCG: neither KVM nor root is
 needed), starts the daemon there, and sends it frames. Emulator and kernel are
-packages of Debian stable, downloaded once (some 215 MB, kept in target/vm) and
-never installed. Remove target/vm to get newer ones.
+packages of Debian 13 and its backports, downloaded once (some 215 MB, kept in
+target/vm) and never installed. Remove target/vm to get newer ones.
 
 One check of virtio needs root, for a tap device with several queues. --all adds
 the other NICs, and rings of four switches over virtio and igb that lock,
 recover and never lock. --host tests weir-host, with two hosts in the guest;
---rdma has switches between such hosts.
+--rdma has switches between such hosts. --kernel (needs root) installs the
+package in a distribution and boots that with its own kernel.
 
 Examples:
   cargo xtask vm-test
@@ -56,6 +60,8 @@ Examples:
   cargo xtask vm-test --all --json vm.json
   cargo xtask vm-test --host
   cargo xtask vm-test --rdma
+  cargo xtask vm-test --kernel bookworm trixie newest
+  cargo xtask vm-test --kernel bookworm newest --loading --compilers
 
 Exit status: 0 all checks passed, 1 a check failed, 3 the test did not take
 place (no network, a program missing, the guest does not boot) or not all of it
@@ -87,6 +93,22 @@ pub struct Arguments {
     /// detached. With --rdma: TCP for a minute.
     #[arg(long, requires = "hosts")]
     long: bool,
+    /// Only the package on this kernel, under its distribution's systemd. Repeat
+    /// it: bookworm, bookworm-backports, trixie, newest, a release of backports
+    /// such as 6.18.15, or a directory of unpacked packages.
+    #[arg(long, value_name = "NAME", num_args = 1.., conflicts_with_all = ["nics", "all", "only", "ring", "hosts"])]
+    kernel: Vec<Kernel>,
+    /// With --kernel: only what CI checks. Programs load, the shipped
+    /// configuration forwards and pauses, the unit starts.
+    #[arg(long, requires = "kernel")]
+    loading: bool,
+    /// With --kernel: also load the programs that clang-14, clang-16 and
+    /// clang-19 make, as far as they are installed.
+    #[arg(long, requires = "kernel")]
+    compilers: bool,
+    /// With --kernel: write the table in Markdown.
+    #[arg(long, value_name = "FILE", requires = "kernel")]
+    table: Option<PathBuf>,
     /// Test the weir-switchd and switchctl in this directory, not those of this
     /// checkout.
     #[arg(long, value_name = "DIRECTORY")]
@@ -94,13 +116,9 @@ pub struct Arguments {
     /// Write all outcomes as JSON.
     #[arg(long, value_name = "FILE")]
     json: Option<PathBuf>,
-    /// Debian's archive.
-    #[arg(
-        long,
-        value_name = "URL",
-        default_value = "http://deb.debian.org/debian"
-    )]
-    mirror: String,
+    /// Debian's archive [default: the one that apt is configured with].
+    #[arg(long, value_name = "URL")]
+    mirror: Option<String>,
     /// Where downloads and logs are kept [default: target/vm in the repository].
     #[arg(long, value_name = "DIRECTORY")]
     cache: Option<PathBuf>,
@@ -153,7 +171,11 @@ fn test(arguments: &Arguments) -> Result<Summary> {
         .unwrap_or_else(|| build::target_directory().join("vm"));
     make_directory(&cache)?;
     let cache = std::path::absolute(cache)?;
-    let packages = packages::provide(&cache, &arguments.mirror)?;
+    let mirror = arguments.mirror.as_deref();
+    let packages = packages::provide(&cache, mirror)?;
+    if !arguments.kernel.is_empty() {
+        return test_kernels(arguments, &packages, &cache, mirror);
+    }
     let binaries = match &arguments.binaries {
         // Nothing of this checkout is needed.
         Some(binaries) if parts.is_some() => binaries.clone(),
@@ -207,6 +229,47 @@ fn test(arguments: &Arguments) -> Result<Summary> {
     }
     summary.took = began.elapsed();
     summary.print();
+    if let Some(json) = &arguments.json {
+        summary.write(json)?;
+    }
+    Ok(summary)
+}
+
+/// The package on kernels.
+fn test_kernels(
+    arguments: &Arguments,
+    packages: &Packages,
+    cache: &Path,
+    mirror: Option<&str>,
+) -> Result<Summary> {
+    let began = Instant::now();
+    let matrix = Matrix {
+        packages,
+        cache,
+        mirror,
+        extent: match arguments.loading {
+            true => Extent::Loading,
+            false => Extent::All,
+        },
+        with_compilers: arguments.compilers,
+    };
+    let (outcomes, table) = matrix.run(&arguments.kernel)?;
+    let summary = Summary {
+        emulator: packages.version("qemu-system-x86").to_owned(),
+        kernel: arguments
+            .kernel
+            .iter()
+            .map(|kernel| &*kernel.name)
+            .collect::<Vec<_>>()
+            .join(", "),
+        outcomes,
+        took: began.elapsed(),
+    };
+    summary.print();
+    println!("\n{table}");
+    if let Some(file) = &arguments.table {
+        std::fs::write(file, table.to_string()).with_context(|| file.display().to_string())?;
+    }
     if let Some(json) = &arguments.json {
         summary.write(json)?;
     }

@@ -38,7 +38,7 @@ impl Summary {
         );
         let mut by_nic: BTreeMap<&str, Vec<&Outcome>> = BTreeMap::new();
         for outcome in &self.outcomes {
-            by_nic.entry(outcome.nic).or_default().push(outcome);
+            by_nic.entry(&*outcome.nic).or_default().push(outcome);
         }
         println!("NIC       passed  failed  not done  seconds");
         for (nic, outcomes) in &by_nic {

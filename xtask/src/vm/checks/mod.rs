@@ -9,6 +9,7 @@ mod restarts;
 pub mod ring;
 mod trial;
 
+use std::borrow::Cow;
 use std::cell::Cell;
 use std::time::{Duration, Instant};
 
@@ -65,7 +66,7 @@ impl Verdict {
 #[derive(Clone, Debug)]
 pub struct Outcome {
     /// The NIC's name, or what else was checked.
-    pub nic: &'static str,
+    pub nic: Cow<'static, str>,
     /// What was checked; a finding of issue 19 begins with its letter.
     pub name: String,
     /// How it ended.
@@ -77,7 +78,7 @@ pub struct Outcome {
 impl Outcome {
     /// Prints it, as checks end.
     pub fn print(&self) {
-        let (word, nic, name) = (self.verdict.word(), self.nic, &self.name);
+        let (word, nic, name) = (self.verdict.word(), &self.nic, &self.name);
         println!(
             "{word:<8}  {nic:<8} {name}  ({:.1} s)",
             self.took.as_secs_f64()
@@ -141,7 +142,7 @@ impl<'a> Bench<'a> {
 
     fn note(&mut self, name: &str, verdict: Verdict, took: Duration) {
         let outcome = Outcome {
-            nic: self.nic.name(),
+            nic: self.nic.name().into(),
             name: name.to_owned(),
             verdict,
             took,

@@ -77,7 +77,7 @@ pub fn check(nic: Nic, guest: &Guest) -> Result<Vec<Outcome>> {
         let verdict = Verdict::of(run(nic, guest, changes));
         interrupt::check()?;
         let outcome = Outcome {
-            nic: nic.name(),
+            nic: nic.name().into(),
             name: name.to_owned(),
             verdict,
             took: began.elapsed(),

@@ -123,7 +123,7 @@ impl Hosts<'_> {
         interrupt::check()?;
         let said = result.as_ref().map(String::clone).unwrap_or_default();
         let outcome = Outcome {
-            nic: PLACE,
+            nic: PLACE.into(),
             name: name.to_owned(),
             verdict: Verdict::of(result.map(|_| ())),
             took: began.elapsed(),
@@ -145,7 +145,7 @@ impl Hosts<'_> {
         let why =
             "the guest's kernel has no module rdma_rxe, or does not load it (see the console)";
         let outcome = Outcome {
-            nic: PLACE,
+            nic: PLACE.into(),
             name: name.to_owned(),
             verdict: Verdict::DidNotTakePlace(why.to_owned()),
             took: Duration::ZERO,

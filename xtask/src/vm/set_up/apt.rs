@@ -1,4 +1,4 @@
-//! apt with a state of its own: it looks at Debian's archive whatever the host is, and installs nothing.
+//! apt with a separate state: it reads Debian's archive whatever the host is, and installs nothing.
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
@@ -9,9 +9,8 @@ use anyhow::{bail, Context, Result};
 use super::programs::{make_directory, output};
 
 const KEYRING: &str = "/usr/share/keyrings/debian-archive-keyring.gpg";
-/// Whatever release of Debian that is by now.
-const STABLE: &str = "stable";
-const BACKPORTS: &str = "stable-backports";
+/// The release of Debian that emulator and programs come from, and its newer kernels.
+pub const STABLE: [&str; 2] = ["trixie", "trixie-backports"];
 /// Lists that nothing here reads, and translations.
 const LEFT_OUT: [&str; 3] = [
     "Acquire::IndexTargets::deb::DEP-11::DefaultEnabled=false",
@@ -34,13 +33,36 @@ pub struct Apt {
     options: Vec<String>,
 }
 
+/// Debian's archive as apt is configured on this machine.
+///
+/// # Errors
+///
+/// Where no source of apt is Debian's archive.
+pub fn configured_archive() -> Result<String> {
+    let mut list = Command::new("apt-get");
+    list.args(["indextargets", "--format", "$(LABEL) $(REPO_URI)"]);
+    let said = output(&mut list)?;
+    archive_in(&String::from_utf8_lossy(&said)).context(
+        "apt is not configured with Debian's archive (`apt-get update` reads its sources): name one by --mirror URL",
+    )
+}
+
+/// The archive in lines of labels and addresses. Before the first `apt-get update` sources have no labels.
+fn archive_in(lines: &str) -> Option<String> {
+    let lines = lines.lines().map(str::trim);
+    let labelled = lines.clone().find_map(|line| line.strip_prefix("Debian "));
+    let named = || lines.clone().find(|line| line.ends_with("/debian/"));
+    let archive = labelled.or_else(named)?;
+    Some(archive.trim_end_matches('/').to_owned())
+}
+
 impl Apt {
-    /// Makes the state in `directory` and reads the lists of packages.
+    /// Makes the state in `directory` and reads the lists of packages of `suites`.
     ///
     /// # Errors
     ///
     /// Without the archive's keys, or without network.
-    pub fn new(directory: &Path, mirror: &str) -> Result<Self> {
+    pub fn new(directory: &Path, mirror: &str, suites: &[&str]) -> Result<Self> {
         if !Path::new(KEYRING).is_file() {
             bail!("{KEYRING} does not exist (package debian-archive-keyring)");
         }
@@ -50,7 +72,8 @@ impl Apt {
         // Nothing is installed there: dependencies come along down to the C library, so that the host does not matter.
         std::fs::write(directory.join("status"), "")?;
         let sources = format!(
-            "Types: deb\nURIs: {mirror}\nSuites: {STABLE} {BACKPORTS}\nComponents: main\nSigned-By: {KEYRING}\n"
+            "Types: deb\nURIs: {mirror}\nSuites: {}\nComponents: main\nSigned-By: {KEYRING}\n",
+            suites.join(" ")
         );
         std::fs::write(directory.join("sources/debian.sources"), sources)?;
         let set = |key: &str, path: PathBuf| format!("{key}={}", path.display());
@@ -102,28 +125,58 @@ impl Apt {
             .collect())
     }
 
-    /// The packages of the newest kernel there is.
+    /// The packages of the newest kernel of `suite`.
     ///
     /// # Errors
     ///
     /// When there is none.
-    pub fn kernel(&self) -> Result<Vec<String>> {
-        let newest = self.dependencies("linux-image-amd64")?;
+    pub fn kernel(&self, suite: &str) -> Result<Vec<String>> {
+        let newest = self.dependencies("linux-image-amd64", suite)?;
         let image = newest
             .into_iter()
             .find(|name| name.starts_with("linux-image-"))
             .context("linux-image-amd64 depends on no kernel")?;
+        self.parts(image, suite)
+    }
+
+    /// The packages of the kernel of `suite` whose release begins with `release`.
+    ///
+    /// # Errors
+    ///
+    /// When there is none.
+    pub fn kernel_of(&self, release: &str, suite: &str) -> Result<Vec<String>> {
+        let beginning = format!("linux-image-{release}");
+        let names = self.text("apt-cache", &["pkgnames", &beginning])?;
+        let is_it = |name: &&str| {
+            let rest = name.strip_prefix(&beginning).unwrap_or_default();
+            rest.ends_with("-amd64")
+                && !rest.starts_with(|c: char| c.is_ascii_digit())
+                && !["-rt", "-cloud"]
+                    .iter()
+                    .any(|flavour| rest.contains(flavour))
+        };
+        let image = names.lines().find(is_it).with_context(|| {
+            format!("{suite} has no kernel {release} (`apt-cache pkgnames {beginning}`)")
+        })?;
+        self.parts(image.to_owned(), suite)
+    }
+
+    fn parts(&self, image: String, suite: &str) -> Result<Vec<String>> {
         // A newer kernel's image is an empty package that depends on these; an older one's has everything in it.
-        let mut parts = self.dependencies(&image)?;
-        parts
-            .retain(|name| name.starts_with("linux-binary-") || name.starts_with("linux-modules-"));
+        let mut parts = self.dependencies(&image, suite)?;
+        let beginnings = ["linux-base-", "linux-binary-", "linux-modules-"];
+        parts.retain(|name| {
+            beginnings
+                .iter()
+                .any(|beginning| name.starts_with(beginning))
+        });
         parts.sort();
         parts.dedup();
         Ok(if parts.is_empty() { vec![image] } else { parts })
     }
 
-    fn dependencies(&self, package: &str) -> Result<Vec<String>> {
-        let said = self.text("apt-cache", &["depends", "-t", BACKPORTS, package])?;
+    fn dependencies(&self, package: &str, suite: &str) -> Result<Vec<String>> {
+        let said = self.text("apt-cache", &["depends", "-t", suite, package])?;
         Ok(said
             .lines()
             .filter_map(|line| line.split_once("Depends: "))
@@ -196,9 +249,18 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_archive_is_read_from_apts_line() {
+    fn the_archive_is_the_one_that_apt_is_configured_with() {
+        let lines = "Debian-Security http://mirror.test/debian-security/\nDebian http://mirror.test/debian/\n";
+        let archive = Some("http://mirror.test/debian".to_owned());
+        assert_eq!(archive_in(lines), archive);
+        assert_eq!(archive_in(" http://mirror.test/debian/\n"), archive);
+        assert_eq!(archive_in("Ubuntu http://mirror.test/ubuntu/\n"), None);
+    }
+
+    #[test]
+    fn a_file_of_the_archive_is_read_from_apts_line() {
         let line =
-            "'http://deb.debian.org/debian/pool/main/q/qemu/qemu-system-x86_10.0.13_amd64.deb' \
+            "'http://mirror.test/debian/pool/main/q/qemu/qemu-system-x86_10.0.13_amd64.deb' \
                     qemu-system-x86_1%3a10.0.13_amd64.deb 10278596 SHA256:12";
         let read = archive(line).unwrap();
         assert_eq!(read.file, "qemu-system-x86_1:10.0.13_amd64.deb");

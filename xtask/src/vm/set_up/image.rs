@@ -10,48 +10,32 @@ use super::programs::{find, make_directory, output, remove_directory};
 use crate::build;
 use crate::vm::hosts;
 
-/// Drivers in the order of their dependencies. What a kernel does not have as a module is built in, or not needed.
-const MODULES: [&str; 13] = [
-    "fs/netfs/netfs",
-    "net/9p/9pnet",
-    "fs/9p/9p",
-    "net/9p/9pnet_virtio",
-    "net/core/failover",
-    "drivers/net/net_failover",
-    "drivers/net/virtio_net",
-    "drivers/i2c/algos/i2c-algo-bit",
-    "drivers/dca/dca",
-    "drivers/net/ethernet/intel/igb/igb",
-    "drivers/net/ethernet/intel/e1000e/e1000e",
-    "drivers/net/vmxnet3/vmxnet3",
-    "drivers/net/veth",
+/// Drivers by name; those that they depend on come along. What a kernel does not have as a module is built in, or not there.
+const MODULES: [&str; 7] = [
+    "virtio_pci",
+    "9pnet_virtio",
+    "9p",
+    "virtio_net",
+    "igb",
+    "e1000e",
+    "veth",
 ];
+/// Those that switches on NICs need beside these.
+const MODULES_FOR_NICS: [&str; 1] = ["vmxnet3"];
 /// Those that hosts and their networks need beside these.
-const MODULES_FOR_HOSTS: [&str; 23] = [
-    "net/sched/sch_ingress",
-    "net/sched/sch_tbf",
-    "net/sched/sch_prio",
-    "net/sched/sch_plug",
-    "net/sched/cls_flower",
-    "net/ipv4/inet_diag",
-    "net/ipv4/udp_diag",
-    "net/llc/llc",
-    "net/802/stp",
-    "net/802/garp",
-    "net/802/mrp",
-    "net/8021q/8021q",
-    "net/ipv4/udp_tunnel",
-    "net/ipv6/ip6_udp_tunnel",
-    "fs/configfs/configfs",
-    "drivers/infiniband/core/ib_core",
-    "drivers/infiniband/core/ib_uverbs_support",
-    "drivers/infiniband/core/ib_uverbs",
-    "drivers/infiniband/core/iw_cm",
-    "drivers/infiniband/core/ib_cm",
-    "drivers/infiniband/core/rdma_cm",
-    "drivers/infiniband/core/rdma_ucm",
-    "drivers/infiniband/sw/rxe/rdma_rxe",
+const MODULES_FOR_HOSTS: [&str; 9] = [
+    "sch_ingress",
+    "sch_tbf",
+    "sch_prio",
+    "sch_plug",
+    "cls_flower",
+    "udp_diag",
+    "8021q",
+    "rdma_ucm",
+    "rdma_rxe",
 ];
+/// Those with which a guest mounts a distribution's root file system.
+const MODULES_FOR_A_ROOT: [&str; 3] = ["virtio_pci", "virtio_blk", "ext4"];
 /// Programs of the host that the guest uses.
 const OF_THE_HOST: [&str; 6] = ["dash", "ip", "ethtool", "nsenter", "setpriv", "mountpoint"];
 /// Those that checks of hosts use beside these, and the package of each.
@@ -105,6 +89,9 @@ impl<'a> Programs<'a> {
 }
 
 const INIT: &str = include_str!("init.sh");
+/// The loop that runs jobs, in any guest.
+pub const JOBS: &str = include_str!("jobs.sh");
+const INIT_FOR_A_ROOT: &str = include_str!("init-root.sh");
 const IP_WITH_NICS: &str = include_str!("ip-with-nics.sh");
 
 /// What a guest boots.
@@ -140,11 +127,11 @@ pub fn make(packages: &Packages, programs: Programs<'_>, directory: &Path) -> Re
     ] {
         make_directory(&tree.join(part))?;
     }
-    let of_hosts: &[&str] = match programs {
-        Programs::Nics(..) => &[],
+    let more: &[&str] = match programs {
+        Programs::Nics(..) => &MODULES_FOR_NICS,
         Programs::Hosts(_) => &MODULES_FOR_HOSTS,
     };
-    let modules = [&MODULES, of_hosts].concat();
+    let modules = [&MODULES, more].concat();
     copy_modules(&packages.root, &modules, &tree.join("modules"))?;
     let busybox = tree.join("bin/busybox");
     std::fs::copy(packages.root.join("usr/bin/busybox"), &busybox).context("busybox-static")?;
@@ -181,6 +168,7 @@ pub fn make(packages: &Packages, programs: Programs<'_>, directory: &Path) -> Re
     let ip = tree.join("etc/nics/ip");
     std::fs::write(&ip, IP_WITH_NICS)?;
     make_executable(&ip)?;
+    std::fs::write(tree.join("jobs.sh"), JOBS)?;
     let init = tree.join("init");
     std::fs::write(&init, INIT)?;
     make_executable(&init)?;
@@ -188,6 +176,57 @@ pub fn make(packages: &Packages, programs: Programs<'_>, directory: &Path) -> Re
     archive(&tree, &busybox, &initrd)?;
     remove_directory(&tree)?;
     Ok(Image { kernel, initrd })
+}
+
+/// Makes what boots `kernel`, and then mounts the file systems of two disks: a distribution's root, and the kernel's modules in it.
+///
+/// # Errors
+///
+/// As [`make`].
+pub fn make_for_root(packages: &Packages, kernel: &Packages, directory: &Path) -> Result<Image> {
+    let vmlinux_file = directory.join("vmlinux");
+    std::fs::write(&vmlinux_file, vmlinux(&find_kernel(&kernel.root)?)?)?;
+    let tree = directory.join("initrd.d");
+    remove_directory(&tree)?;
+    for part in ["bin", "proc", "sys", "dev", "root", "modules"] {
+        make_directory(&tree.join(part))?;
+    }
+    copy_modules(&kernel.root, &MODULES_FOR_A_ROOT, &tree.join("modules"))?;
+    let busybox = tree.join("bin/busybox");
+    std::fs::copy(packages.root.join("usr/bin/busybox"), &busybox).context("busybox-static")?;
+    let init = tree.join("init");
+    std::fs::write(&init, INIT_FOR_A_ROOT)?;
+    make_executable(&init)?;
+    let initrd = directory.join("initrd");
+    archive(&tree, &busybox, &initrd)?;
+    remove_directory(&tree)?;
+    Ok(Image {
+        kernel: vmlinux_file,
+        initrd,
+    })
+}
+
+/// The kernel's modules as a file system: the directory of its release, with what modprobe reads.
+///
+/// # Errors
+///
+/// When mke2fs fails.
+pub fn modules_disk(kernel: &Packages, to: &Path) -> Result<()> {
+    let directory = modules_directory(&kernel.root)?;
+    let all = directory.parent().context("the directory of modules")?;
+    disk(all, "1G", to)
+}
+
+/// A file system of `size` with what is in `tree`.
+///
+/// # Errors
+///
+/// When mke2fs fails.
+pub fn disk(tree: &Path, size: &str, to: &Path) -> Result<()> {
+    let _ = std::fs::remove_file(to);
+    let mut make = Command::new(find("mke2fs").context("mke2fs (package e2fsprogs)")?);
+    make.args(["-q", "-t", "ext4", "-O", "^has_journal", "-d"]);
+    output(make.arg(tree).arg(to).arg(size)).map(drop)
 }
 
 fn make_executable(file: &Path) -> Result<()> {
@@ -228,6 +267,7 @@ fn vmlinux(file: &Path) -> Result<Vec<u8>> {
     let program = match magic {
         [0x28, 0xb5, 0x2f, 0xfd] => "zstd",
         [0xfd, b'7', b'z', b'X'] => "xz",
+        [0x02, 0x21, 0x4c, 0x18] => "lz4",
         _ => bail!("{} is compressed in an unknown way", file.display()),
     };
     decompress(program, payload)
@@ -275,18 +315,44 @@ fn decompress(program: &str, compressed: Vec<u8>) -> Result<Vec<u8>> {
     Ok(output.stdout)
 }
 
-/// Drivers, decompressed, named so that their order is that of their names.
+/// Drivers and what they depend on, decompressed, named so that their order is that of their names.
 fn copy_modules(root: &Path, modules: &[&str], to: &Path) -> Result<()> {
-    let kernel = modules_directory(root)?.join("kernel");
-    for (order, module) in modules.iter().enumerate() {
-        let name = Path::new(module).file_name().context("a module's name")?;
-        let to = to.join(format!("{order:02}-{}.ko", name.display()));
-        let plain = kernel.join(format!("{module}.ko"));
-        let compressed = kernel.join(format!("{module}.ko.xz"));
-        if compressed.is_file() {
-            std::fs::write(to, output(Command::new("xz").arg("-dc").arg(compressed))?)?;
-        } else if plain.is_file() {
-            std::fs::copy(plain, to)?;
+    let directory = modules_directory(root)?;
+    let version = directory.file_name().context("a kernel's release")?;
+    // kmod reads `lib/modules` below what it takes for the root.
+    let base = directory.ancestors().nth(3).context("the kernel's root")?;
+    let [depmod, modprobe] = ["depmod", "modprobe"].map(|name| find(name).unwrap_or(name.into()));
+    output(Command::new(depmod).arg("-b").arg(base).arg(version))?;
+    let mut files: Vec<PathBuf> = Vec::new();
+    for module in modules {
+        let mut list = Command::new(&modprobe);
+        list.args(["-C", "/dev/null", "--show-depends"]);
+        list.arg("-d").arg(base).arg("-S").arg(version).arg(module);
+        let Ok(listed) = output(&mut list) else {
+            continue;
+        };
+        let listed = String::from_utf8_lossy(&listed).into_owned();
+        let needed = listed
+            .lines()
+            .filter_map(|line| line.strip_prefix("insmod "));
+        for file in needed.map(|file| PathBuf::from(file.trim())) {
+            if !files.contains(&file) {
+                files.push(file);
+            }
+        }
+    }
+    for (order, file) in files.iter().enumerate() {
+        let name = file.file_name().context("a module's name")?;
+        let name = name.to_string_lossy().into_owned();
+        let (plain, compression) = match name.rsplit_once('.') {
+            Some((plain, "xz")) => (plain, Some("xz")),
+            Some((plain, "zst")) => (plain, Some("zstd")),
+            _ => (&*name, None),
+        };
+        let to = to.join(format!("{order:03}-{plain}"));
+        match compression {
+            Some(program) => std::fs::write(to, decompress(program, std::fs::read(file)?)?)?,
+            None => std::fs::copy(file, to).map(drop)?,
         }
     }
     Ok(())

@@ -16,18 +16,5 @@ mount -t 9p -o trans=virtio,version=9p2000.L,msize=262144,cache=none share /shar
 ip link set lo up
 echo "guest up after $(cut -d' ' -f1 /proc/uptime) s"
 
-while :; do
-    for job in /share/job.*; do
-        [ -f "$job" ] || continue
-        number=${job##*.}
-        mv "$job" "/tmp/job.$number"
-        (
-            /bin/sh "/tmp/job.$number" > "/tmp/out.$number" 2>&1
-            status=$?
-            cp "/tmp/out.$number" "/share/out.$number"
-            echo "$status" > "/share/status.$number"
-            rm -f "/tmp/job.$number" "/tmp/out.$number"
-        ) &
-    done
-    sleep 0.1
-done
+JOB_SHELL=/bin/sh
+. /jobs.sh

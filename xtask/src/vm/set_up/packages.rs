@@ -6,7 +6,7 @@ use std::process::Command;
 
 use anyhow::{bail, Context, Result};
 
-use super::apt::{Apt, Archive};
+use super::apt::{self, Apt, Archive, STABLE};
 use super::programs::{make_directory, pipe, remove_directory};
 use crate::vm::interrupt;
 
@@ -18,17 +18,18 @@ const PROGRAMS: [&str; 5] = [
     "rdmacm-utils",
     "ibverbs-utils",
 ];
-/// What of a kernel's package is unpacked: the rest has a thousand drivers.
-const OF_THE_KERNEL: [&str; 9] = [
-    "*/vmlinuz*",
-    "*/kernel/drivers/net/*",
-    "*/kernel/drivers/dca/*",
-    "*/kernel/drivers/i2c/algos/*",
-    "*/kernel/drivers/infiniband/core/*",
-    "*/kernel/drivers/infiniband/sw/*",
-    "*/kernel/fs/*",
-    "*/kernel/lib/*",
-    "*/kernel/net/*",
+/// Directories of a kernel's packages that no guest needs, and that are large.
+const LEFT_OUT: [&str; 10] = [
+    "*/boot/System.map*",
+    "*/kernel/drivers/gpu/*",
+    "*/kernel/drivers/hwmon/*",
+    "*/kernel/drivers/iio/*",
+    "*/kernel/drivers/input/*",
+    "*/kernel/drivers/media/*",
+    "*/kernel/drivers/net/wireless/*",
+    "*/kernel/drivers/staging/*",
+    "*/kernel/drivers/usb/*",
+    "*/kernel/sound/*",
 ];
 /// Says what was to be unpacked, and lists what was. Written last: without it the directory is incomplete.
 const MANIFEST: &str = "manifest";
@@ -50,18 +51,68 @@ impl Packages {
     }
 }
 
-/// The packages in `cache`, from there if they are unpacked already.
+/// The emulator, its programs and the newest kernel in `cache`, from there if they are unpacked already.
 ///
 /// # Errors
 ///
 /// When something cannot be downloaded or unpacked.
-pub fn provide(cache: &Path, mirror: &str) -> Result<Packages> {
-    let root = cache.join("packages");
+pub fn provide(cache: &Path, mirror: Option<&str>) -> Result<Packages> {
     // What an older checkout has unpacked lacks something.
-    let recipe = [&PROGRAMS[..], &OF_THE_KERNEL].concat().join(" ");
+    let recipe = [&PROGRAMS[..], &LEFT_OUT].concat().join(" ");
+    provide_at(cache, "packages", &recipe, &STABLE, mirror, |apt| {
+        let mut packages = apt.with_dependencies(&PROGRAMS)?;
+        packages.extend(apt.kernel(STABLE[1])?);
+        Ok(packages)
+    })
+}
+
+/// The kernel `release` of `suite` or, without a release, its newest one, below `directory` of `cache`.
+///
+/// # Errors
+///
+/// As [`provide`].
+pub fn provide_kernel(
+    cache: &Path,
+    directory: &str,
+    suite: &str,
+    release: Option<&str>,
+    mirror: Option<&str>,
+) -> Result<Packages> {
+    let recipe = format!(
+        "{suite} {} {}",
+        release.unwrap_or("newest"),
+        LEFT_OUT.join(" ")
+    );
+    // Backports complete a release.
+    let main = suite.trim_end_matches("-backports");
+    let mut suites = vec![main, suite];
+    suites.dedup();
+    provide_at(
+        cache,
+        directory,
+        &recipe,
+        &suites,
+        mirror,
+        |apt| match release {
+            Some(release) => apt.kernel_of(release, suite),
+            None => apt.kernel(suite),
+        },
+    )
+}
+
+/// What `plan` names of `suites`, unpacked below `directory` of `cache`; from there if the same `recipe` left it.
+fn provide_at(
+    cache: &Path,
+    directory: &str,
+    recipe: &str,
+    suites: &[&str],
+    mirror: Option<&str>,
+    plan: impl FnOnce(&Apt) -> Result<Vec<String>>,
+) -> Result<Packages> {
+    let root = cache.join(directory);
     if let Ok(manifest) = std::fs::read_to_string(root.join(MANIFEST)) {
         let mut lines = manifest.lines().map(str::to_owned);
-        if lines.next() == Some(recipe.clone()) {
+        if lines.next().as_deref() == Some(recipe) {
             let names = lines.collect();
             return Ok(Packages { root, names });
         }
@@ -71,10 +122,11 @@ pub fn provide(cache: &Path, mirror: &str) -> Result<Packages> {
         remove_directory(directory)?;
         make_directory(directory)?;
     }
+    let configured = || apt::configured_archive();
+    let mirror = mirror.map_or_else(configured, |mirror| Ok(mirror.to_owned()))?;
     println!("vm-test: reading Debian's lists of packages from {mirror}");
-    let apt = Apt::new(&cache.join("apt"), mirror)?;
-    let mut packages = apt.with_dependencies(&PROGRAMS)?;
-    packages.extend(apt.kernel()?);
+    let apt = Apt::new(&cache.join("apt"), &mirror, suites)?;
+    let packages = plan(&apt)?;
     let archives = apt.archives(&packages)?;
     if archives.len() != packages.len() {
         bail!(
@@ -88,7 +140,7 @@ pub fn provide(cache: &Path, mirror: &str) -> Result<Packages> {
     remove_directory(&cache.join("apt"))?;
     remove_directory(&downloads)?;
     let manifest = root.join(MANIFEST);
-    let lines = recipe + "\n" + &names.join("\n");
+    let lines = format!("{recipe}\n{}", names.join("\n"));
     std::fs::write(&manifest, lines).with_context(|| manifest.display().to_string())?;
     Ok(Packages { root, names })
 }
@@ -153,11 +205,7 @@ fn unpack(downloads: &Path, root: &Path) -> Result<Vec<String>> {
             "--exclude=*/share/doc",
             "--exclude=*/share/man",
         ]);
-        if name.starts_with("linux-modules-") {
-            tar.arg("--wildcards").args(&OF_THE_KERNEL[1..]);
-        } else if name.starts_with("linux-image-") {
-            tar.arg("--wildcards").args(OF_THE_KERNEL);
-        }
+        tar.args(LEFT_OUT.map(|pattern| format!("--exclude={pattern}")));
         pipe(&mut contents, &mut tar).with_context(|| format!("unpacking {name}"))?;
         names.push(name.replace("%3a", ":"));
     }

@@ -6,12 +6,15 @@ use std::process::{Command, Stdio};
 use anyhow::{bail, Context, Result};
 
 /// The name of each, and the package of Debian and Ubuntu that has it.
-const NEEDED: [(&str, &str); 14] = [
+const NEEDED: [(&str, &str); 17] = [
     ("apt-get", "apt"),
     ("apt-cache", "apt"),
     ("dpkg-deb", "dpkg"),
     ("tar", "tar"),
     ("xz", "xz-utils"),
+    ("depmod", "kmod"),
+    ("modprobe", "kmod"),
+    ("mke2fs", "e2fsprogs"),
     ("zstd", "zstd"),
     ("strip", "binutils"),
     ("setpriv", "util-linux"),
