@@ -22,10 +22,9 @@ use clap::{CommandFactory, Parser};
 
 use cli::{
     Cli, Command, ConfigCommand, DeadlockCommand, PfcCommand, XdpCommand, EXIT_BAD, EXIT_CHANGE,
-    EXIT_DEGRADED, EXIT_FAILING, EXIT_UNBALANCED, EXIT_UNREACHABLE, EXIT_USAGE,
+    EXIT_UNBALANCED, EXIT_UNREACHABLE, EXIT_USAGE,
 };
 use target::TargetError;
-use weir_api::words::Verdict;
 use weir_output::Output;
 
 fn main() -> ExitCode {
@@ -60,12 +59,9 @@ fn run(cli: &Cli, output: &Output) -> anyhow::Result<u8> {
         let changes = change::check::check(&cli.target, output, &cli.command)?;
         return Ok(if changes { EXIT_CHANGE } else { 0 });
     }
-    if matches!(cli.command, Command::Status) {
-        return Ok(match show::status(&cli.target, output)? {
-            Some(Verdict::Degraded) => EXIT_DEGRADED,
-            Some(Verdict::Failing) => EXIT_FAILING,
-            Some(Verdict::Ok) | None => 0,
-        });
+    if let Command::Status { probe } = cli.command {
+        let status = show::status(&cli.target, output)?;
+        return Ok(probe.map_or_else(|| cli::of_health(&status), |probe| probe.answer(&status)));
     }
     act(cli, output).map(|good| if good { 0 } else { EXIT_BAD })
 }
@@ -74,10 +70,10 @@ fn run(cli: &Cli, output: &Output) -> anyhow::Result<u8> {
 fn act(cli: &Cli, output: &Output) -> anyhow::Result<bool> {
     let target = &cli.target;
     match &cli.command {
-        Command::Status => {
+        Command::Status { .. } => {
             show::status(target, output)?;
         }
-        Command::Ports => show::ports(target, output)?,
+        Command::Ports { ports } => show::ports(target, output, ports)?,
         Command::Queues { all } => show::queues(target, output, *all)?,
         Command::Pfc { command: None } => show::pfc(target, output)?,
         Command::Pfc {

@@ -36,7 +36,10 @@ pub struct Advice {
     about: String,
     /// The class.
     pub class: String,
-    /// The key of `[[class]]`.
+    /// The pool of the class that has the key.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub pool: Option<String>,
+    /// The key of `[[class]]`, or of `[[pool]]`.
     pub key: String,
     /// The value in the file's units.
     pub value: String,

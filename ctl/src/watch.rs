@@ -92,8 +92,8 @@ fn changes(before: &str, now: &str, mark: &str) -> String {
 /// True for what shows a running switch and changes nothing.
 pub fn can_watch(command: &Command) -> bool {
     match command {
-        Command::Status
-        | Command::Ports
+        Command::Status { .. }
+        | Command::Ports { .. }
         | Command::Queues { .. }
         | Command::Pfc { .. }
         | Command::Ecn { command: None }

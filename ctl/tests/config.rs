@@ -65,7 +65,7 @@ fn a_good_file_is_summed_up() {
         |right  eth2 queue 0  edge     10Gbit/s
         |
         |class     priorities  mode  buffers of each port
-        |lossless  3           pfc   xoff 60KiB, xon 52KiB, headroom 3720KiB";
+        |lossless  3           pfc   xoff 60.0 KiB, xon 52.0 KiB, headroom 3.6 MiB";
     assert_eq!(rest.join("\n") + "\n", lines(&expected));
 }
 

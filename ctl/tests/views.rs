@@ -62,12 +62,47 @@ fn status_is_a_list_of_facts() {
 |dropped             3 bad_length, 12 no_route
 |lost by the kernel  2 frames
 |deadlocks           policy breaker; suspected queues: 1
-|CLCM                9 sent, 8 received, 1 loops found, 2 releases
+|CLCM                9 sent, 8 received, 1 loop found, 2 releases
 |packet memory       8000 of 8192 frames free
 |dataplane           200 rounds, 25.0 % with work, 7 sleeps, longest round 42.0 µs, 0 events lost"
         )
     );
     assert_json(&["status"], "/v1/status", &status());
+}
+
+/// Liveness and readiness of a container are not health.
+#[test]
+fn probes_ask_whether_the_switch_lives_and_forwards() {
+    let with = |state: &str, verdict: &str, reasons: Value| {
+        let mut status = status();
+        status["state"] = json!(state);
+        status["health"] = json!({"verdict": verdict, "reasons": reasons});
+        status
+    };
+    let reason =
+        |kind: &str| json!([{"kind": kind, "verdict": "failing", "count": 1, "text": "x"}]);
+    for (body, plain, live, ready) in [
+        (with("running", "ok", json!([])), 0, 0, 0),
+        (with("running", "degraded", reason("drops")), 5, 0, 0),
+        (with("running", "failing", reason("deadlock")), 6, 0, 0),
+        (
+            with("running", "failing", reason("dataplane_silent")),
+            6,
+            6,
+            6,
+        ),
+        (with("draining", "ok", json!([])), 0, 0, 5),
+    ] {
+        for (arguments, code) in [
+            (&["status"][..], plain),
+            (&["status", "--probe", "live"], live),
+            (&["status", "--probe", "ready"], ready),
+        ] {
+            let daemon = FakeDaemon::good("/v1/status", &body.to_string());
+            let run = daemon.run(arguments);
+            assert_eq!(run.code, Some(code), "{arguments:?} of {body}");
+        }
+    }
 }
 
 #[test]
@@ -108,6 +143,18 @@ fn ports_align() {
         )
     );
     assert_json(&["ports"], "/v1/ports", &body);
+
+    let one = shown(&["ports", "uplink"], "/v1/ports", &body);
+    assert_eq!(one.lines().count(), 2, "{one}");
+    assert!(one.lines().nth(1).unwrap().starts_with("uplink "), "{one}");
+    let daemon = FakeDaemon::good("/v1/ports", &body.to_string());
+    let unknown = daemon.run(&["ports", "s7"]);
+    assert_eq!((unknown.code, unknown.stdout.as_str()), (Some(1), ""));
+    assert!(
+        unknown.stderr.contains("no port `s7`"),
+        "{}",
+        unknown.stderr
+    );
 }
 
 fn queue(port: &str, most: u64) -> Value {

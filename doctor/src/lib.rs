@@ -10,7 +10,7 @@ mod privileges;
 pub mod trial;
 
 pub use ask::{ethtool, link};
-pub use facts::{Facts, TriedProgram};
+pub use facts::{Facts, Memory, TriedProgram};
 pub use finding::{Check, Finding, Grade, Remedy};
 pub use judge::{judge, worst, Running, RunningCable, RunningPort, RunningQueue, Wanted};
 pub use privileges::NEEDED;

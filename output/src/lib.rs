@@ -97,8 +97,65 @@ pub fn is_broken_pipe(error: &anyhow::Error) -> bool {
         .is_some_and(|error| error.kind() == io::ErrorKind::BrokenPipe)
 }
 
-/// A table without lines. Columns whose heading begins with `>` are aligned to the right.
+/// Columns that tell what a row is about: where a table is folded, each part has them.
+const KEYS: [&str; 6] = ["id", "switch", "port", "priority", "class", "pool"];
+/// Between two columns.
+const GAP: usize = 2;
+
+/// Columns of the terminal that standard output is; `None` for a file or a pipe.
+pub fn columns() -> Option<usize> {
+    let (width, _) = terminal_size::terminal_size_of(io::stdout())?;
+    Some(width.0.into())
+}
+
+/// A table without lines. Columns whose heading begins with `>` are aligned to the right. A table that is wider than the
+/// terminal is folded into several, below each other.
 pub fn table(headings: &[&str], rows: impl IntoIterator<Item = Vec<String>>) -> String {
+    let rows: Vec<Vec<String>> = rows.into_iter().collect();
+    folded(headings, &rows, columns())
+}
+
+fn folded(headings: &[&str], rows: &[Vec<String>], columns: Option<usize>) -> String {
+    let widest = |index: usize, heading: &str| {
+        let cells = rows.iter().filter_map(|row| row.get(index));
+        let widths = cells.map(|cell| cell.chars().count());
+        let heading = heading.trim_start_matches('>').chars().count();
+        widths.chain([heading]).max().unwrap_or(0)
+    };
+    let places = || headings.iter().enumerate();
+    let widths: Vec<usize> = places().map(|(index, it)| widest(index, it)).collect();
+    let width = |part: &[usize]| -> usize {
+        let all: usize = part.iter().map(|index| widths[*index] + GAP).sum();
+        all.saturating_sub(GAP)
+    };
+    let all: Vec<usize> = (0..headings.len()).collect();
+    let Some(columns) = columns.filter(|columns| width(&all) > *columns) else {
+        return plain(headings, rows);
+    };
+    let is_key = |heading: &&&str| KEYS.contains(&heading.trim_start_matches('>'));
+    let keys = headings.iter().take_while(is_key).count().max(1);
+    let mut parts = vec![all[..keys.min(all.len())].to_vec()];
+    for index in keys..headings.len() {
+        let Some(last) = parts.last_mut() else { break };
+        let has_more = last.len() > keys;
+        last.push(index);
+        if has_more && width(last) > columns {
+            last.pop();
+            parts.push([&all[..keys], &[index]].concat());
+        }
+    }
+    let part = |part: &Vec<usize>| {
+        let headings: Vec<&str> = part.iter().map(|index| headings[*index]).collect();
+        let rows = rows.iter().map(|row| {
+            let cells = part.iter().filter_map(|index| row.get(*index).cloned());
+            cells.collect()
+        });
+        plain(&headings, &rows.collect::<Vec<_>>())
+    };
+    parts.iter().map(part).collect::<Vec<_>>().join("\n")
+}
+
+fn plain(headings: &[&str], rows: &[Vec<String>]) -> String {
     let mut table = Table::new();
     table
         .load_preset(presets::NOTHING)
@@ -113,7 +170,7 @@ pub fn table(headings: &[&str], rows: impl IntoIterator<Item = Vec<String>>) -> 
     }
     for (index, heading) in headings.iter().enumerate() {
         if let Some(column) = table.column_mut(index) {
-            column.set_padding((0, 2));
+            column.set_padding((0, GAP as u16));
             if heading.starts_with('>') {
                 column.set_cell_alignment(CellAlignment::Right);
             }
@@ -131,6 +188,14 @@ pub fn facts(rows: &[(&str, String)]) -> String {
     rows.iter()
         .map(|(name, value)| format!("{name:width$}  {value}\n"))
         .collect()
+}
+
+/// `1 loop`, `2 loops`.
+pub fn count(number: u64, what: &str) -> String {
+    match number {
+        1 => format!("1 {what}"),
+        number => format!("{number} {what}s"),
+    }
 }
 
 /// A number of bytes as people read it.
@@ -207,6 +272,51 @@ mod tests {
             table(&["port", ">frames"], rows),
             "port    frames\ns2           7\nuplink   12345\n"
         );
+    }
+
+    #[test]
+    fn a_table_wider_than_the_terminal_is_folded_and_each_part_has_its_keys() {
+        let headings = ["port", ">priority", ">ingress", "we pause", ">for"];
+        let row = |port: &str| {
+            [port, "3", "60.0 KiB", "yes", "1.2 s"]
+                .map(str::to_owned)
+                .to_vec()
+        };
+        let rows = [row("s2"), row("uplink")];
+        let whole = "\
+port    priority   ingress  we pause    for
+s2             3  60.0 KiB  yes       1.2 s
+uplink         3  60.0 KiB  yes       1.2 s
+";
+        assert_eq!(folded(&headings, &rows, None), whole);
+        assert_eq!(folded(&headings, &rows, Some(43)), whole);
+        assert_eq!(
+            folded(&headings, &rows, Some(42)),
+            "\
+port    priority   ingress  we pause
+s2             3  60.0 KiB  yes
+uplink         3  60.0 KiB  yes
+
+port    priority    for
+s2             3  1.2 s
+uplink         3  1.2 s
+"
+        );
+        // However narrow it is, a part has one more column.
+        assert_eq!(folded(&headings, &rows, Some(1)).matches("port").count(), 3);
+        for columns in 17..43 {
+            let parts = folded(&headings, &rows, Some(columns));
+            let longest = parts.lines().map(|line| line.chars().count()).max();
+            assert!(longest <= Some(columns.max(26)), "{columns}: {parts}");
+        }
+        assert_eq!(folded(&["only"], &[], Some(2)), "only\n");
+    }
+
+    #[test]
+    fn one_is_not_a_plural() {
+        assert_eq!(count(0, "loop"), "0 loops");
+        assert_eq!(count(1, "loop"), "1 loop");
+        assert_eq!(count(2, "loop"), "2 loops");
     }
 
     #[test]

@@ -1,10 +1,10 @@
 //! Which threshold to change, and to what.
 
 use weir_config::daemon::Class;
-use weir_config::units::format_size;
-use weir_core::{Bytes, ClassMode};
+use weir_config::units::{format_size, parse_size};
+use weir_core::{Alpha, Bytes, ClassMode, Threshold};
 
-use crate::result::{Advice, EgressPlan, IngressPlan};
+use crate::result::{Advice, EgressPlan, IngressPlan, PoolPlan};
 
 /// Advised sizes are whole numbers of this.
 const STEP: Bytes = Bytes::new(1024);
@@ -14,7 +14,12 @@ fn rounded_up(bytes: u64) -> Bytes {
 }
 
 /// For each class, from all of its buffers and queues; what is about losses first. Each key once.
-pub fn advice(classes: &[Class], ingress: &[IngressPlan], egress: &[EgressPlan]) -> Vec<Advice> {
+pub fn advice(
+    classes: &[Class],
+    ingress: &[IngressPlan],
+    egress: &[EgressPlan],
+    pools: &[PoolPlan],
+) -> Vec<Advice> {
     let mut all = Vec::new();
     for class in classes {
         let of_class = |name: &str| name == class.name;
@@ -23,20 +28,104 @@ pub fn advice(classes: &[Class], ingress: &[IngressPlan], egress: &[EgressPlan])
         all.extend(headroom(class, &ingress));
         all.extend(budgets(class, &ingress));
         all.extend(xon(class, &egress));
-        for one in ecn(class, &egress) {
-            let is_known = |known: &Advice| {
-                let same_place = match &one.ecn_profile {
-                    None => known.class == one.class,
-                    profile => known.ecn_profile == *profile,
-                };
-                same_place && known.key == one.key
-            };
+        for one in ecn(class, &egress, pools) {
+            let is_known = |known: &Advice| known.place() == one.place() && known.key == one.key;
             if !all.iter().any(is_known) {
                 all.push(one);
             }
         }
     }
+    let of_pools = pool_headrooms(classes, pools, &all);
+    all.extend(of_pools);
     all
+}
+
+/// A pool that sets its `headroom` needs as much as its classes have after the advice.
+fn pool_headrooms(classes: &[Class], pools: &[PoolPlan], all: &[Advice]) -> Vec<Advice> {
+    let more = |class: &Class, pool: &PoolPlan| -> Option<u64> {
+        let is_of_class =
+            |one: &&Advice| one.place() == ("class", &class.name) && one.key == "headroom";
+        let advised = parse_size(&all.iter().find(is_of_class)?.value).ok()?;
+        let now = class.mode.thresholds()?.headroom();
+        let buffers = (pool.ports * class.priorities.len()) as u64;
+        Some((advised - now).get() * buffers)
+    };
+    let mut advice: Vec<Advice> = Vec::new();
+    for pool in pools.iter().filter(|pool| pool.headroom_is_set) {
+        let is_of_pool = |class: &&Class| {
+            let share = class.pool.as_ref();
+            share.is_some_and(|share| share.name == pool.pool)
+        };
+        let of_pool = || classes.iter().filter(is_of_pool);
+        let growing = of_pool().find(|class| more(class, pool).is_some());
+        let more: u64 = of_pool().filter_map(|class| more(class, pool)).sum();
+        let together = pool.headroom_wanted_bytes + more;
+        let needed = together.div_ceil(u64::from(pool.oversubscription.max(1)));
+        let (Some(class), true) = (growing, needed > pool.headroom_bytes) else {
+            continue;
+        };
+        let one = Advice {
+            about: "loss",
+            class: class.name.clone(),
+            ecn_profile: None,
+            pool: Some(pool.pool.clone()),
+            key: "headroom",
+            value: format_size(rounded_up(needed)),
+            why: format!(
+                "the headrooms of its classes at {} ports are {together} B together then, and it has {} B",
+                pool.ports, pool.headroom_bytes
+            ),
+        };
+        match advice.iter_mut().find(|known| known.pool == one.pool) {
+            // Of switches that differ the one with the most ports counts.
+            Some(known) if size(known) < needed => *known = one,
+            Some(_) => {}
+            None => advice.push(one),
+        }
+    }
+    advice
+}
+
+fn size(advice: &Advice) -> u64 {
+    parse_size(&advice.value).map_or(0, Bytes::get)
+}
+
+/// The setting that has a class pause at twice as much, and its new value: a legal one also where a pool has it.
+fn later_pause(class: &Class, pools: &[PoolPlan]) -> Option<Setting> {
+    let of_class = |key, value| Setting {
+        pool: None,
+        key,
+        value,
+    };
+    let twice = |bytes: Bytes| rounded_up(2 * bytes.get());
+    let Some(of_pool) = &class.pool else {
+        let xoff = class.mode.thresholds()?.xoff();
+        return Some(of_class("xoff", format_size(twice(xoff))));
+    };
+    let pool = pools.iter().find(|pool| pool.pool == of_pool.name)?;
+    let size = Bytes::new(pool.size_bytes);
+    match of_pool.share.threshold {
+        Threshold::Static(threshold) if twice(threshold) <= size => {
+            Some(of_class("static-threshold", format_size(twice(threshold))))
+        }
+        // Beyond 1 there is not much more in the pool to have.
+        Threshold::Dynamic(alpha) if alpha.exponent() < 0 => {
+            let alpha = Alpha::new(alpha.exponent() + 1)?;
+            Some(of_class("alpha", alpha.to_string()))
+        }
+        _ => Some(Setting {
+            pool: Some(of_pool.name.clone()),
+            key: "size",
+            value: format_size(twice(size)),
+        }),
+    }
+}
+
+/// A key of a class, or of its pool, and a value.
+struct Setting {
+    pool: Option<String>,
+    key: &'static str,
+    value: String,
 }
 
 fn headroom(class: &Class, ingress: &[&IngressPlan]) -> Option<Advice> {
@@ -48,6 +137,7 @@ fn headroom(class: &Class, ingress: &[&IngressPlan]) -> Option<Advice> {
         about: "loss",
         class: class.name.clone(),
         ecn_profile: None,
+        pool: None,
         key: "headroom",
         value: format_size(rounded_up(worst.needed_bytes)),
         why: format!(
@@ -75,6 +165,7 @@ fn budgets(class: &Class, ingress: &[&IngressPlan]) -> Option<Advice> {
             about: "deadlock",
             class: class.name.clone(),
             ecn_profile: None,
+            pool: None,
             key: "budgets",
             value: format!("[{}]", list.join(", ")),
             why: format!(
@@ -105,6 +196,7 @@ fn xon(class: &Class, egress: &[&EgressPlan]) -> Vec<Advice> {
         about: "throughput",
         class: class.name.clone(),
         ecn_profile: None,
+        pool: None,
         key,
         value: format_size(value),
         why,
@@ -126,7 +218,7 @@ fn xon(class: &Class, egress: &[&EgressPlan]) -> Vec<Advice> {
     advice
 }
 
-fn ecn(class: &Class, egress: &[&EgressPlan]) -> Vec<Advice> {
+fn ecn(class: &Class, egress: &[&EgressPlan], pools: &[PoolPlan]) -> Vec<Advice> {
     let Some(red) = class.ecn else {
         return Vec::new();
     };
@@ -146,7 +238,8 @@ fn ecn(class: &Class, egress: &[&EgressPlan]) -> Vec<Advice> {
     let one = |key: &'static str, value: Bytes, why: String| Advice {
         about: "ecn",
         class: class.name.clone(),
-        ecn_profile: class.ecn_profile.clone().filter(|_| key != "xoff"),
+        ecn_profile: class.ecn_profile.clone(),
+        pool: None,
         key,
         value: format_size(value),
         why,
@@ -166,14 +259,20 @@ fn ecn(class: &Class, egress: &[&EgressPlan]) -> Vec<Advice> {
             advice
         }
         None => {
-            let Some(thresholds) = class.mode.thresholds() else {
+            let Some(Setting { pool, key, value }) = later_pause(class, pools) else {
                 return Vec::new();
             };
-            let twice = Bytes::new(2 * thresholds.xoff().get()).round_up_to(STEP);
-            let why = format!(
-                "at {place} buffers reach xoff before any mark can reach a sender, whatever K_max; this is a first step"
-            );
-            vec![one("xoff", twice, why)]
+            vec![Advice {
+                about: "ecn",
+                class: class.name.clone(),
+                ecn_profile: None,
+                pool,
+                key,
+                value,
+                why: format!(
+                    "at {place} buffers reach xoff before any mark can reach a sender, whatever K_max; this is a first step"
+                ),
+            }]
         }
     }
 }

@@ -147,7 +147,7 @@ fn planned(
         ingress.extend(buffers);
         egress.extend(queues);
     }
-    let advice = advice::advice(classes, &ingress, &egress);
+    let advice = advice::advice(classes, &ingress, &egress, &pools);
     let plan = Plan {
         file,
         kind,

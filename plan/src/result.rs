@@ -58,6 +58,12 @@ pub struct PoolPlan {
     pub switch: String,
     /// The pool.
     pub pool: String,
+    /// Ports of the switch.
+    #[serde(skip)]
+    pub ports: usize,
+    /// The file sets its headroom.
+    #[serde(skip)]
+    pub headroom_is_set: bool,
     /// What it has above reserves and beside the headroom.
     pub size_bytes: u64,
     /// The headroom that its lossless buffers share.
@@ -178,7 +184,10 @@ pub struct Advice {
     pub class: String,
     /// The profile of the class that has the key; `null` for the class itself.
     pub ecn_profile: Option<String>,
-    /// The key of `[[class]]`, or of `[[ecn]]`.
+    /// The pool of the class that has the key.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub pool: Option<String>,
+    /// The key of `[[class]]`, `[[pool]]` or `[[ecn]]`.
     pub key: &'static str,
     /// The value in the file's units.
     pub value: String,
@@ -189,9 +198,10 @@ pub struct Advice {
 impl Advice {
     /// The array of tables that has the key, and the name of its entry.
     pub fn place(&self) -> (&'static str, &str) {
-        match &self.ecn_profile {
-            Some(profile) => ("ecn", profile),
-            None => ("class", &self.class),
+        match (&self.ecn_profile, &self.pool) {
+            (Some(profile), _) => ("ecn", profile),
+            (None, Some(pool)) => ("pool", pool),
+            (None, None) => ("class", &self.class),
         }
     }
 

@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 
 use serde_json::Value;
 use support::{file, run, text_of};
+use weir_config::daemon::DaemonConfig;
 
 fn scenario(name: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR"))
@@ -93,6 +94,71 @@ rate = "10Gbit"
     assert_eq!((drawn.code, drawn.stderr.as_str()), (Some(0), ""));
     let picture = std::fs::read_to_string(&svg).unwrap();
     assert!(picture.contains("lossless of leaf1:a and 2 alike"));
+}
+
+/// Each threshold of a class in a pool: what is advised makes a file that is valid.
+#[test]
+fn advice_for_a_class_with_a_pool_is_legal() {
+    let config = |pool: &str, class: &str| {
+        let port = |number: usize| {
+            format!("[[port]]\ndevice = \"eth{number}\"\nrole = \"edge\"\nrate = \"10Gbit\"\n")
+        };
+        let ports: String = (1..=3).map(port).collect();
+        format!(
+            "name = \"leaf1\"\n[[pool]]\nname = \"shared\"\nsize = \"64KiB\"\n{pool}\n[[class]]\nname = \"lossless\"\npriority = 3\nmode = \"pfc\"\npool = \"shared\"\nheadroom = \"20KiB\"\necn-kmin = \"20KiB\"\necn-kmax = \"60KiB\"\n{class}\n{ports}"
+        )
+    };
+    for (pool, class, keys) in [
+        (
+            "",
+            "static-threshold = \"16KiB\"",
+            &["static-threshold"][..],
+        ),
+        ("", "static-threshold = \"64KiB\"", &["size"]),
+        ("", "alpha = \"1/8\"", &["alpha"]),
+        ("", "alpha = \"8\"", &["size"]),
+        (
+            "headroom = \"60KiB\"",
+            "alpha = \"1/8\"",
+            &["alpha", "headroom", "headroom"],
+        ),
+        (
+            "headroom = \"30KiB\"\nheadroom-oversubscription = 2",
+            "alpha = \"1\"",
+            &["size", "headroom", "headroom"],
+        ),
+    ] {
+        let (guard, path) = file("leaf1.toml", &config(pool, class));
+        let out = guard.path().join("applied.toml");
+        let arguments = [&text_of(&path), "--round-trip", "100us", "--json"];
+        let plan = run(&arguments);
+        let json: Value = serde_json::from_str(&plan.stdout).unwrap();
+        let advised = json["advice"].as_array().unwrap();
+        let advised: Vec<&str> = advised
+            .iter()
+            .map(|one| one["key"].as_str().unwrap())
+            .collect();
+        for key in keys {
+            assert!(
+                advised.contains(key),
+                "{key} of {pool} {class}: {advised:?}"
+            );
+        }
+        let applied = run(&[
+            &text_of(&path),
+            "--round-trip",
+            "100us",
+            "--apply",
+            &text_of(&out),
+        ]);
+        assert!(
+            applied.stderr.contains("has what was advised"),
+            "{pool} {class}: {}",
+            applied.stderr
+        );
+        let text = std::fs::read_to_string(&out).unwrap();
+        DaemonConfig::parse(&text, &out).unwrap();
+    }
 }
 
 /// Everything that a plan is to say is in the table and in the JSON.

@@ -1,5 +1,9 @@
 //! Exit statuses.
 
+use clap::ValueEnum;
+use weir_api::daemon::Status;
+use weir_api::words::{Stage, Trouble, Verdict};
+
 /// Exit status when what was asked about is bad, or was not found.
 pub const EXIT_BAD: u8 = 1;
 /// Exit status for a command line that is not legal, or does not say which switch.
@@ -15,3 +19,35 @@ pub const EXIT_DEGRADED: u8 = 5;
 pub const EXIT_FAILING: u8 = 6;
 /// Exit status of `--check` when the command would change something.
 pub const EXIT_CHANGE: u8 = 7;
+
+/// What a container's probe asks of `status`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum Probe {
+    /// Does the daemon answer, and its dataplane?
+    Live,
+    /// Does the switch forward?
+    Ready,
+}
+
+impl Probe {
+    /// The exit status of `status` for this question.
+    pub fn answer(self, status: &Status) -> u8 {
+        let reasons = status.health.iter().flat_map(|health| &health.reasons);
+        let mut kinds = reasons.map(|reason| &reason.kind);
+        match self {
+            _ if kinds.any(|kind| *kind == Trouble::DataplaneSilent) => EXIT_FAILING,
+            Self::Ready if status.state != Stage::Running => EXIT_DEGRADED,
+            Self::Live | Self::Ready => 0,
+        }
+    }
+}
+
+/// The exit status of `status` for the verdict on the switch, if its daemon makes one that is known.
+pub fn of_health(status: &Status) -> u8 {
+    let health = status.health.as_ref();
+    match health.and_then(|health| health.verdict.known()) {
+        Some(Verdict::Degraded) => EXIT_DEGRADED,
+        Some(Verdict::Failing) => EXIT_FAILING,
+        Some(Verdict::Ok) | None => 0,
+    }
+}

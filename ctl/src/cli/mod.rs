@@ -100,19 +100,32 @@ count for 10 s, suspicions and storms for 60 s.
 
 Exit status: 0 when health is ok, 5 when degraded, 6 when failing.
 
+--probe is for containers. `live`: 0 as long as the daemon and its dataplane
+answer, whatever health says: a new container would not make it better. `ready`:
+0 while the switch forwards, 5 while it ends.
+
 Every frame that is `dropped` is counted under a reason. Frames `lost by the
 kernel` never reached the switch: a full RX ring or an empty fill ring.
 
 Example: are frames lost?
   switchctl --json status | jq '.drops_total, .kernel_losses_total'")]
-    Status,
+    Status {
+        /// Exit by this question instead of health.
+        #[arg(long, value_enum)]
+        probe: Option<Probe>,
+    },
     /// Ports: link, traffic, drops by reason.
     #[command(after_help = "\
 Examples:
   switchctl ports
+  switchctl ports uplink1
   switchctl --json ports | jq -r '.[] | select(.link_up | not) | .name'
                                                  ports that are down")]
-    Ports,
+    Ports {
+        /// Only these ports.
+        #[arg(value_name = "PORT", add = complete::ports())]
+        ports: Vec<String>,
+    },
     /// Buffers and backlogs by port and priority.
     #[command(after_help = "\
 `ingress` is the occupancy of the port's ingress buffer, in whole cells;

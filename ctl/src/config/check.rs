@@ -8,6 +8,7 @@ use weir_config::daemon::{Class, DaemonConfig, Port};
 use weir_config::units::format_size;
 use weir_core::{ClassMode, PfcThresholds};
 
+use super::here::{self, Warning};
 use super::Source;
 use crate::plan::{self, Advice};
 use weir_output::{bytes, facts, rate, table, Output, NONE};
@@ -20,9 +21,9 @@ fn written(class: &Class, thresholds: PfcThresholds) -> String {
     };
     format!(
         "xoff {}, xon {}, headroom{whose} {}",
-        format_size(xoff),
-        format_size(xon),
-        format_size(headroom)
+        bytes(xoff.get()),
+        bytes(xon.get()),
+        bytes(headroom.get())
     )
 }
 
@@ -35,6 +36,9 @@ struct Verdict {
     umem_bytes: Option<u64>,
     #[serde(skip_serializing_if = "Option::is_none")]
     umem_frames: Option<usize>,
+    /// What does not work on this machine, or has no effect.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    warnings: Vec<Warning>,
     /// What is valid, but may lose lossless frames.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     advice: Vec<Advice>,
@@ -67,6 +71,7 @@ pub fn config(file: &Path, output: &Output) -> Result<bool> {
                 problems: Vec::new(),
                 umem_bytes: Some(config.umem_size().get()),
                 umem_frames: Some(config.umem_frames()),
+                warnings: here::warnings(config),
                 advice,
                 unused_ecn_profiles: unused(config),
             };
@@ -74,8 +79,11 @@ pub fn config(file: &Path, output: &Output) -> Result<bool> {
                 let notes = verdict.unused_ecn_profiles.iter().map(|name| {
                     format!("\nnote: no class has the ecn profile {name}: `ecn = \"{name}\"` in a [[class]] has it mark so\n")
                 });
+                let of_this_machine = verdict.warnings.iter();
+                let of_this_machine = of_this_machine.map(|Warning { key, message }| format!("\nwarning: {key}: {message}\n"));
                 summary(file, config)
                     + &notes.collect::<String>()
+                    + &of_this_machine.collect::<String>()
                     + &warnings(&source, &verdict.advice)
             })?;
             Ok(true)
@@ -96,6 +104,7 @@ pub fn config(file: &Path, output: &Output) -> Result<bool> {
                 problems,
                 umem_bytes: None,
                 umem_frames: None,
+                warnings: Vec::new(),
                 advice: Vec::new(),
                 unused_ecn_profiles: Vec::new(),
             };
@@ -120,8 +129,10 @@ fn warnings(source: &Source, advice: &[Advice]) -> String {
     let mut out = String::new();
     for one in advice {
         let (class, key, value, why) = (&one.class, &one.key, &one.value, &one.why);
+        let of_pool = one.pool.as_ref().map(|pool| format!(" of pool {pool}"));
+        let of_pool = of_pool.unwrap_or_default();
         out += &format!(
-            "\nwarning: class {class} may lose frames: {key} should be {value}, since {why}\n"
+            "\nwarning: class {class} may lose frames: {key}{of_pool} should be {value}, since {why}\n"
         );
     }
     if !advice.is_empty() && source.input.is_none() {
@@ -197,16 +208,23 @@ fn summary(file: &Path, config: &DaemonConfig) -> String {
                     class.priorities.iter().map(ToString::to_string).collect();
                 let (mode, buffers) = match class.mode {
                     ClassMode::Lossy { buffer } => {
-                        ("lossy", format!("buffer {}", format_size(buffer)))
+                        ("lossy", format!("buffer {}", bytes(buffer.get())))
                     }
                     ClassMode::Pfc(thresholds) => ("pfc", written(class, thresholds)),
                     ClassMode::Level { budgets, edge, .. } => (
                         "level",
                         format!(
                             "fabric {} ({} budgets, b_1 {}); edge {}",
-                            format_size(budgets.total()),
+                            bytes(budgets.total().get()),
                             budgets.depth(),
-                            format_size(budgets.as_slice().first().copied().unwrap_or_default()),
+                            bytes(
+                                budgets
+                                    .as_slice()
+                                    .first()
+                                    .copied()
+                                    .unwrap_or_default()
+                                    .get()
+                            ),
                             written(class, edge)
                         ),
                     ),

@@ -3,6 +3,7 @@
 pub mod check;
 pub mod diff;
 mod file;
+mod here;
 pub mod past;
 pub mod save;
 

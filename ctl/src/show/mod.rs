@@ -18,7 +18,6 @@ mod watermarks;
 use anyhow::Result;
 use weir_api::counters::Counters;
 use weir_api::daemon::{Deadlocks, Levels, MirrorState, Pfc, Port, Queue, Status};
-use weir_api::words::Verdict;
 
 use crate::target::{Target, TargetError};
 use weir_output::Output;
@@ -36,18 +35,18 @@ pub use views::{cable, express, link_state, loop_blocked, verdict};
 pub use vlans::vlans;
 pub use watermarks::watermark;
 
-/// `switchctl status`; gives the verdict on the switch, if its daemon makes one that is known.
-pub fn status(target: &Target, output: &Output) -> Result<Option<Verdict>> {
+/// `switchctl status`; returns it.
+pub fn status(target: &Target, output: &Output) -> Result<Status> {
     let status: Status = target.get("/v1/status")?;
     output.print(&status, views::status)?;
-    Ok(status.health.and_then(|health| health.verdict.known()))
+    Ok(status)
 }
 
 /// `switchctl ports`.
-pub fn ports(target: &Target, output: &Output) -> Result<()> {
-    output.print(&target.get::<Vec<Port>>("/v1/ports")?, |ports| {
-        views::ports(ports)
-    })
+pub fn ports(target: &Target, output: &Output, names: &[String]) -> Result<()> {
+    let mut ports: Vec<Port> = target.get("/v1/ports")?;
+    keep(&mut ports, names, "that name", |port| &port.name)?;
+    output.print(&ports, |ports| views::ports(ports))
 }
 
 /// `switchctl queues`.

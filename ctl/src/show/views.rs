@@ -4,7 +4,7 @@ use weir_api::counters::Counters;
 use weir_api::daemon::{Deadlock, Deadlocks, Health, Pfc, Port, Queue, Status};
 use weir_api::words::Express;
 
-use weir_output::{bytes, facts, rate, reasons, seconds, table, NONE};
+use weir_output::{bytes, count, facts, rate, reasons, seconds, table, NONE};
 
 pub fn status(status: &Status) -> String {
     let plane = &status.dataplane;
@@ -39,7 +39,7 @@ pub fn status(status: &Status) -> String {
         ("dropped", reasons(&status.drops_total)),
         (
             "lost by the kernel",
-            format!("{} frames", status.kernel_losses_total),
+            count(status.kernel_losses_total, "frame"),
         ),
         (
             "deadlocks",
@@ -51,11 +51,11 @@ pub fn status(status: &Status) -> String {
         (
             "CLCM",
             format!(
-                "{} sent, {} received, {} loops found, {} releases",
+                "{} sent, {} received, {} found, {}",
                 status.clcm.sent_total,
                 status.clcm.received_total,
-                status.clcm.loops_found_total,
-                status.clcm.releases_total
+                count(status.clcm.loops_found_total, "loop"),
+                count(status.clcm.releases_total, "release")
             ),
         ),
         (
@@ -68,11 +68,11 @@ pub fn status(status: &Status) -> String {
         (
             "dataplane",
             format!(
-                "{} rounds, {busy:.1} % with work, {} sleeps, longest round {}, {} events lost",
-                plane.rounds_total,
-                plane.sleeps_total,
+                "{}, {busy:.1} % with work, {}, longest round {}, {} lost",
+                count(plane.rounds_total, "round"),
+                count(plane.sleeps_total, "sleep"),
                 seconds(plane.round_seconds_max),
-                plane.events_lost_total
+                count(plane.events_lost_total, "event")
             ),
         ),
     ]);

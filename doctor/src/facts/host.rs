@@ -7,7 +7,7 @@ use nix::sys::resource::{getrlimit, Resource};
 use nix::unistd::geteuid;
 
 use super::read::{cpus, entries, number, text};
-use super::{Cpu, Host, HugePages, Read, Unread};
+use super::{Cpu, Host, HugePages, Memory, Read, Unread};
 use crate::ask::time;
 use crate::privileges::NEEDED;
 
@@ -25,6 +25,7 @@ pub(super) fn read() -> Host {
         kernel: text("/proc/sys/kernel/osrelease").unwrap_or_default(),
         root: geteuid().is_root(),
         missing_capabilities: missing.map(ToString::to_string).collect(),
+        memory: Memory::read(),
         lockable: lockable
             .ok()
             .map(|(soft, _)| soft)

@@ -2,12 +2,15 @@
 
 mod device;
 mod host;
+mod memory;
 mod read;
 
 use std::collections::BTreeSet;
 use std::io;
 
 use serde::{Deserialize, Serialize};
+
+pub use memory::{Memory, TooMuch};
 
 use crate::ask::ethtool::{Channels, DriverInfo, PauseSettings, ReceiveRing};
 use crate::ask::netdev::XdpFeatures;
@@ -156,6 +159,8 @@ pub struct Host {
     pub root: bool,
     /// Capabilities of a switch that this process does not have.
     pub missing_capabilities: Vec<String>,
+    /// Memory of the machine and its control group; `None` where `/proc` does not show it.
+    pub memory: Option<Memory>,
     /// Bytes that this process may lock without CAP_IPC_LOCK; `None`: any number.
     pub lockable: Option<u64>,
     /// The kernel has the BPF file system.

@@ -6,7 +6,7 @@ use weir_config::daemon::{Class, DaemonConfig, Express, HugePages, Port};
 use weir_config::kernels::{self, Release};
 
 use super::{command, Wanted};
-use crate::facts::{Host, Unread};
+use crate::facts::{Host, TooMuch, Unread};
 use crate::finding::{Check, Finding, Remedy};
 
 const HUGE_PAGE: u64 = 2 << 20;
@@ -15,6 +15,7 @@ pub(super) fn judge(host: &Host, wanted: &Wanted, config: &DaemonConfig) -> Vec<
     let mut findings = vec![
         kernel(host, wanted, config),
         capabilities(host, wanted.running.is_some()),
+        memory(host, wanted, config),
         memory_lock(host, config),
         bpf_file_system(host),
         btf(host),
@@ -103,6 +104,29 @@ fn capabilities(host: &Host, runs: bool) -> Finding {
             format!("root, but without {missing}: a switch does not start here"),
             Remedy::Other(format!("give the container or the unit these: {missing}")),
         ),
+    }
+}
+
+fn memory(host: &Host, wanted: &Wanted, config: &DaemonConfig) -> Finding {
+    let check = Check::Memory;
+    if wanted.running.is_some() {
+        return Finding::ok(check, "the switch has its memory");
+    }
+    let needed = config.umem_size().get();
+    let mebibytes = needed.div_ceil(1 << 20);
+    match host.memory.map(|memory| memory.check(needed)) {
+        Some(Err(TooMuch { of, most })) => Finding::problem(
+            check,
+            format!(
+                "packet memory is {mebibytes} MiB, and {of} has {} MiB: a switch does not start here",
+                most >> 20
+            ),
+            Remedy::Other(
+                "lower the buffers of classes and pools, or dataplane.spare-buffers".into(),
+            ),
+        ),
+        Some(Ok(())) => Finding::ok(check, format!("there are {mebibytes} MiB of packet memory")),
+        None => Finding::note(check, "not read"),
     }
 }
 

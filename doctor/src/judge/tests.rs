@@ -5,7 +5,7 @@ use std::path::Path;
 use super::*;
 use crate::ask::ethtool::{Channels, DriverInfo, PauseSettings, ReceiveRing};
 use crate::ask::netdev::XdpFeatures;
-use crate::facts::{Cpu, Host, HugePages, Interrupt, Peer, Place, Program, Read, Unread};
+use crate::facts::{Cpu, Host, HugePages, Interrupt, Memory, Peer, Place, Program, Read, Unread};
 use crate::finding::Check;
 
 fn host() -> Host {
@@ -19,6 +19,10 @@ fn host() -> Host {
         kernel: "6.18.44-fc".into(),
         root: true,
         missing_capabilities: Vec::new(),
+        memory: Some(Memory {
+            machine: 64 << 30,
+            control_group: Some(32 << 30),
+        }),
         lockable: None,
         bpf_file_system: true,
         btf: true,

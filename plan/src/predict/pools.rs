@@ -46,6 +46,8 @@ pub fn pools(name: &str, switch: &Switch) -> Vec<PoolPlan> {
         PoolPlan {
             switch: name.to_owned(),
             pool,
+            ports,
+            headroom_is_set: switch.pools[index].headroom.is_some(),
             size_bytes: config.size.get(),
             headroom_bytes: config.headroom.get(),
             headroom_wanted_bytes: core.headroom_wanted(index).get(),

@@ -205,7 +205,7 @@ fn a_container_takes_the_interfaces_that_it_is_given() {
     assert_scraped_by_eth0(&lab.container);
     assert_pauses_work(&mut lab);
     lab.assert_lossless();
-    let health = lab.container.exec("/usr/bin/switchctl status");
+    let health = lab.container.exec("/usr/bin/switchctl status --probe live");
     assert!(health.status.success(), "the health check: {health:?}");
 
     lab.unlink(2);

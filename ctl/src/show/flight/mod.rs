@@ -21,7 +21,9 @@ pub fn flight(target: &Target, output: &Output, id: u64, svg: Option<&Path>) -> 
         std::fs::write(path, svg::picture(&View::new(&record)))
             .with_context(|| format!("cannot write {}", path.display()))?;
     }
-    output.print(&record, |record| flight_text(record, None))
+    output.print(&record, |record| {
+        flight_text(record, weir_output::columns())
+    })
 }
 
 /// A record as text; its curves fit into so many columns, if that is given.

@@ -6,7 +6,7 @@ use weir_core::SuspicionReason;
 
 use super::chart::{TimeLine, WIDTH};
 use super::view::{concerns, Series, View};
-use weir_output::{bytes, facts, seconds, NONE};
+use weir_output::{bytes, count, facts, seconds, NONE};
 
 /// Characters of a curve at least, however narrow the terminal is.
 const CURVE_MIN: usize = 16;
@@ -69,13 +69,13 @@ fn reason(word: &Suspicion) -> String {
 fn clcm(view: &View<'_>) -> String {
     let spuid = view.record.deadlock.spuid.as_deref();
     format!(
-        "SPUID {}; {} sent, {} seen, {} forwarded, {} ignored; {} loops found",
+        "SPUID {}; {} sent, {} seen, {} forwarded, {} ignored; {} found",
         spuid.unwrap_or(NONE),
         view.count(&EventName::ClcmSent.into()),
         view.count(&EventName::ClcmReceived.into()),
         view.count(&EventName::ClcmForwarded.into()),
         view.count(&EventName::ClcmIgnored.into()),
-        view.record.deadlock.loops_found
+        count(view.record.deadlock.loops_found, "loop")
     )
 }
 
@@ -149,17 +149,19 @@ fn moved(event: &Event) -> String {
 fn recorded(view: &View<'_>) -> String {
     let record = view.record;
     let mut text = format!(
-        "from {} before to {} after it began: {} samples, {} events",
+        "from {} before to {} after it began: {}, {}",
         seconds(-view.span.0),
         seconds(view.span.1),
-        record.samples.len(),
-        record.events.len()
+        count(record.samples.len() as u64, "sample"),
+        count(record.events.len() as u64, "event")
     );
     if record.samples_left_out > 0 {
-        text += &format!("; {} samples in between omitted", record.samples_left_out);
+        let samples = count(record.samples_left_out, "sample");
+        text += &format!("; {samples} in between omitted");
     }
     if record.events_left_out > 0 {
-        text += &format!("; {} events in between omitted", record.events_left_out);
+        let events = count(record.events_left_out, "event");
+        text += &format!("; {events} in between omitted");
     }
     if !record.complete {
         text += "; ongoing";

@@ -65,9 +65,11 @@ impl<'a> View<'a> {
             .collect()
     }
 
-    /// Events of the record with their moments.
+    /// Events of the record with their moments, in the order of time: the record has them as they were reported.
     pub fn events(&self) -> impl Iterator<Item = (f64, &'a Event)> + '_ {
-        let events = self.record.events.iter();
+        let mut events: Vec<&Event> = self.record.events.iter().collect();
+        events.sort_by_key(|event| event.monotonic_nanos);
+        let events = events.into_iter();
         events.map(|event| (self.seconds(event.monotonic_nanos), event))
     }
 

@@ -125,7 +125,7 @@ fn configuration(architecture: &Arch, created: &str, layer: String) -> Result<Va
     let mut value = serde_json::to_value(configuration)?;
     // OCI knows no health; Docker and Podman read their own key here, and others pass over it.
     value["config"]["Healthcheck"] = json!({
-        "Test": ["CMD", "/usr/bin/switchctl", "status"],
+        "Test": ["CMD", "/usr/bin/switchctl", "status", "--probe", "live"],
         "Interval": 10 * SECOND,
         "Timeout": 5 * SECOND,
         "StartPeriod": 10 * SECOND,
@@ -200,6 +200,13 @@ mod tests {
         assert_eq!(configuration.rootfs().diff_ids(), &[wanted]);
         let config = configuration.config().as_ref().unwrap();
         assert_eq!(config.entrypoint().as_ref().unwrap(), &ENTRYPOINT);
+        // A switch that is degraded is not to be replaced by another one.
+        let whole: Value = serde_json::from_slice(blob(manifest.config())).unwrap();
+        let test = &whole["config"]["Healthcheck"]["Test"];
+        assert_eq!(
+            *test,
+            json!(["CMD", "/usr/bin/switchctl", "status", "--probe", "live"])
+        );
         assert_eq!(files["oci-layout"], br#"{"imageLayoutVersion":"1.0.0"}"#);
     }
 }

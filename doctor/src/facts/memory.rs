@@ -1,0 +1,121 @@
+//! The memory that processes of this host, and of this control group, may have.
+
+use std::path::{Path, PathBuf};
+
+use serde::Serialize;
+
+use super::read::{number, text};
+
+const CONTROL_GROUPS: &str = "/sys/fs/cgroup";
+
+/// Bytes of memory.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+pub struct Memory {
+    /// Of the machine.
+    pub machine: u64,
+    /// The smallest limit of this process's control group and of those around it; `None` without one.
+    pub control_group: Option<u64>,
+}
+
+/// What does not fit, and where.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct TooMuch {
+    /// `the machine`, or `the control group`.
+    pub of: &'static str,
+    /// Bytes that there are.
+    pub most: u64,
+}
+
+impl Memory {
+    /// Reads this machine's; `None` without `/proc`.
+    pub fn read() -> Option<Self> {
+        let meminfo = text("/proc/meminfo")?;
+        let total = meminfo
+            .lines()
+            .find_map(|line| line.strip_prefix("MemTotal:"));
+        let kibibytes: u64 = total?.trim().strip_suffix("kB")?.trim().parse().ok()?;
+        let groups = text("/proc/self/cgroup").unwrap_or_default();
+        Some(Self {
+            machine: kibibytes << 10,
+            control_group: limit(Path::new(CONTROL_GROUPS), &groups),
+        })
+    }
+
+    /// The first of machine and control group that has less than `needed` bytes.
+    pub fn check(&self, needed: u64) -> Result<(), TooMuch> {
+        let of_group = self.control_group.map(|most| ("the control group", most));
+        let limits = [Some(("the machine", self.machine)), of_group];
+        match limits
+            .into_iter()
+            .flatten()
+            .find(|(_, most)| *most < needed)
+        {
+            Some((of, most)) => Err(TooMuch { of, most }),
+            None => Ok(()),
+        }
+    }
+}
+
+/// The smallest limit of the groups that `/proc/self/cgroup` names, `groups`, and of those around them.
+fn limit(root: &Path, groups: &str) -> Option<u64> {
+    let of_line = |line: &str| {
+        let mut parts = line.splitn(3, ':');
+        let (_, controllers, path) = (parts.next()?, parts.next()?, parts.next()?);
+        let path = Path::new(path.trim_start_matches('/'));
+        let (root, file): (PathBuf, _) = match controllers {
+            "" => (root.to_owned(), "memory.max"),
+            "memory" => (root.join("memory"), "memory.limit_in_bytes"),
+            _ => return None,
+        };
+        // The text `max` is no number: no limit.
+        path.ancestors()
+            .filter_map(|group| number::<u64>(root.join(group).join(file)))
+            .min()
+    };
+    groups.lines().filter_map(of_line).min()
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+
+    use super::*;
+
+    #[test]
+    fn this_machine_has_some() {
+        let memory = Memory::read().expect("/proc is mounted");
+        assert!(memory.machine > 1 << 20);
+        assert_eq!(memory.check(1 << 20), Ok(()));
+        assert!(memory.check(u64::MAX).is_err());
+    }
+
+    #[test]
+    fn the_smallest_limit_of_a_group_and_those_around_it_counts() {
+        let root = tempfile::tempdir().unwrap();
+        let write = |file: &str, text: &str| {
+            let path = root.path().join(file);
+            fs::create_dir_all(path.parent().unwrap()).unwrap();
+            fs::write(path, text).unwrap();
+        };
+        let of = |groups: &str| limit(root.path(), groups);
+        write("a/memory.max", "1000\n");
+        write("a/b/memory.max", "max\n");
+        write("a/b/c/memory.max", "2000\n");
+        assert_eq!(of("0::/a/b/c\n"), Some(1000));
+        assert_eq!(of("0::/a/b"), Some(1000));
+        assert_eq!(of("0::/"), None);
+        assert_eq!(of("0::/elsewhere"), None);
+        // The second version of groups beside the first.
+        write("memory/d/memory.limit_in_bytes", "700");
+        let both = "5:cpu,cpuacct:/d\n4:memory:/d\n0::/a\n";
+        assert_eq!(of(both), Some(700));
+        let memory = Memory {
+            machine: 4000,
+            control_group: of(both),
+        };
+        assert_eq!(memory.check(700), Ok(()));
+        let error = memory.check(701).unwrap_err();
+        assert_eq!((error.of, error.most), ("the control group", 700));
+        assert_eq!(memory.check(4001).unwrap_err().of, "the machine");
+    }
+}
