@@ -147,6 +147,9 @@ fn what_cannot_be_right_is_refused_with_file_and_path() {
         );
         let wanted = format!("{name}: {place}{message}");
         assert!(told.stderr.contains(&wanted), "{wanted} in {}", told.stderr);
+        let last = told.stderr.trim_end().lines().last().unwrap();
+        let wanted = format!("{name}: nothing is written because of ");
+        assert!(last.starts_with(&wanted), "{last}");
     }
     let told = run(&["config", "convert", "/nowhere/config_db.json"]);
     assert_eq!(told.code, Some(1));

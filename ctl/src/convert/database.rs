@@ -201,13 +201,32 @@ impl<'a> Row<'a> {
         pairs
     }
 
+    /// The key without the host's name and the ASIC's, which a chassis writes before it (`leaf1|asic0|Ethernet0|3`).
+    /// `None` when they are not those of `DEVICE_METADATA`.
+    pub fn local_key(&self) -> Option<&'a str> {
+        let parts: Vec<&str> = self.key.splitn(3, '|').collect();
+        let [host, asic, rest] = parts[..] else {
+            return Some(self.key);
+        };
+        if !rest.contains('|') {
+            return Some(self.key);
+        }
+        let device = self.database.row("DEVICE_METADATA", "localhost");
+        let is = |field: &str, name: &str| {
+            let own = device.and_then(|row| row.text(field));
+            own.is_none_or(|own| own.eq_ignore_ascii_case(name))
+        };
+        (is("hostname", host) && is("asic_name", asic)).then_some(rest)
+    }
+
     /// The ports that a key such as `Ethernet0,Ethernet4|3-4` begins with, and the numbers behind them. A problem for
     /// ports that there are not.
     pub fn ports_and_numbers(&self, most: usize) -> (Vec<&'a str>, Vec<usize>) {
         let refuse = |message: String| self.report().refuse(self.path(), message);
-        let (names, range) = match self.key.split_once('|') {
+        let key = self.local_key().unwrap_or(self.key);
+        let (names, range) = match key.split_once('|') {
             Some((names, range)) => (names, Some(range)),
-            None => (self.key, None),
+            None => (key, None),
         };
         let is_port = |name: &&str| {
             let known = self.database.row("PORT", name).is_some();

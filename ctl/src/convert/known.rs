@@ -1,6 +1,7 @@
 //! What SONiC's tables and fields are to Weir: carried over, or not and why.
 
 use super::database::Database;
+use super::dropped::{reason_to_drop, DEVICE, HOST, IDENTITY, NO_ROUTER};
 use super::notes::Kind;
 
 /// A table that is read.
@@ -16,12 +17,11 @@ struct Carried {
 pub const PFC_WD: &str = "PFC_WD";
 pub const PFC_WD_OLD: &str = "PFC_WD_TABLE";
 
-const DEVICE: &str = "belongs to the device: set it with ip link or ethtool";
+const NO_ROUTING: &str = "there is no routing protocol here; write [[route]]";
 const NO_BURST: &str =
     "a rate lets a queue catch up as far as its port's shaper does (dataplane.shaper-burst)";
 const NO_COLOUR: &str = "frames have no colours; all are treated as SONiC's green ones";
 const NO_EARLY_DROP: &str = "frames are marked, never dropped early";
-const IDENTITY: &str = "describes the device; not used here";
 
 const CARRIED: &[Carried] = &[
     Carried {
@@ -36,11 +36,51 @@ const CARRIED: &[Carried] = &[
             ("cloudtype", IDENTITY),
             ("region", IDENTITY),
             ("deployment_id", IDENTITY),
-            ("bgp_asn", "there is no routing protocol here; write [[route]]"),
-            ("docker_routing_config_mode", "there is no routing protocol here; write [[route]]"),
+            ("bgp_asn", NO_ROUTING),
+            ("bgp_router_id", NO_ROUTING),
+            ("bgp_adv_lo_prefix_as_128", NO_ROUTING),
+            ("docker_routing_config_mode", NO_ROUTING),
+            ("frr_mgmt_framework_config", NO_ROUTING),
+            ("suppress-fib-pending", NO_ROUTING),
+            ("nexthop_group", NO_ROUTING),
+            ("zebra_nexthop", NO_ROUTING),
+            ("anchor_route_source", NO_ROUTING),
+            ("t2_group_asns", NO_ROUTING),
             ("buffer_model", "thresholds are static; they are computed from the file's profiles"),
-            ("default_bgp_status", "there is no routing protocol here; write [[route]]"),
-            ("synchronous_mode", IDENTITY),
+            ("default_bgp_status", NO_ROUTING),
+            ("create_only_config_db_buffers", "thresholds are static; they are computed from the file's profiles"),
+            ("peer_switch", "there are no tunnels; the other switch is reached by a [[route]]"),
+            ("subtype", IDENTITY),
+            ("sub_role", IDENTITY),
+            ("downstream_subrole", IDENTITY),
+            ("location_type", IDENTITY),
+            ("resource_type", IDENTITY),
+            ("slice_type", IDENTITY),
+            ("mgmt_type", IDENTITY),
+            ("rack_mgmt_map", IDENTITY),
+            ("storage_device", IDENTITY),
+            ("asic_id", IDENTITY),
+            ("asic_name", IDENTITY),
+            ("switch_id", IDENTITY),
+            ("switch_type", IDENTITY),
+            ("chassis_hostname", IDENTITY),
+            ("max_cores", IDENTITY),
+            ("bmc_addr", IDENTITY),
+            ("bmc_if_addr", IDENTITY),
+            ("bmc_if_name", IDENTITY),
+            ("bmc_net_mask", IDENTITY),
+            ("synchronous_mode", HOST),
+            ("dhcp_server", HOST),
+            ("has_sonic_dhcpv4_relay", HOST),
+            ("dpu_auto_recovery", HOST),
+            ("orch_northbond_dash_zmq_enabled", HOST),
+            ("ring_thread_enabled", HOST),
+            ("supporting_bulk_counter_groups", HOST),
+            ("syslog_counter", HOST),
+            ("syslog_with_osversion", HOST),
+            ("timezone", HOST),
+            ("use_template_render_for_restore", HOST),
+            ("yang_config_validation", HOST),
         ],
     },
     Carried {
@@ -56,6 +96,18 @@ const CARRIED: &[Carried] = &[
             ("interface_type", DEVICE),
             ("adv_interface_types", DEVICE),
             ("link_training", DEVICE),
+            ("asic_port_name", DEVICE),
+            ("core_id", DEVICE),
+            ("core_port_id", DEVICE),
+            ("dom_polling", DEVICE),
+            ("fast_linkup", DEVICE),
+            ("laser_freq", DEVICE),
+            ("macsec", DEVICE),
+            ("num_voq", DEVICE),
+            ("subport", DEVICE),
+            ("tx_power", DEVICE),
+            ("mux_cable", "there are no mux cables"),
+            ("dhcp_rate_limit", "limit it at the host"),
             ("description", "ports have names only"),
             ("tpid", "VLAN tags are always 802.1Q and 802.1ad"),
             ("pfc_asym", "PFC always works in both directions"),
@@ -149,81 +201,18 @@ const CARRIED: &[Carried] = &[
         name: "DEVICE_NEIGHBOR_METADATA",
         fields: Some(&["type"]),
         dropped: &[
-            ("hwsku", IDENTITY), ("mgmt_addr", IDENTITY), ("lo_addr", IDENTITY),
-            ("local_port", IDENTITY), ("cluster", IDENTITY), ("deployment_id", IDENTITY),
+            ("hwsku", IDENTITY), ("mgmt_addr", IDENTITY), ("mgmt_addr_v6", IDENTITY),
+            ("lo_addr", IDENTITY), ("lo_addr_v6", IDENTITY), ("resource_type", IDENTITY),
+            ("slice_type", IDENTITY), ("local_port", IDENTITY), ("cluster", IDENTITY),
+            ("deployment_id", IDENTITY),
         ],
     },
 ];
-
-const NO_ROUTER: &str = "frames are forwarded by MAC address; write [[route]]";
-const NO_EGRESS_LIMIT: &str =
-    "buffers are charged at the ingress; an egress queue has no limit of its own";
-const HOST: &str = "belongs to the host";
 
 /// Whether what is not carried over says nothing of the switch.
 pub fn is_beside(message: &str) -> bool {
     [DEVICE, IDENTITY, HOST].contains(&message)
 }
-
-/// Tables that are known and have no counterpart.
-const DROPPED: &[(&str, &str)] = &[
-    ("BGP_NEIGHBOR", NO_ROUTER),
-    ("BGP_PEER_RANGE", NO_ROUTER),
-    ("INTERFACE", NO_ROUTER),
-    ("LOOPBACK_INTERFACE", NO_ROUTER),
-    ("PORTCHANNEL_INTERFACE", NO_ROUTER),
-    ("VLAN_INTERFACE", NO_ROUTER),
-    ("STATIC_ROUTE", NO_ROUTER),
-    ("VLAN_SUB_INTERFACE", NO_ROUTER),
-    (
-        "PORTCHANNEL",
-        "there are no link aggregates; list the members in the ports of a [[route]]",
-    ),
-    (
-        "PORTCHANNEL_MEMBER",
-        "there are no link aggregates; list the members in the ports of a [[route]]",
-    ),
-    ("BUFFER_QUEUE", NO_EGRESS_LIMIT),
-    ("BUFFER_PORT_EGRESS_PROFILE_LIST", NO_EGRESS_LIMIT),
-    (
-        "BUFFER_PORT_INGRESS_PROFILE_LIST",
-        "a port has no limit besides those of its priorities",
-    ),
-    (
-        "DEFAULT_LOSSLESS_BUFFER_PARAMETER",
-        "thresholds are static; they are computed from the file's profiles",
-    ),
-    (
-        "LOSSLESS_TRAFFIC_PATTERN",
-        "thresholds are static; they are computed from the file's profiles",
-    ),
-    ("ACL_TABLE", "there are no access lists"),
-    ("ACL_RULE", "there are no access lists"),
-    ("MIRROR_SESSION", "use switchctl capture"),
-    ("FLEX_COUNTER_TABLE", "counters are always on, at /metrics"),
-    ("CRM", "see the capacities in [forwarding] and [flows]"),
-    ("TC_TO_DSCP_MAP", "frames keep their DSCP"),
-    ("TC_TO_DOT1P_MAP", "frames keep their PCP"),
-    ("MGMT_INTERFACE", HOST),
-    ("MGMT_PORT", HOST),
-    ("NTP_SERVER", HOST),
-    ("SYSLOG_SERVER", HOST),
-    ("TACPLUS_SERVER", HOST),
-    ("TACPLUS", HOST),
-    ("FEATURE", HOST),
-    ("CONTAINER_FEATURE", HOST),
-    ("AUTO_TECHSUPPORT", HOST),
-    ("AUTO_TECHSUPPORT_FEATURE", HOST),
-    ("SNMP", HOST),
-    ("SNMP_COMMUNITY", HOST),
-    ("DHCP_SERVER", HOST),
-    ("KDUMP", HOST),
-    ("CONSOLE_SWITCH", HOST),
-    ("RESTAPI", HOST),
-    ("TELEMETRY", HOST),
-    ("GNMI", HOST),
-    ("VERSIONS", "the file's own version"),
-];
 
 /// Notes all that is not carried over, and refuses tables of the wrong shape.
 pub fn survey(database: Database<'_>) {
@@ -231,8 +220,8 @@ pub fn survey(database: Database<'_>) {
     for (name, table) in database.tables() {
         let current = if name == PFC_WD_OLD { PFC_WD } else { name };
         let Some(carried) = CARRIED.iter().find(|carried| carried.name == current) else {
-            match DROPPED.iter().find(|(dropped, _)| *dropped == name) {
-                Some((_, why)) => report.note(Kind::NotCarried, name, *why),
+            match reason_to_drop(name) {
+                Some(why) => report.note(Kind::NotCarried, name, why),
                 None => report.note(
                     Kind::Unknown,
                     name,

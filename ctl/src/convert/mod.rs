@@ -3,10 +3,10 @@
 mod buffers;
 mod classes;
 mod database;
+mod dropped;
+mod json;
 mod known;
 mod notes;
-#[cfg(test)]
-mod pool_tests;
 mod pools;
 mod ports;
 mod qos;
@@ -57,8 +57,9 @@ struct Answer<'a> {
 /// When a file cannot be read or written.
 pub fn run(arguments: &ConvertArguments, output: &Output) -> Result<bool> {
     let name = arguments.file.display().to_string();
-    let (notes, outcome) = match read(&arguments.file).context(name.clone())? {
-        Ok(root) => convert(&root, &name),
+    let report = Report::default();
+    let (notes, outcome) = match read(&arguments.file, &report).context(name.clone())? {
+        Ok(root) => convert(&root, &name, report),
         Err(problem) => (Vec::new(), Err(vec![problem])),
     };
     let (problems, text) = match outcome {
@@ -82,17 +83,20 @@ pub fn run(arguments: &ConvertArguments, output: &Output) -> Result<bool> {
         output.print(&answer, |_| String::new())?;
         return Ok(text.is_some());
     }
-    for Problem { path, message } in &problems {
-        eprintln!("{name}: {}", about(path, message));
-    }
     for line in notes::lines(&notes) {
         eprintln!("{name}: {line}");
     }
     if !notes.is_empty() {
         eprintln!("{name}: {} notes: {}", notes.len(), notes::summary(&notes));
     }
-    if is_refused {
-        eprintln!("{name}: nothing is written because of --strict");
+    for Problem { path, message } in &problems {
+        eprintln!("{name}: {}", about(path, message));
+    }
+    match (problems.len(), is_refused) {
+        (0, false) => {}
+        (0, true) => eprintln!("{name}: nothing is written because of --strict"),
+        (1, _) => eprintln!("{name}: nothing is written because of the error above"),
+        (count, _) => eprintln!("{name}: nothing is written because of {count} errors above"),
     }
     if let Some(text) = printed {
         output.line(text.trim_end())?;
@@ -107,8 +111,8 @@ fn about(path: &str, message: &str) -> String {
     }
 }
 
-/// The problem is that it is no JSON, or too much.
-fn read(path: &Path) -> std::io::Result<Result<Value, Problem>> {
+/// Reads the file's JSON, and notes what an object has twice. The problem is that it is no JSON, or too much.
+fn read(path: &Path, report: &Report) -> std::io::Result<Result<Value, Problem>> {
     let refuse = |message| Problem {
         path: String::new(),
         message,
@@ -120,11 +124,10 @@ fn read(path: &Path) -> std::io::Result<Result<Value, Problem>> {
     if bytes.len() as u64 > FILE_MAX_BYTES {
         return Ok(Err(refuse(format!("is larger than {FILE_MAX_BYTES} B"))));
     }
-    Ok(serde_json::from_slice(&bytes).map_err(|error| refuse(format!("is not JSON: {error}"))))
+    Ok(json::parse(&bytes, report).map_err(refuse))
 }
 
-/// What is there is not overwritten.
-/// Writes a file that is not there yet.
+/// Writes a file that is not there yet; an existing one is not overwritten.
 pub fn write_new(path: &Path, text: &str) -> Result<()> {
     let mut file = OpenOptions::new()
         .write(true)
@@ -136,9 +139,8 @@ pub fn write_new(path: &Path, text: &str) -> Result<()> {
 }
 
 /// The configuration's text, which a daemon accepts, or why there is none; and what to know about it. `file` is named
-/// in a comment.
-fn convert(root: &Value, file: &str) -> (Vec<Note>, Result<String, Vec<Problem>>) {
-    let report = Report::default();
+/// in a comment, and `report` has what was noted while it was read.
+fn convert(root: &Value, file: &str, report: Report) -> (Vec<Note>, Result<String, Vec<Problem>>) {
     let converted = Database::open(root, &report).map(|database| converted(database, file));
     let text = converted.map(|converted| converted.to_toml());
     let (notes, mut problems) = report.into_parts();

@@ -10,6 +10,7 @@ use weir_config::daemon::Trust;
 use super::database::{Database, Row};
 use super::notes::Kind;
 use super::ports::watchdog_rows;
+use super::queues::QUEUE_MAX;
 
 /// How a port classifies.
 #[derive(Clone, Debug)]
@@ -43,6 +44,8 @@ impl PortQos {
 }
 
 const IDENTITY: [usize; 8] = [0, 1, 2, 3, 4, 5, 6, 7];
+/// SONiC has traffic classes 0 to 15; a switch with two uplinks to one rack uses those above 7 for tunnelled frames.
+const TC_COUNT: usize = 16;
 
 /// Of the port `name`.
 pub fn port_qos(database: Database<'_>, name: &str) -> PortQos {
@@ -67,33 +70,30 @@ pub fn port_qos(database: Database<'_>, name: &str) -> PortQos {
         };
     };
     watched_priorities(database, name, &holder, &lossless);
-    let table = |field, table| {
-        let mut map = IDENTITY;
-        if let Some(named) = holder.reference(field, table) {
-            named
-                .map(7, 7)
-                .into_iter()
-                .for_each(|(of, to)| map[of] = usize::from(to));
-        }
-        map
-    };
-    let queue_of_tc = table("tc_to_queue_map", "TC_TO_QUEUE_MAP");
-    let group_of_tc = table("tc_to_pg_map", "TC_TO_PRIORITY_GROUP_MAP");
-    let queue_of_pfc = table("pfc_to_queue_map", "MAP_PFC_PRIORITY_TO_QUEUE");
+    let of_tc = |field, table, to| numbers::<TC_COUNT>(holder.reference(field, table).as_ref(), to);
+    let of_pfc = |field, table| numbers::<8>(holder.reference(field, table).as_ref(), 7);
+    let queue_of_tc = of_tc("tc_to_queue_map", "TC_TO_QUEUE_MAP", QUEUE_MAX as u64);
+    let group_of_tc = of_tc("tc_to_pg_map", "TC_TO_PRIORITY_GROUP_MAP", 7);
+    let queue_of_pfc = of_pfc("pfc_to_queue_map", "MAP_PFC_PRIORITY_TO_QUEUE");
     let has_group_of_pfc = holder.has("pfc_to_pg_map");
-    let group_of_pfc = table("pfc_to_pg_map", "PFC_PRIORITY_TO_PRIORITY_GROUP_MAP");
+    let group_of_pfc = of_pfc("pfc_to_pg_map", "PFC_PRIORITY_TO_PRIORITY_GROUP_MAP");
 
-    let mut priority_of_tc = [0u8; 8];
+    let mut classes = Classes {
+        priority_of: [None; TC_COUNT],
+        queue_of: queue_of_tc,
+    };
     let (mut group_of, mut queue_of) = (IDENTITY, IDENTITY);
     // Backwards, so that the lowest traffic class of a priority names its group.
-    for tc in (0..8).rev() {
+    for tc in (0..TC_COUNT).rev() {
         let queue = queue_of_tc[tc];
         let pausing = lossless
             .iter()
             .map(|pfc| usize::from(*pfc))
             .find(|pfc| queue_of_pfc[*pfc] == queue);
-        let priority = pausing.unwrap_or(queue);
-        priority_of_tc[tc] = priority as u8;
+        let Some(priority) = pausing.or_else(|| (queue < 8).then_some(queue)) else {
+            continue;
+        };
+        classes.priority_of[tc] = Some(priority as u8);
         if pausing.is_some() || !lossless.contains(&(priority as u8)) {
             queue_of[priority] = queue;
             group_of[priority] = match pausing {
@@ -125,8 +125,8 @@ pub fn port_qos(database: Database<'_>, name: &str) -> PortQos {
     }
     PortQos {
         lossless,
-        dscp: dscp_row.map(|row| by_class(&row, 63, priority_of_tc)),
-        pcp: pcp_row.map(|row| by_class(&row, 7, priority_of_tc)),
+        dscp: dscp_row.map(|row| classes.priorities(&row)),
+        pcp: pcp_row.map(|row| classes.priorities(&row)),
         dscp_source: dscp_row.map_or(String::new(), |row| row.path()),
         pcp_source: pcp_row.map_or(String::new(), |row| row.path()),
         group_of,
@@ -134,13 +134,38 @@ pub fn port_qos(database: Database<'_>, name: &str) -> PortQos {
     }
 }
 
-/// What a map does not name has traffic class 0.
-fn by_class<const COUNT: usize>(row: &Row<'_>, of: u64, priority_of_tc: [u8; 8]) -> [u8; COUNT] {
-    let mut map = [priority_of_tc[0]; COUNT];
-    for (from, tc) in row.map(of, 7) {
-        map[from] = priority_of_tc[usize::from(tc)];
+/// Reads a map of numbers up to `to`; a number that it does not name is mapped to itself.
+fn numbers<const COUNT: usize>(row: Option<&Row<'_>>, to: u64) -> [usize; COUNT] {
+    let mut map = std::array::from_fn(|number| number);
+    for (from, to) in row.map_or(Vec::new(), |row| row.map(COUNT as u64 - 1, to)) {
+        map[from] = usize::from(to);
     }
     map
+}
+
+/// SONiC's traffic classes at one port.
+struct Classes {
+    /// `None` where the queue is above 7 and no priority pauses it.
+    priority_of: [Option<u8>; TC_COUNT],
+    queue_of: [usize; TC_COUNT],
+}
+
+impl Classes {
+    /// The priority of each DSCP or PCP of a map, which has traffic class 0 where it names none.
+    fn priorities<const COUNT: usize>(&self, row: &Row<'_>) -> [u8; COUNT] {
+        let mut map = [self.priority_of[0].unwrap_or(0); COUNT];
+        for (from, tc) in row.map(COUNT as u64 - 1, TC_COUNT as u64 - 1) {
+            let tc = usize::from(tc);
+            map[from] = self.priority_of[tc].unwrap_or_else(|| {
+                let queue = self.queue_of[tc];
+                let message = format!("traffic class {tc} has queue {queue}; there are queues 0 to 7, and priority 0 is written");
+                let path = row.path_of(&from.to_string());
+                row.report().note(Kind::Changed, path, message);
+                0
+            });
+        }
+        map
+    }
 }
 
 /// `3,4`.

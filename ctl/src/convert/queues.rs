@@ -52,12 +52,16 @@ pub type Queues = BTreeMap<(String, usize), Queue>;
 /// The largest weight.
 const WEIGHT_MAX: u16 = 1000;
 /// No platform has more queues.
-const QUEUE_MAX: usize = 63;
+pub const QUEUE_MAX: usize = 63;
 
 /// All rows of QUEUE.
 pub fn queues(database: Database<'_>) -> Queues {
     let mut queues = Queues::new();
     for row in database.rows("QUEUE") {
+        if let Some(reason) = reason_to_skip(&row) {
+            row.report().note(Kind::NotCarried, row.path(), reason);
+            continue;
+        }
         let (ports, numbers) = row.ports_and_numbers(QUEUE_MAX);
         if !row.key.contains('|') {
             let message = "the key has no queues; write it as Ethernet0|3-4";
@@ -82,6 +86,15 @@ pub fn queues(database: Database<'_>) -> Queues {
         }
     }
     queues
+}
+
+/// The row is for a line card of the chassis that this is not, or for the processor's port.
+fn reason_to_skip(row: &Row<'_>) -> Option<&'static str> {
+    let Some(key) = row.local_key() else {
+        return Some("belongs to another line card or ASIC of the chassis; convert its own file");
+    };
+    let is_processor = key.split('|').next() == Some("CPU");
+    is_processor.then_some("the processor's port has no queues here")
 }
 
 fn served(row: &Row<'_>) -> (Served, String) {

@@ -8,7 +8,7 @@ use super::database::{Database, Row};
 use super::notes::Kind;
 
 /// The first and the last VLAN that frames can have.
-const VLANS: (u64, u64) = (1, VLAN_COUNT as u64 - 2);
+const VLANS: (u64, u64) = (1, VLAN_COUNT as u64 - 1);
 
 /// What a port has of VLANs.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]

@@ -4,8 +4,8 @@ use serde_json::json;
 use weir_config::daemon::DaemonConfig;
 use weir_core::{Alpha, Bytes, Priority, Threshold};
 
-use super::notes::{Kind, Note};
-use super::tests::{good, thresholds, with_profile};
+use super::super::notes::{Kind, Note};
+use super::{good, thresholds, with_profile};
 
 #[test]
 fn a_pool_and_its_dynamic_thresholds_are_carried_over_as_they_are() {

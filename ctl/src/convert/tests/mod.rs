@@ -1,5 +1,8 @@
 //! The mapping's numbers, and any JSON at all.
 
+mod files;
+mod pools;
+
 use proptest::prelude::*;
 use serde_json::{json, Value};
 use weir_config::daemon::DaemonConfig;
@@ -8,15 +11,15 @@ use weir_core::{Algorithm, BitRate, Bytes, ClassMode, Priority, VlanId, VlanMode
 use super::notes::Kind;
 use super::*;
 
-const SAMPLE: &str = include_str!("../../tests/data/config_db.json");
+const SAMPLE: &str = include_str!("../../../tests/data/config_db.json");
 
 fn sample() -> Value {
     serde_json::from_str(SAMPLE).unwrap()
 }
 
 /// The configuration of what must be good.
-pub(super) fn good(root: &Value) -> (Vec<Note>, DaemonConfig) {
-    let (notes, text) = convert(root, "f");
+fn good(root: &Value) -> (Vec<Note>, DaemonConfig) {
+    let (notes, text) = convert(root, "f", Report::default());
     let config = DaemonConfig::parse(&text.unwrap(), Path::new("f")).unwrap();
     (notes, config)
 }
@@ -25,7 +28,7 @@ fn paths(problems: Vec<Problem>) -> Vec<String> {
     problems.into_iter().map(|problem| problem.path).collect()
 }
 
-pub(super) fn thresholds(config: &DaemonConfig, priority: usize) -> (u64, u64, u64) {
+fn thresholds(config: &DaemonConfig, priority: usize) -> (u64, u64, u64) {
     match config.class_of(Priority::ALL[priority]).unwrap().mode {
         ClassMode::Pfc(of) => (of.xoff().get(), of.xon().get(), of.headroom().get()),
         _ => panic!("priority {priority} is not lossless"),
@@ -33,7 +36,7 @@ pub(super) fn thresholds(config: &DaemonConfig, priority: usize) -> (u64, u64, u
 }
 
 /// Two ports, priority 3 lossless, with these fields of the profile.
-pub(super) fn with_profile(profile: Value) -> Value {
+fn with_profile(profile: Value) -> Value {
     json!({
         "DEVICE_METADATA": {"localhost": {"hostname": "s"}},
         "PORT": {"Ethernet0": {"speed": "10000"}, "Ethernet4": {"speed": "10000"}},
@@ -194,7 +197,7 @@ fn every_problem_is_told_at_once_with_its_path() {
     root["PORT_QOS_MAP"]["Ethernet4"]["dscp_to_tc_map"] = json!("[DSCP_TO_TC_MAP|NOWHERE]");
     root["QUEUE"]["Ethernet99|3"] = json!({});
     root["SCHEDULER"] = json!([]);
-    let (_, outcome) = convert(&root, "f");
+    let (_, outcome) = convert(&root, "f", Report::default());
     let paths = paths(outcome.unwrap_err());
     for path in [
         "PORT|Ethernet0.speed",
@@ -229,6 +232,7 @@ fn members_of_vlans_are_ports_with_tags_and_trunks() {
             ("Vlan12|Ethernet8", "tagged"),
         ]),
         "f",
+        Report::default(),
     );
     let text = outcome.unwrap();
     let config = DaemonConfig::parse(&text, Path::new("f")).unwrap();
@@ -280,7 +284,7 @@ fn what_no_vlan_can_be_is_refused_and_aggregates_are_told() {
     ]);
     root["VLAN"]["Office"] = json!({});
     root["VLAN"]["Vlan5000"] = json!({"vlanid": "5000"});
-    let (_, outcome) = convert(&root, "f");
+    let (_, outcome) = convert(&root, "f", Report::default());
     let paths = paths(outcome.unwrap_err());
     for path in [
         "VLAN_MEMBER|Vlan11|Ethernet0.tagging_mode",
@@ -298,7 +302,7 @@ fn what_no_vlan_can_be_is_refused_and_aggregates_are_told() {
         ("Vlan10|Ethernet0", "untagged"),
     ]);
     root["PORTCHANNEL"] = json!({"PortChannel1": {}});
-    let (notes, outcome) = convert(&root, "f");
+    let (notes, outcome) = convert(&root, "f", Report::default());
     assert!(outcome.is_ok());
     let of_aggregate = notes
         .iter()
@@ -426,7 +430,7 @@ fn put(root: &mut Value, way: &[usize], value: Value) {
 
 /// What a conversion must be, whatever it was given.
 fn is_sound(root: &Value) {
-    let (_, outcome) = convert(root, "f\n");
+    let (_, outcome) = convert(root, "f\n", Report::default());
     match outcome {
         Ok(text) => assert!(DaemonConfig::parse(&text, Path::new("f")).is_ok(), "{text}"),
         Err(problems) => assert!(!problems.is_empty()),
