@@ -128,6 +128,26 @@ fn lines_do_not_matter_and_what_follows_says_nothing() {
     assert_eq!(import(&one_line, &words.join("\n\n")).unwrap(), plain);
 }
 
+/// A number without a unit, bytes instead of bits, and a byte order mark, as ns-3 and editors have them.
+#[test]
+fn rates_are_those_of_ns_3() {
+    let plain = import(TOPOLOGY, FLOWS).unwrap();
+    for (bits, same) in [
+        ("100Gbps", "100000000000"),
+        ("100Gbps", "100000000000.0"),
+        ("100Gbps", "12.5GBps"),
+        ("400Gbps", "50000MB/s"),
+    ] {
+        assert_eq!(
+            import(&TOPOLOGY.replace(bits, same), FLOWS).unwrap(),
+            plain,
+            "{same}"
+        );
+    }
+    let marked = |text: &str| format!("\u{feff}{text}");
+    assert_eq!(import(&marked(TOPOLOGY), &marked(FLOWS)).unwrap(), plain);
+}
+
 #[test]
 fn traced_nodes_are_named() {
     let mut wanted = files(TOPOLOGY, FLOWS);
@@ -213,6 +233,13 @@ fn what_is_wrong_is_told_with_its_place_and_what_to_do() {
         let error = import(TOPOLOGY, &FLOWS.replacen(from, to, 1)).expect_err(said);
         assert!(error.to_string().starts_with(said), "{error}");
     }
+    let islands =
+        "6 2 4\n0 5\n0 1 100Gbps 1us 0\n0 2 100Gbps 1us 0\n5 3 100Gbps 1us 0\n5 4 100Gbps 1us 0\n";
+    let error = import(islands, "2\n1 2 3 100 1000 2\n1 3 3 100 1000 2\n").unwrap_err();
+    assert_eq!(
+        error.to_string(),
+        "flow.txt:3:3: no links of topology.txt lead from host 1 to host 3; add one between their switches"
+    );
     let lonely = TOPOLOGY.replacen("8 4 8", "9 4 8", 1);
     let error = import(
         &lonely,
@@ -330,7 +357,11 @@ fn the_command_prints_a_scenario_or_says_what_is_wrong() {
             "error: flow.txt:2:7: 100: a node that is traced, 7 at most",
         ),
         (&["--trace", "none.txt"], 2, "error: none.txt: No such file"),
-        (&["--duration", "1us"], 2, "what was imported:"),
+        (
+            &["--duration", "1us"],
+            2,
+            "error: flow.txt:3:1: flow.p100-2.stop: start < stop ≤ duration must hold",
+        ),
     ] {
         let output = with(arguments);
         let error = String::from_utf8(output.stderr).unwrap();

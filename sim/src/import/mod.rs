@@ -6,5 +6,5 @@ mod units;
 mod words;
 
 pub use chakra::{chakra, AllReduce, Chakra, ChakraError, TraceFile, RANKS_MAX};
-pub use hpcc::{hpcc, Hpcc, Text};
+pub use hpcc::{about_flow, hpcc, Hpcc, Text};
 pub use words::ImportError;

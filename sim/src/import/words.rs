@@ -57,6 +57,7 @@ pub(super) struct Words<'a> {
 
 impl<'a> Words<'a> {
     pub(super) fn new(file: &'a str, text: &'a str) -> Self {
+        let text = text.trim_start_matches('\u{feff}');
         let lines = text.lines().enumerate();
         let words = lines.flat_map(move |(line, text)| {
             text.split_ascii_whitespace().map(move |word| {

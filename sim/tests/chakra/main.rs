@@ -39,7 +39,98 @@ fn import(traces: &[TraceFile], all_reduce: AllReduce) -> Result<String, ChakraE
         payload: Bytes::new(1000),
         header: Bytes::new(48),
         transport: Transport::Open,
+        operations_per_second: None,
     })
+}
+
+/// Traces of one rank that computes `work` and then sends one message; when that begins, in nanoseconds.
+fn start_after(work: Node, operations_per_second: Option<u64>) -> Result<u64, ChakraError> {
+    let send = Node {
+        id: 2,
+        kind: SEND,
+        data: vec![1],
+        attributes: vec![
+            ("comm_dst", Value::Uint32(1)),
+            ("comm_size", Value::Uint64(1000)),
+        ],
+        ..Node::default()
+    };
+    let receive = Node {
+        id: 1,
+        kind: RECV,
+        attributes: vec![("comm_src", Value::Uint32(0))],
+        ..Node::default()
+    };
+    let traces = files(&[vec![Node { id: 1, ..work }, send], vec![receive]]);
+    let flows = chakra(&Chakra {
+        traces: &traces,
+        groups: &BTreeMap::new(),
+        hosts: &["h1".to_owned(), "h2".to_owned()],
+        class: "lossless",
+        all_reduce: AllReduce::Ring,
+        payload: Bytes::new(1000),
+        header: Bytes::new(48),
+        transport: Transport::Open,
+        operations_per_second,
+    })?;
+    Ok(scenario(&flows).flows[0].start.as_nanos())
+}
+
+#[test]
+fn operations_without_a_time_need_a_rate() {
+    let computing = |micros, attributes| Node {
+        kind: COMP,
+        micros,
+        attributes,
+        ..Node::default()
+    };
+    let operations = |count| vec![("num_ops", Value::Uint64(count))];
+    let error = start_after(computing(0, operations(20_000_000_000)), None);
+    let error = error.unwrap_err().to_string();
+    assert_eq!(error, "t.0.et: node 1: has num_ops and no duration_micros; give --ops-per-second, or write duration_micros");
+    let start = |node, rate| start_after(node, rate).unwrap();
+    let rate = Some(312_000_000_000_000);
+    assert_eq!(
+        start(computing(0, operations(20_000_000_000)), rate),
+        64_103
+    );
+    assert_eq!(start(computing(0, operations(1)), rate), 1, "rounded up");
+    assert_eq!(start(computing(500, operations(1 << 40)), rate), 500_000);
+    assert_eq!(start(computing(0, operations(0)), None), 0);
+    assert_eq!(start(computing(0, Vec::new()), None), 0);
+    let error = start_after(computing(0, operations(u64::MAX)), Some(1));
+    assert!(error
+        .unwrap_err()
+        .to_string()
+        .contains("raise --ops-per-second"));
+    let memory = Node {
+        kind: 2,
+        attributes: vec![("tensor_size", Value::Uint64(1 << 20))],
+        ..Node::default()
+    };
+    let error = start_after(memory, rate).unwrap_err().to_string();
+    assert!(
+        error.contains("has tensor_size and no duration_micros"),
+        "{error}"
+    );
+}
+
+#[test]
+fn a_trace_without_its_description_loses_no_node() {
+    let ranks: Vec<Vec<Node>> = (0..4).map(step_nodes).collect();
+    let whole = files(&ranks);
+    let bare: Vec<TraceFile> = whole
+        .iter()
+        .map(|trace| TraceFile {
+            name: trace.name.clone(),
+            // The description is 8 B with its length.
+            bytes: trace.bytes[8..].to_vec(),
+        })
+        .collect();
+    assert_eq!(
+        import(&bare, AllReduce::Ring),
+        import(&whole, AllReduce::Ring)
+    );
 }
 
 fn scenario(flows: &str) -> Scenario {

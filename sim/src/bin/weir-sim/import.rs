@@ -12,7 +12,7 @@ use weir_config::scenario::Scenario;
 use weir_config::FileError;
 use weir_core::Bytes;
 use weir_sim::import::{
-    chakra, hpcc, AllReduce, Chakra, ChakraError, Hpcc, Text, TraceFile, RANKS_MAX,
+    about_flow, chakra, hpcc, AllReduce, Chakra, ChakraError, Hpcc, Text, TraceFile, RANKS_MAX,
 };
 
 use crate::cli::{ControlArguments, HpccArguments, ImportArguments, ImportFormat};
@@ -21,7 +21,8 @@ pub const CHAKRA_HELP: &str = "\
 PREFIX.0.et is the trace of rank 0, and so on; ranks are the hosts of the network
 file in its order. All-reduce, all-gather, reduce-scatter, all-to-all, sends and
 receives become flows, put below the network file, that wait for what they need;
-nodes that compute become the time in between. What a scenario cannot say is
+nodes that compute become the time in between, or with --ops-per-second their
+num_ops do where they have no time. What a scenario cannot say is
 refused, with the file, the node and what to do.
 
 Examples:
@@ -52,8 +53,23 @@ pub struct ChakraArguments {
     /// Bytes of headers in a frame.
     #[arg(long, default_value = "48B", value_name = "SIZE", value_parser = weir_config::units::parse_size)]
     pub header: Bytes,
+    /// Operations that a rank computes each second, for nodes with num_ops and no duration: 312e12.
+    #[arg(long, value_name = "NUMBER", value_parser = operations)]
+    pub ops_per_second: Option<u64>,
     #[command(flatten)]
     pub control: ControlArguments,
+}
+
+/// Parses a whole number above zero, which may have an exponent.
+fn operations(text: &str) -> Result<u64, String> {
+    let number = text
+        .parse::<f64>()
+        .ok()
+        .filter(|number| number.fract() == 0.0);
+    let known = number.filter(|number| (1.0..=1e18).contains(number));
+    known
+        .map(|number| number as u64)
+        .ok_or_else(|| "write a whole number from 1 to 1e18, such as 312e12".to_owned())
 }
 
 /// How ranks reduce together.
@@ -141,10 +157,18 @@ fn import_chakra(arguments: &ChakraArguments) -> Result<bool> {
         payload: arguments.payload,
         header: arguments.header,
         transport: arguments.control.transport,
+        operations_per_second: arguments.ops_per_second,
     })?;
+    let lines = text.lines().count();
     let scenario = text + &flows;
-    // Ranks that wait for each other are seen here, and not by whom runs it.
-    Scenario::parse(&scenario, path, &[])?;
+    // Ranks that wait for each other are found here, and not when the scenario is run.
+    Scenario::parse(&scenario, path, &[]).map_err(|mut error| {
+        // Lines below the network file are in no file of the user's; the keys name the flow.
+        for problem in &mut error.problems {
+            problem.line = problem.line.filter(|line| *line <= lines);
+        }
+        error
+    })?;
     print!("{scenario}");
     Ok(true)
 }
@@ -200,24 +224,43 @@ fn import_hpcc(arguments: &HpccArguments) -> Result<bool> {
     let trace = trace.map(|path| Ok::<_, anyhow::Error>((name(path), read(path)?)));
     let trace = trace.transpose()?;
     let (topology_name, flows_name) = (name(&arguments.topology), name(&arguments.flow));
+    let flow_text = Text {
+        name: &flows_name,
+        text: &flows,
+    };
     let scenario = hpcc(&Hpcc {
         name: &arguments.name,
         topology: Text {
             name: &topology_name,
             text: &topology,
         },
-        flows: Text {
-            name: &flows_name,
-            text: &flows,
-        },
+        flows: flow_text,
         trace: trace.as_ref().map(|(name, text)| Text { name, text }),
         payload: arguments.payload,
         header: arguments.header,
         transport: arguments.control.transport,
         duration: arguments.duration,
     })?;
-    // What a scenario cannot have is told here and not to whom runs it.
-    Scenario::parse(&scenario, Path::new("what was imported"), &[])?;
+    // Reports here what a scenario cannot have, and not when it is run.
+    Scenario::parse(&scenario, &arguments.topology, &[])
+        .map_err(|error| of_hpcc_files(error, &scenario, flow_text))?;
     print!("{scenario}");
     Ok(true)
+}
+
+/// Moves an error about the scenario that was made to the user's files: to the flow that it is about, or to the topology as a
+/// whole.
+fn of_hpcc_files(mut error: FileError, made: &str, flows: Text<'_>) -> anyhow::Error {
+    for problem in &mut error.problems {
+        let Some(line) = problem.line.take() else {
+            continue;
+        };
+        let tables = made.lines().take(line).filter(|line| line.starts_with('['));
+        if tables.clone().last() == Some("[[flow]]") {
+            let index = tables.filter(|table| *table == "[[flow]]").count() - 1;
+            let message = format!("{}: {}", problem.key, problem.message);
+            return about_flow(flows, index, message).into();
+        }
+    }
+    error.into()
 }

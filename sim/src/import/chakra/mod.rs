@@ -56,6 +56,8 @@ pub struct Chakra<'a> {
     pub header: Bytes,
     /// Of all flows.
     pub transport: Transport,
+    /// How fast a rank computes operations (`num_ops`) whose time the trace does not have.
+    pub operations_per_second: Option<u64>,
 }
 
 /// Why traces cannot be imported.
@@ -109,7 +111,7 @@ struct Flow {
 /// The first node that is wrong, or that cannot be imported, with what to do about it.
 pub fn chakra(input: &Chakra<'_>) -> Result<String, ChakraError> {
     let traces = input.traces.iter().enumerate();
-    let traces = traces.map(|(rank, file)| trace::read(file, rank, input.traces.len()));
+    let traces = traces.map(|(rank, file)| trace::read(file, rank, input));
     let traces = traces.collect::<Result<Vec<_>, _>>()?;
     let exchanges = collective::exchanges(input, &traces)?;
     let flows = resolve::flows(input, &traces, exchanges)?;

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use weir_core::{Bytes, Duration};
 
 use super::wire::{self, AttributeValue};
-use super::{ChakraError, TraceFile};
+use super::{Chakra, ChakraError, TraceFile};
 
 /// A message at most: 1 TB.
 const SIZE_MAX: u64 = 1_000_000_000_000;
@@ -79,8 +79,12 @@ fn wrong(file: &str, node: u64, message: impl Into<String>) -> ChakraError {
     }
 }
 
-/// Reads the file of `rank`, of `ranks`.
-pub(super) fn read(file: &TraceFile, rank: usize, ranks: usize) -> Result<Trace, ChakraError> {
+/// Reads the file of `rank`.
+pub(super) fn read(
+    file: &TraceFile,
+    rank: usize,
+    input: &Chakra<'_>,
+) -> Result<Trace, ChakraError> {
     let nodes = wire::nodes(&file.name, &file.bytes)?;
     let mut places = BTreeMap::new();
     for (place, node) in nodes.iter().enumerate() {
@@ -115,7 +119,7 @@ pub(super) fn read(file: &TraceFile, rank: usize, ranks: usize) -> Result<Trace,
     let in_order = order.iter().map(|old| {
         Ok(Node {
             id: nodes[*old].id,
-            work: Reader::new(&file.name, &nodes[*old], ranks).work(rank)?,
+            work: Reader::new(&file.name, &nodes[*old], input).work(rank)?,
             after: after[*old].iter().map(|wait| new_place[*wait]).collect(),
         })
     });
@@ -157,11 +161,17 @@ struct Reader<'a> {
     file: &'a str,
     node: &'a wire::Node,
     ranks: usize,
+    operations_per_second: Option<u64>,
 }
 
 impl<'a> Reader<'a> {
-    const fn new(file: &'a str, node: &'a wire::Node, ranks: usize) -> Self {
-        Self { file, node, ranks }
+    const fn new(file: &'a str, node: &'a wire::Node, input: &Chakra<'_>) -> Self {
+        Self {
+            file,
+            node,
+            ranks: input.traces.len(),
+            operations_per_second: input.operations_per_second,
+        }
     }
 
     fn wrong(&self, message: impl Into<String>) -> ChakraError {
@@ -251,7 +261,42 @@ impl<'a> Reader<'a> {
                 "takes {micros} µs, {MICROS_MAX} µs at most; correct duration_micros"
             )));
         }
-        Ok(Work::Compute(Duration::from_micros(micros)))
+        if micros > 0 {
+            return Ok(Work::Compute(Duration::from_micros(micros)));
+        }
+        let is_memory = matches!(self.node.kind, 2 | 3);
+        if is_memory
+            && self
+                .number("tensor_size", u64::MAX)?
+                .is_some_and(|size| size > 0)
+        {
+            return Err(self.wrong(
+                "has tensor_size and no duration_micros: memory has no rate here; write duration_micros",
+            ));
+        }
+        let operations = self.number("num_ops", u64::MAX)?.unwrap_or(0);
+        self.operations(operations).map(Work::Compute)
+    }
+
+    /// The time of operations that the trace gives no time for, rounded up to nanoseconds.
+    fn operations(&self, count: u64) -> Result<Duration, ChakraError> {
+        const SECOND: u128 = 1_000_000_000;
+        if count == 0 {
+            return Ok(Duration::ZERO);
+        }
+        let Some(rate) = self.operations_per_second else {
+            return Err(self.wrong(
+                "has num_ops and no duration_micros; give --ops-per-second, or write duration_micros",
+            ));
+        };
+        let nanos = (u128::from(count) * SECOND).div_ceil(u128::from(rate.max(1)));
+        let most = u128::from(MICROS_MAX) * 1000;
+        let known = u64::try_from(nanos).ok().filter(|_| nanos <= most);
+        known.map(Duration::from_nanos).ok_or_else(|| {
+            self.wrong(format!(
+                "num_ops of {count} take longer than {MICROS_MAX} µs; raise --ops-per-second"
+            ))
+        })
     }
 
     fn tag(&self) -> Result<u64, ChakraError> {

@@ -1,5 +1,5 @@
 //! What a trace file is made of: messages of protocol buffers with their lengths before them. The first one describes the
-//! trace, and each of the others is a node (`schema/protobuf/et_def.proto` of github.com/mlcommons/chakra, its protobuf package
+//! trace, unless it is left out, and each of the others is a node (`schema/protobuf/et_def.proto` of github.com/mlcommons/chakra, its protobuf package
 //! `ChakraProtoMsg`). Fields that nothing is done with are passed over.
 
 use prost::Message;
@@ -110,11 +110,11 @@ pub(super) fn nodes(file: &str, bytes: &[u8]) -> Result<Vec<Node>, ChakraError> 
         return Err(wrong("is compressed by gzip; unpack it with gunzip".into()));
     }
     let mut left = bytes;
-    // What describes the trace differs between versions, and says nothing that is needed.
-    if next_message(file, bytes, &mut left)?.is_none() {
-        return Err(wrong(
-            "is empty; a trace begins with its description".into(),
-        ));
+    // The description differs between versions, and has nothing that is needed. Old traces begin with a node instead.
+    match next_message(file, bytes, &mut left)? {
+        None => return Err(wrong("is empty; give the trace's nodes".into())),
+        Some(message) if is_node(message) => left = bytes,
+        Some(_) => {}
     }
     let mut nodes = Vec::new();
     loop {
@@ -134,6 +134,11 @@ pub(super) fn nodes(file: &str, bytes: &[u8]) -> Result<Vec<Node>, ChakraError> 
         }
         nodes.push(node);
     }
+}
+
+/// Tells a node from the description, whose fields 1 and 2 are a text and messages.
+fn is_node(message: &[u8]) -> bool {
+    Node::decode(message).is_ok_and(|node| node.id > 0 || node.kind > 0)
 }
 
 /// The next message; `None` at the end of the file.

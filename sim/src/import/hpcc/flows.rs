@@ -11,6 +11,9 @@ use super::Hpcc;
 /// A flow at most: 1 TB.
 const SIZE_MAX: u64 = 1_000_000_000_000;
 
+/// Words of a flow.
+pub(super) const WORDS: usize = 6;
+
 /// One flow.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Flow {
@@ -26,7 +29,7 @@ pub(super) struct Flow {
 }
 
 /// `src dst pg dport size start_time` of each.
-pub(super) fn read(files: &Hpcc<'_>, topology: &Topology) -> Result<Vec<Flow>, ImportError> {
+pub(super) fn read(files: &Hpcc<'_>, topology: &mut Topology) -> Result<Vec<Flow>, ImportError> {
     let mut words = Words::new(files.flows.name, files.flows.text);
     let count = words.number("how many flows there are", FLOW_COUNT_MAX as u64)?;
     if count == 0 {
@@ -42,7 +45,11 @@ pub(super) fn read(files: &Hpcc<'_>, topology: &Topology) -> Result<Vec<Flow>, I
     Ok(flows)
 }
 
-fn flow(words: &mut Words<'_>, files: &Hpcc<'_>, topology: &Topology) -> Result<Flow, ImportError> {
+fn flow(
+    words: &mut Words<'_>,
+    files: &Hpcc<'_>,
+    topology: &mut Topology,
+) -> Result<Flow, ImportError> {
     let mut host = |what: &str| {
         let word = words.next(what)?;
         let nodes = topology.node_count();
@@ -65,6 +72,12 @@ fn flow(words: &mut Words<'_>, files: &Hpcc<'_>, topology: &Topology) -> Result<
     let (word, to) = host("a flow's receiver")?;
     if from == to {
         return Err(word.wrong(format!("a flow from host {from} to itself; remove it")));
+    }
+    if !topology.is_joined(from, to) {
+        return Err(word.wrong(format!(
+            "no links of {} lead from host {from} to host {to}; add one between their switches",
+            files.topology.name
+        )));
     }
     let priority = words.number("a flow's priority group (pg)", 7)?;
     let port = words.number("a flow's destination port", u64::from(u16::MAX))?;

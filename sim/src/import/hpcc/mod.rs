@@ -48,13 +48,24 @@ pub struct Hpcc<'a> {
 ///
 /// The first place that is wrong, or that a scenario file cannot say, with what to do about it.
 pub fn hpcc(files: &Hpcc<'_>) -> Result<String, ImportError> {
-    let topology = Topology::read(files.topology)?;
-    let flows = flows::read(files, &topology)?;
+    let mut topology = Topology::read(files.topology)?;
+    let flows = flows::read(files, &mut topology)?;
     let traced = match files.trace {
         Some(trace) => traced(trace, &topology)?,
         None => Vec::new(),
     };
     Ok(write::scenario(files, &topology, &flows, &traced))
+}
+
+/// An error about a flow, by its number from 0, at its place in the file.
+pub fn about_flow(flows: Text<'_>, index: usize, message: String) -> ImportError {
+    let mut words = Words::new(flows.name, flows.text);
+    let before = 1 + index * flows::WORDS;
+    let skipped = (0..before).try_for_each(|_| words.next("a flow").map(|_| ()));
+    match skipped.and_then(|()| words.next("a flow")) {
+        Ok(word) => word.wrong(message),
+        Err(error) => ImportError { message, ..error },
+    }
 }
 
 /// The nodes whose frames HPCC's simulator writes down.

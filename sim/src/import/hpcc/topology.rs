@@ -24,6 +24,8 @@ pub(super) struct Topology {
     pub(super) hosts: BTreeMap<u64, u64>,
     /// Of the hosts' lines; there is one host at least.
     pub(super) host_line: (BitRate, Duration),
+    /// By node: the smallest number of a node that it reaches.
+    islands: Vec<u64>,
 }
 
 /// A link between two switches.
@@ -45,6 +47,7 @@ impl Topology {
             links: Vec::new(),
             hosts: BTreeMap::new(),
             host_line: (BitRate::from_mbit(1), Duration::ZERO),
+            islands: (0..nodes).collect(),
         };
         for _ in 0..switches {
             let word = words.next("the number of a switch")?;
@@ -64,7 +67,34 @@ impl Topology {
                 |word| word.wrong("no link leads to a host; is the number of links too small?"),
             ));
         }
+        topology.join_islands();
         Ok(topology)
+    }
+
+    /// Gives all nodes that links join the same island. A node's island is found by way of nodes with smaller numbers
+    /// (Galler and Fischer, 1964).
+    fn join_islands(&mut self) {
+        let links = self.links.iter().map(|link| link.ends);
+        let lines = self.hosts.iter().map(|(host, switch)| [*host, *switch]);
+        let joins: Vec<[u64; 2]> = links.chain(lines).collect();
+        for ends in joins {
+            let [a, b] = ends.map(|node| self.island(node));
+            self.islands[a.max(b) as usize] = a.min(b);
+        }
+    }
+
+    fn island(&mut self, node: u64) -> u64 {
+        let mut node = node as usize;
+        while self.islands[node] != node as u64 {
+            self.islands[node] = self.islands[self.islands[node] as usize];
+            node = self.islands[node] as usize;
+        }
+        node as u64
+    }
+
+    /// Links lead from one node to the other.
+    pub(super) fn is_joined(&mut self, a: u64, b: u64) -> bool {
+        self.island(a) == self.island(b)
     }
 
     /// How many nodes there are.
@@ -103,7 +133,7 @@ impl Topology {
         let to = self.node(&second)?;
         let word = words.next("the link's rate")?;
         let rate = units::rate(word.text).ok_or_else(|| {
-            let message = "is no rate in whole bits a second; write one such as 100Gbps";
+            let message = "is no rate in whole bits a second; write one such as 100Gbps, 12.5GBps or 100000000000";
             word.wrong(format!("`{}` {message}", word.text))
         })?;
         let word = words.next("the link's delay")?;
