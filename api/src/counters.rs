@@ -103,7 +103,7 @@ weir_core::counters! {
             {
                 unauthenticated ["unauthenticated"] "Without the token.";
                 bad_requests ["bad_request"] "What was asked makes no sense, or is more than is taken.";
-                not_found ["not_found"] "No node has the path of a Get.";
+                not_found ["not_found"] "No entry has the path of a Get.";
                 unimplemented ["unimplemented"] "Changes, and encodings and modules that the switch does not have.";
                 streams ["streams"] "As many subscribers as the switch takes were there.";
                 too_large ["too_large"] "The answer to a Get would have been longer than clients take.";

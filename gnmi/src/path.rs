@@ -147,9 +147,18 @@ impl Pattern {
         None
     }
 
-    /// Whether the modules have such a node, whatever entries their lists have.
-    pub fn is_known(&self) -> bool {
-        let mut ways = schema::WAYS.iter();
+    /// The switch may serve such a node, whatever entries its lists have.
+    pub fn is_served(&self) -> bool {
+        self.is_among(&schema::WAYS)
+    }
+
+    /// A module has such a node, be it served or not.
+    pub fn is_in_a_module(&self) -> bool {
+        self.is_served() || self.is_among(&schema::OPENCONFIG)
+    }
+
+    fn is_among(&self, ways: &[(Vec<Elem>, &'static str)]) -> bool {
+        let mut ways = ways.iter();
         ways.any(|(elems, leaf)| self.matches(elems, leaf).is_some())
     }
 

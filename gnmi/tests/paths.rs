@@ -115,7 +115,7 @@ proptest! {
             .collect();
         let path = Path { origin, elem, ..Path::default() };
         if let Ok(pattern) = Pattern::new(None, &path) {
-            prop_assert!(!pattern.is_known() || path.elem.is_empty());
+            prop_assert!(!pattern.is_in_a_module() || path.elem.is_empty());
         }
     }
 }

@@ -148,7 +148,12 @@ impl Asked {
 
 /// Refuses a path by which nothing is to be found now, whatever kind of data is asked for.
 fn check_there(tree: &Tree, pattern: &Pattern, written: &str) -> Result<(), Refusal> {
-    check_known(pattern, written)?;
+    check_in_a_module(pattern, written)?;
+    if !pattern.is_served() {
+        return Err(Refusal::unimplemented(format!(
+            "{written}: this switch does not serve it; the book lists what there is (Paths of gNMI)"
+        )));
+    }
     let mut leaves = tree
         .nodes()
         .iter()
@@ -166,12 +171,12 @@ fn check_there(tree: &Tree, pattern: &Pattern, written: &str) -> Result<(), Refu
 ///
 /// # Errors
 ///
-/// With what there is.
-pub fn check_known(pattern: &Pattern, written: &str) -> Result<(), Refusal> {
-    match pattern.is_known() {
+/// Names the paths of all that there is.
+pub fn check_in_a_module(pattern: &Pattern, written: &str) -> Result<(), Refusal> {
+    match pattern.is_in_a_module() {
         true => Ok(()),
-        false => Err(Refusal::not_found(format!(
-            "{written}: no such node here; ask for /interfaces, /qos or /weir to see what there is"
+        false => Err(Refusal::unimplemented(format!(
+            "{written}: no module that Capabilities lists has this node; ask for /interfaces, /qos or /weir to see what there is"
         ))),
     }
 }

@@ -1,4 +1,4 @@
-//! All leaves that there may be, whatever the switch has.
+//! All leaves that the switch may serve, and all that the modules have.
 
 use std::sync::LazyLock;
 
@@ -8,8 +8,10 @@ use crate::path::Elem;
 /// The value of keys in [`WAYS`]: any.
 pub(crate) const ANY: &str = "*";
 
-/// The way to the node of each leaf, and the leaf.
-pub(crate) static WAYS: LazyLock<Vec<(Vec<Elem>, &'static str)>> = LazyLock::new(|| {
+type Way = (Vec<Elem>, &'static str);
+
+/// The way to the node of each leaf that the switch may serve, and the leaf.
+pub(crate) static WAYS: LazyLock<Vec<Way>> = LazyLock::new(|| {
     let mut ways = Vec::new();
     for row in rows() {
         let elems = elems(row.container);
@@ -25,6 +27,19 @@ pub(crate) static WAYS: LazyLock<Vec<(Vec<Elem>, &'static str)>> = LazyLock::new
         ways.push((elems, row.name));
     }
     ways
+});
+
+/// The same of all leaves that OpenConfig's modules have, in the versions of [`models`](crate::models).
+///
+/// A line is a container and its leaves. pyang printed them from OpenConfig's repository.
+pub(crate) static OPENCONFIG: LazyLock<Vec<Way>> = LazyLock::new(|| {
+    let lines = include_str!("openconfig.txt").lines();
+    let ways = lines.flat_map(|line| {
+        let (container, leaves) = line.split_once(' ').unwrap_or((line, ""));
+        let elems = elems(container);
+        leaves.split(' ').map(move |leaf| (elems.clone(), leaf))
+    });
+    ways.collect()
 });
 
 /// Every leaf but keys of lists, in the order of the tree.

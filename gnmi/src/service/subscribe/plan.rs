@@ -7,7 +7,7 @@ use crate::limits::{INTERVAL_DEFAULT, INTERVAL_MAX, INTERVAL_MIN, PATHS_MAX};
 use crate::models;
 use crate::path::{self, Pattern};
 use crate::refusal::Refusal;
-use crate::service::get::{answered_prefix, check_known};
+use crate::service::get::{answered_prefix, check_in_a_module};
 use crate::tree::Kind;
 use crate::wire::{ListMode, Path, Subscription, SubscriptionList, SubscriptionMode};
 
@@ -113,7 +113,7 @@ fn add(
     let path = subscription.path.as_ref().unwrap_or(&none);
     let pattern = Pattern::new(prefix, path)?;
     let written = path::written(path).to_string();
-    check_known(&pattern, &written)?;
+    check_in_a_module(&pattern, &written)?;
     if mode != ListMode::Stream {
         parts.push(Part {
             pattern,

@@ -323,7 +323,7 @@ async fn what_makes_no_sense_is_refused() {
         ),
         (
             list(ListMode::Once, vec![to("/nix", SubscriptionMode::Sample)]),
-            Code::NotFound,
+            Code::Unimplemented,
             "/nix",
         ),
         (ascii, Code::Unimplemented, "PROTO"),
@@ -334,6 +334,26 @@ async fn what_makes_no_sense_is_refused() {
         assert!(status.message().contains(word), "{status}");
         assert!(it.answers.recv().await.is_none());
     }
+}
+
+/// Leaves of the modules that the switch does not serve (gNMI specification, 3.5.1.3 and 3.5.2.4).
+#[tokio::test(start_paused = true)]
+async fn a_leaf_that_is_not_served_does_not_end_the_others() {
+    const ABSENT: [&str; 3] = [
+        "/interfaces/interface/state/last-change",
+        "openconfig:/interfaces/interface[name=p1]/ethernet/state/port-speed",
+        "/qos/queues/queue[name=3]/state",
+    ];
+    let absent = |mode| ABSENT.map(|path| to(path, mode)).to_vec();
+    for mode in [SubscriptionMode::Sample, SubscriptionMode::OnChange] {
+        let mut asked = absent(mode);
+        asked.push(to(OPER, mode));
+        let mut it = Subscriber::new(list(ListMode::Stream, asked)).await;
+        assert_eq!(it.paths().await.len(), 2, "{mode:?}: of p1 and p2");
+    }
+    let asked = absent(SubscriptionMode::Sample);
+    let mut it = Subscriber::new(list(ListMode::Once, asked)).await;
+    assert_eq!(it.next().await.unwrap(), None, "no value, and no error");
 }
 
 #[tokio::test(start_paused = true)]
