@@ -12,10 +12,14 @@ pub struct Reload {
     pub dry_run: bool,
     /// Settings that are in force from now on, by key.
     pub applied: Vec<AppliedSetting>,
-    /// Settings of the file that are not in force, by key.
+    /// Settings of the file that are not in force, by key: each of them was impossible. Then nothing of the file is applied,
+    /// unless it is `log.level` alone that the command line overrides.
     pub kept: Vec<KeptSetting>,
+    /// Settings that could be in force and are not, because of `kept`.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub held_back: Vec<AppliedSetting>,
     /// Unless `POST /v1/reload/confirm` comes within this many seconds, what was in force before is put in force again. `null`
-    /// where nothing has to be confirmed.
+    /// where nothing has to be confirmed: nothing was asked for, or nothing was applied.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub confirm_seconds: Option<f64>,
 }

@@ -32,6 +32,7 @@ struct Daemon {
     _directory: tempfile::TempDir,
     path: PathBuf,
     outcome: Arc<Mutex<Result<(), CommandError>>>,
+    concerns: Arc<Mutex<fn(&Command) -> bool>>,
     classified: Arc<Mutex<Vec<(PortId, Port)>>>,
 }
 
@@ -43,12 +44,14 @@ impl Daemon {
         let config = DaemonConfig::load(&path).unwrap();
         let fake = FakeDataplane::start();
         let (outcome, classified) = (Arc::clone(&fake.outcome), Arc::clone(&fake.classified));
+        let concerns = Arc::clone(&fake.concerns);
         let reloader = Reloader::new(path.clone(), (config, file()), None);
         Self {
             running: Running::start_from(fake, settings(), Some(reloader)).await,
             _directory: directory,
             path,
             outcome,
+            concerns,
             classified,
         }
     }
@@ -120,13 +123,13 @@ fn kept(report: &Reload) -> Vec<(&str, &str)> {
 }
 
 #[tokio::test]
-async fn what_can_change_does_and_the_rest_is_told() {
+async fn what_can_change_does_so_at_once() {
     let daemon = Daemon::start().await;
     daemon.write(&[
         ("xoff = \"60KiB\"", "xoff = \"56KiB\"\nweight = 3"),
         (
             "rate = \"100Mbit\"\n[[route]]",
-            "rate = \"1Gbit\"\nfallback = \"pass\"\n[[route]]",
+            "rate = \"100Mbit\"\nfallback = \"pass\"\n[[route]]",
         ),
         (
             "00:01\"\nports = [\"p0\"]",
@@ -160,7 +163,10 @@ async fn what_can_change_does_and_the_rest_is_told() {
             "route.02:00:00:00:00:02.ports",
         ]
     );
-    assert_eq!(kept(&report), [("port.p2.rate", "needs a restart")]);
+    assert_eq!(
+        (report.kept.as_slice(), report.held_back.as_slice()),
+        (&[][..], &[][..])
+    );
     let commands = daemon.commands();
     let [Command::SetClass {
         priority: changed,
@@ -193,6 +199,65 @@ async fn what_can_change_does_and_the_rest_is_told() {
     daemon.running.end().await.unwrap();
 }
 
+/// One setting that needs a restart, or that the dataplane refuses, keeps the others out of force, too.
+#[tokio::test]
+async fn one_impossible_setting_holds_all_others_back() {
+    let daemon = Daemon::start().await;
+    let both = [
+        ("xoff = \"60KiB\"", "xoff = \"56KiB\""),
+        (
+            "rate = \"100Mbit\"\n[[route]]",
+            "rate = \"1Gbit\"\n[[route]]",
+        ),
+    ];
+    daemon.write(&both);
+    for query in ["?dry_run=true", "", "?confirm_seconds=60"] {
+        let report = daemon.reload(query).await;
+        assert_eq!(applied(&report), [""; 0], "{query}");
+        assert_eq!(
+            kept(&report),
+            [("port.p2.rate", "needs a restart")],
+            "{query}"
+        );
+        let held_back: Vec<&str> = report.held_back.iter().map(|it| &*it.key).collect();
+        assert_eq!(held_back, ["class.lossless.xoff"], "{query}");
+        assert_eq!(report.confirm_seconds, None, "{query}");
+        assert!(daemon.commands().is_empty(), "{query}");
+    }
+
+    // A refusal after another setting took effect: that one goes back.
+    daemon.write(&[both[0], ("ports = [\"p0\"]", "ports = [\"p1\"]")]);
+    *daemon.outcome.lock().unwrap() = Err(CommandError::RoutesFull(7));
+    *daemon.concerns.lock().unwrap() = |command| matches!(command, Command::SetRoute { .. });
+    let report = daemon.reload("").await;
+    assert_eq!(applied(&report), [""; 0]);
+    assert_eq!(kept(&report)[0].0, "route.02:00:00:00:00:01.ports");
+    assert_eq!(report.held_back.len(), 1);
+    assert_eq!(last_xoff(&daemon), Some(60 * 1024));
+    *daemon.outcome.lock().unwrap() = Ok(());
+    let report = daemon.reload("").await;
+    assert_eq!(
+        applied(&report),
+        ["class.lossless.xoff", "route.02:00:00:00:00:01.ports"]
+    );
+    assert_eq!(last_xoff(&daemon), Some(56 * 1024));
+    daemon.running.end().await.unwrap();
+}
+
+/// Nothing is to be confirmed where nothing was applied.
+#[tokio::test]
+async fn a_file_that_is_in_force_already_needs_no_confirmation() {
+    let daemon = Daemon::start().await;
+    let report = daemon.reload("?confirm_seconds=0.5").await;
+    assert_eq!((report.applied.len(), report.confirm_seconds), (0, None));
+    let (status, text) = post(&daemon, "/v1/reload/confirm").await;
+    assert!(status == 409 && text.contains("nothing waits"), "{text}");
+    // No timer refuses the next one.
+    daemon.write(&[("xoff = \"60KiB\"", "xoff = \"56KiB\"")]);
+    assert_eq!(applied(&daemon.reload("").await), ["class.lossless.xoff"]);
+    daemon.running.end().await.unwrap();
+}
+
 #[tokio::test]
 async fn what_is_in_force_is_shown_with_what_reloads_have_changed() {
     let daemon = Daemon::start().await;
@@ -210,9 +275,11 @@ async fn what_is_in_force_is_shown_with_what_reloads_have_changed() {
         in_force().await,
         (started.clone(), started.buffer_chunks() as u64)
     );
+    daemon.write(&[("xoff = \"60KiB\"", "xoff = \"56KiB\"")]);
+    daemon.reload("").await;
     // What is not taken is not in force either.
     daemon.write(&[
-        ("xoff = \"60KiB\"", "xoff = \"56KiB\""),
+        ("xoff = \"60KiB\"", "xoff = \"52KiB\""),
         ("name = \"s1\"", "name = \"s2\""),
     ]);
     daemon.reload("").await;
@@ -257,7 +324,8 @@ async fn larger_buffers_want_memory_that_was_set_aside() {
     let daemon = Daemon::start().await;
     daemon.write(&[("xoff = \"60KiB\"", "xoff = \"90KiB\"\nweight = 2")]);
     let report = daemon.reload("").await;
-    assert_eq!(applied(&report), ["class.lossless.weight"]);
+    assert_eq!(applied(&report), [""; 0]);
+    assert_eq!(report.held_back[0].key, "class.lossless.weight");
     let kept = kept(&report);
     assert_eq!(kept[0].0, "class.lossless.xoff");
     // 30 KiB on each of three ports.

@@ -58,7 +58,10 @@ fn text(report: &Reload) -> String {
         if !text.is_empty() {
             text.push('\n');
         }
-        text += "not applied:\n";
+        text += match report.held_back.is_empty() {
+            true => "not applied:\n",
+            false => "nothing is applied, because of these settings:\n",
+        };
         let rows = report.kept.iter();
         text += &table(
             &["setting", "running", "file", "why"],
@@ -70,6 +73,14 @@ fn text(report: &Reload) -> String {
                     row.why.clone(),
                 ]
             }),
+        );
+    }
+    if !report.held_back.is_empty() {
+        text += "\npossible without them:\n";
+        let rows = report.held_back.iter();
+        text += &table(
+            &["setting", "running", "file"],
+            rows.map(|row| vec![row.key.clone(), value(&row.from), value(&row.to)]),
         );
     }
     if let Some(seconds) = report.confirm_seconds {

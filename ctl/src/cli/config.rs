@@ -44,7 +44,7 @@ Examples:
 Routes (`route set`, `route remove`), pinned flows (`route pin`), profiles of
 ECN marking (`ecn set`) and storm watchdogs (`pfcwd`) that were changed since
 the file was read. Comments and order of the file stay; its old text is kept as
-FILE.bak. What the file itself has changed meanwhile is kept, and listed.
+FILE.bak, FILE.bak.1 and so on. What the file itself has changed meanwhile is kept, and listed.
 Buckets that were moved and pins of reroutes are not saved.
 
 Without `config save` such changes last until the service is stopped; a
@@ -74,11 +74,13 @@ Examples:
     /// Put one of the last ten configuration files in force again.
     #[command(after_help = "\
 Without NUMBER the one before the last. The file is written as it was, its text
-from now is kept as FILE.bak, and then reloaded as by `switchctl reload`: what
-needs a restart is listed. --confirm goes back, unless confirmed, to what is in
-force now; the file is not touched then, so copy FILE.bak back.
+from now is kept as FILE.bak (FILE.bak.1 and so on where that is there), and
+then reloaded as by `switchctl reload`: all of it, or nothing where a setting
+needs a restart. --confirm goes back, unless confirmed, to what is in force now;
+the file is not touched then, so copy the backup back.
 
-Exit status: 0 when all of it is in force, 1 when some settings need a restart.
+Exit status: 0 when all of it is in force, 1 when nothing is: a setting needs a
+restart.
 
 Examples:
   switchctl --name s1 config rollback

@@ -4,9 +4,13 @@ use std::fs::{self, File};
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
-use anyhow::{Context, Result};
+use anyhow::{bail, Context, Result};
 
-/// Puts `text` in the place of the file's. The old text is in the file that is returned, `FILE.bak`.
+/// Backups of a file at most.
+const BACKUPS_MAX: usize = 10_000;
+
+/// Puts `text` in the place of the file's. The old text is in the file that is returned: `FILE.bak`, or the first of
+/// `FILE.bak.1`, `FILE.bak.2` and so on that is free. A backup that has the same text already is that file.
 ///
 /// # Errors
 ///
@@ -19,8 +23,12 @@ pub fn replace(file: &Path, text: &str) -> Result<PathBuf> {
         name.push(ending);
         PathBuf::from(name)
     };
-    let (backup, new) = (beside(".bak"), beside(".new"));
-    fs::copy(&file, &backup).with_context(|| backup.display().to_string())?;
+    let new = beside(".new");
+    let number = |number: usize| match number {
+        0 => beside(".bak"),
+        number => beside(&format!(".bak.{number}")),
+    };
+    let backup = back_up(&file, (0..BACKUPS_MAX).map(number))?;
     let outcome = write(&file, &new, text);
     if outcome.is_err() {
         // What is half written helps nobody.
@@ -28,6 +36,26 @@ pub fn replace(file: &Path, text: &str) -> Result<PathBuf> {
     }
     outcome.with_context(|| file.display().to_string())?;
     Ok(backup)
+}
+
+/// Copies the file to the first of `places` that is free, unless one before it is such a copy.
+fn back_up(file: &Path, places: impl Iterator<Item = PathBuf>) -> Result<PathBuf> {
+    let text = fs::read(file).with_context(|| file.display().to_string())?;
+    for place in places {
+        match File::create_new(&place) {
+            Ok(_) => {
+                fs::copy(file, &place).with_context(|| place.display().to_string())?;
+                return Ok(place);
+            }
+            Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {
+                if fs::read(&place).is_ok_and(|other| other == text) {
+                    return Ok(place);
+                }
+            }
+            Err(error) => return Err(error).with_context(|| place.display().to_string()),
+        }
+    }
+    bail!("{} has {BACKUPS_MAX} backups; remove some", file.display())
 }
 
 fn write(file: &Path, new: &Path, text: &str) -> io::Result<()> {
@@ -43,6 +71,24 @@ fn write(file: &Path, new: &Path, text: &str) -> io::Result<()> {
 mod tests {
     use super::*;
     use std::os::unix::fs::PermissionsExt;
+
+    #[test]
+    fn no_backup_is_overwritten_and_none_is_there_twice() {
+        let directory = tempfile::tempdir().unwrap();
+        let file = directory.path().join("s1.toml");
+        fs::write(&file, "first").unwrap();
+        let name = |path: PathBuf| path.file_name().unwrap().to_str().unwrap().to_owned();
+        let replaced = |text| name(replace(&file, text).unwrap());
+        assert_eq!(replaced("second"), "s1.toml.bak");
+        assert_eq!(replaced("third"), "s1.toml.bak.1");
+        assert_eq!(replaced("first"), "s1.toml.bak.2");
+        assert_eq!(replaced("second"), "s1.toml.bak", "which has `first`");
+        assert_eq!(replaced("fourth"), "s1.toml.bak.1", "which has `second`");
+        for (backup, text) in [("bak", "first"), ("bak.1", "second"), ("bak.2", "third")] {
+            let path = directory.path().join(format!("s1.toml.{backup}"));
+            assert_eq!(fs::read_to_string(path).unwrap(), text);
+        }
+    }
 
     #[test]
     fn the_old_text_stays_beside_the_new_one_and_a_link_stays_a_link() {

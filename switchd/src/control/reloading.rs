@@ -89,6 +89,26 @@ pub enum ReloadError {
     /// There is none of this number.
     #[error("no configuration {0} is kept; `switchctl config history` lists them")]
     NoSuchPast(u64),
+    /// The next daemon would not have its memory.
+    #[error("{file}: {why}")]
+    Memory {
+        /// The file.
+        file: String,
+        /// What does not fit.
+        why: String,
+    },
+    /// The next daemon would not have a listener.
+    #[error("{file}: {key}: {address}: {error}: the next switch would not start")]
+    Taken {
+        /// The file.
+        file: String,
+        /// The key.
+        key: &'static str,
+        /// Where it is to listen.
+        address: std::net::SocketAddr,
+        /// What the kernel said.
+        error: std::io::Error,
+    },
     /// The next daemon would not stand where this one does.
     #[error("{file}: {key} cannot change across a keeper restart; stop and start the service")]
     Moved {

@@ -142,6 +142,8 @@ pub struct FakeDataplane {
     pub template: Arc<Mutex<Snapshot>>,
     /// What is said to those who wait for an answer.
     pub outcome: Arc<Mutex<Result<(), CommandError>>>,
+    /// The commands that this is about; others succeed.
+    pub concerns: Arc<Mutex<fn(&Command) -> bool>>,
     commands: Arc<Mutex<Vec<Command>>>,
     /// Who captures.
     pub taps: Arc<Mutex<Taps>>,
@@ -164,6 +166,7 @@ impl FakeDataplane {
             answers,
             answer_queue,
             outcome: Arc::new(Mutex::new(Ok(()))),
+            concerns: Arc::new(Mutex::new(|_| true)),
             requests,
             request_queue,
             events: Some(events),
@@ -192,6 +195,7 @@ impl FakeDataplane {
         let notify = Arc::clone(&self.notify);
         let taps = Arc::clone(&self.taps);
         let (answers, outcome) = (self.answers.clone(), Arc::clone(&self.outcome));
+        let concerns = Arc::clone(&self.concerns);
         std::thread::spawn(move || {
             for request in requests {
                 match request {
@@ -202,7 +206,10 @@ impl FakeDataplane {
                     Request::Ask { id, command } => {
                         configured::keep(&template, command);
                         commands.lock().unwrap().push(command);
-                        let outcome = *outcome.lock().unwrap();
+                        let outcome = match concerns.lock().unwrap()(&command) {
+                            true => *outcome.lock().unwrap(),
+                            false => Ok(()),
+                        };
                         answers.send(CommandAnswer { id, outcome }).unwrap();
                         notify.write(1).unwrap();
                     }

@@ -97,9 +97,11 @@ impl From<ReloadError> for ApiError {
     fn from(error: ReloadError) -> Self {
         let status = match error {
             ReloadError::Unconfirmed { .. } | ReloadError::NothingToConfirm => StatusCode::CONFLICT,
-            ReloadError::File(_) | ReloadError::Task(_) | ReloadError::Moved { .. } => {
-                StatusCode::BAD_REQUEST
-            }
+            ReloadError::File(_)
+            | ReloadError::Task(_)
+            | ReloadError::Moved { .. }
+            | ReloadError::Memory { .. }
+            | ReloadError::Taken { .. } => StatusCode::BAD_REQUEST,
             ReloadError::NoSuchPast(_) => StatusCode::NOT_FOUND,
             ReloadError::History(_) => StatusCode::INTERNAL_SERVER_ERROR,
         };

@@ -22,7 +22,7 @@ use crate::control::reloading::Outcome;
 use crate::control::{ReloadError, Reloading, Shared};
 use crate::logging::LevelHandle;
 use crate::model::clock;
-use crate::os::service;
+use crate::os::{memory, service};
 use history::{Came, History};
 use step::{applied, Step};
 
@@ -101,10 +101,42 @@ impl Reloader {
                 return Err(ReloadError::Moved { file, key });
             }
         }
+        if let Err(error) = memory::check(&file) {
+            let why = error.to_string();
+            let file = self.path.display().to_string();
+            return Err(ReloadError::Memory { file, why });
+        }
+        self.check_listeners(&file)
+    }
+
+    /// Tries the addresses that the running switch does not have itself.
+    fn check_listeners(&self, file: &DaemonConfig) -> Result<(), ReloadError> {
+        let listeners = |config: &DaemonConfig| {
+            [
+                ("metrics.listen", config.metrics.listen),
+                ("gnmi.listen", config.gnmi.listen),
+                ("page.listen", config.page.listen),
+            ]
+        };
+        let ours = listeners(&self.started).map(|(_, address)| address);
+        for (key, address) in listeners(file) {
+            let new = address.filter(|_| !ours.contains(&address));
+            let Some(address) = new else { continue };
+            if let Err(error) = std::net::TcpListener::bind(address) {
+                let file = self.path.display().to_string();
+                return Err(ReloadError::Taken {
+                    file,
+                    key,
+                    address,
+                    error,
+                });
+            }
+        }
         Ok(())
     }
 
-    /// Reads the file, and puts in force what can be; with `dry_run` it only tells what that would be.
+    /// Reads the file, and puts all of it in force, or nothing where one setting cannot be; with `dry_run` it only reports
+    /// what that would be.
     ///
     /// # Errors
     ///
@@ -121,34 +153,51 @@ impl Reloader {
             let left_seconds = left.as_secs_f64().ceil() as u64;
             return Err(ReloadError::Unconfirmed { left_seconds });
         }
-        let mut step = Step::new(&running.config, &file, self.started.buffer_chunks());
+        let chunks = self.started.buffer_chunks();
+        let mut step = Step::new(&running.config, &file, chunks);
         if self.log.is_none() {
             step.keep_log_level();
         }
-        if !dry_run {
+        let is_begun = step.is_possible(&file) && !dry_run;
+        if is_begun {
             step.apply(shared, self.log.as_ref()).await;
         }
+        let is_possible = step.is_possible(&file);
+        let kept = step.kept(&file);
+        let changes = |next: &DaemonConfig| -> Vec<AppliedSetting> {
+            let changes = running.config.changes_to(next).into_iter();
+            changes.map(applied).collect()
+        };
+        let (possible, next) = (changes(&step.next), step.next);
+        let (applied, held_back, next) = match is_possible {
+            true => (possible, Vec::new(), next),
+            false if !is_begun => (Vec::new(), possible, running.config.clone()),
+            false => {
+                // A command was refused after others took effect.
+                let mut back = Step::new(&next, &running.config, chunks);
+                back.apply(shared, self.log.as_ref()).await;
+                (changes(&back.next), possible, back.next)
+            }
+        };
+        let confirm = confirm.filter(|_| !applied.is_empty());
         let report = Reload {
             file: self.path.display().to_string(),
             dry_run,
-            applied: running
-                .config
-                .changes_to(&step.next)
-                .into_iter()
-                .map(applied)
-                .collect(),
-            kept: step.kept(&file),
+            applied,
+            kept,
+            held_back,
             confirm_seconds: confirm.map(|time| time.as_secs_f64()),
         };
-        let next = step.next;
         if !dry_run {
             let before = std::mem::replace(&mut running.config, next);
             running.unconfirmed = confirm.map(|time| Unconfirmed {
                 before,
                 until: Instant::now() + time,
             });
-            running.text = Some((text, Came::Reload));
-            self.remember(&mut running).await;
+            if is_possible {
+                running.text = Some((text, Came::Reload));
+                self.remember(&mut running).await;
+            }
             let told = Described::new(clock::now(), EventName::Reloaded)
                 .detail("applied", report.applied.len())
                 .detail("kept", report.kept.len());
@@ -250,6 +299,13 @@ impl Reloader {
                 }
                 for kept in &report.kept {
                     tracing::warn!(key = kept.key, why = kept.why, "setting not changed");
+                }
+                if !report.held_back.is_empty() {
+                    let held_back = report.held_back.len();
+                    tracing::error!(
+                        held_back,
+                        "nothing of the file is in force: a setting is impossible"
+                    );
                 }
             }
             Err(error) => tracing::error!(%error, "reload failed; nothing changed"),

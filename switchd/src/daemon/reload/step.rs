@@ -21,6 +21,8 @@ const TRIES: u32 = 10;
 /// Time between two tries.
 const TRY_AGAIN: Duration = Duration::from_millis(100);
 
+const LOG_LEVEL: &str = "log.level";
+
 /// From one configuration to the next.
 pub(super) struct Step<'a> {
     running: &'a DaemonConfig,
@@ -28,6 +30,8 @@ pub(super) struct Step<'a> {
     pub(super) next: DaemonConfig,
     /// Why keys that begin like this stay.
     reasons: BTreeMap<String, String>,
+    /// The command line sets the level.
+    is_log_level_kept: bool,
 }
 
 impl<'a> Step<'a> {
@@ -39,6 +43,7 @@ impl<'a> Step<'a> {
         Self {
             running,
             reasons: shortage.into_iter().collect(),
+            is_log_level_kept: false,
             next: reloaded.next,
         }
     }
@@ -46,7 +51,8 @@ impl<'a> Step<'a> {
     pub(super) fn keep_log_level(&mut self) {
         self.next.log.level.clone_from(&self.running.log.level);
         let why = "overridden by --log-level on the command line".to_owned();
-        self.reasons.insert("log.level".to_owned(), why);
+        self.reasons.insert(LOG_LEVEL.to_owned(), why);
+        self.is_log_level_kept = true;
     }
 
     pub(super) async fn apply(&mut self, shared: &Shared, log: Option<&LevelHandle>) {
@@ -62,8 +68,7 @@ impl<'a> Step<'a> {
         if let Some(log) = log {
             if let Err(error) = log.set(&self.next.log.level) {
                 self.next.log.level.clone_from(&self.running.log.level);
-                self.reasons
-                    .insert("log.level".to_owned(), error.to_string());
+                self.reasons.insert(LOG_LEVEL.to_owned(), error.to_string());
             }
         }
         shared.links.announce(setup::announced_ports(&self.next));
@@ -313,6 +318,13 @@ impl<'a> Step<'a> {
                 self.reasons.insert("mirror.".to_owned(), why);
             }
         }
+    }
+
+    /// All of the file can be in force, as far as is known. A level that the command line overrides does not matter.
+    pub(super) fn is_possible(&self, file: &DaemonConfig) -> bool {
+        let overridden = self.is_log_level_kept;
+        let mut changes = self.next.changes_to(file).into_iter();
+        changes.all(|change| overridden && change.key == LOG_LEVEL)
     }
 
     pub(super) fn kept(&self, file: &DaemonConfig) -> Vec<KeptSetting> {
