@@ -433,7 +433,7 @@ impl RunningDataplane for Dataplane {
         Ok(Stopped {
             lost_in_flight: ended.held_frames,
             left: ended.left,
-            missed,
+            missed: missed + ended.refused,
             closing,
         })
     }

@@ -224,7 +224,8 @@ pub struct Stopped {
     pub lost_in_flight: u64,
     /// Frames that could not leave.
     pub left: Vec<LeftFrame>,
-    /// Frames that found no socket any more at the end, and got the fallback.
+    /// Frames that found no socket any more at the end, and got the fallback; and those of lossy classes that came while the
+    /// switch drained.
     pub missed: u64,
     /// What of it is not closed yet.
     pub closing: Closing,

@@ -89,6 +89,8 @@ pub(super) struct Ended {
     pub(super) held_frames: u64,
     /// Those that could not leave.
     pub(super) left: Vec<LeftFrame>,
+    /// Frames of lossy classes that came while the switch drained.
+    pub(super) refused: u64,
 }
 
 /// The loop and all that it owns.
@@ -258,7 +260,12 @@ impl<I: Io> Worker<I> {
             // A thread that served sockets has panicked: what ends the daemon is better than ports that are dead.
             if self.is_finished(now) || !self.io.is_served() {
                 let left = self.take_left(now);
+                let refused = ids(self.ports.len()).map(|port| {
+                    let drops = &self.switch.counters(port).drops;
+                    drops[DropReason::Draining.index()]
+                });
                 return Ended {
+                    refused: refused.sum(),
                     held_frames: self.switch.held_frames() as u64,
                     left,
                 };

@@ -225,7 +225,9 @@ fn what_could_not_leave_goes_by_the_next_loop() {
             drain: Duration::ZERO,
             hands_on: false,
         });
-        let Ended { held_frames, left } = before.worker.run();
+        let Ended {
+            held_frames, left, ..
+        } = before.worker.run();
         assert_eq!((held_frames, left.len()), (0, 20));
 
         let mut next = setup();
@@ -242,6 +244,22 @@ fn what_could_not_leave_goes_by_the_next_loop() {
         }
         next.assert_conserved();
     }
+}
+
+/// A switch that drains takes no lossy frame any more: a restart has to count those as missed.
+#[test]
+fn lossy_frames_that_come_while_the_loop_drains_are_told_at_its_end() {
+    let mut bench = with_three_that_wait();
+    bench.request(Request::Stop {
+        drain: Duration::from_millis(50),
+        hands_on: false,
+    });
+    bench.round();
+    for number in 0..2 {
+        bench.arrive_data(0, 1, LOSSY, 100 + number);
+    }
+    let ended = bench.worker.run();
+    assert_eq!((ended.refused, ended.left.len()), (2, 3));
 }
 
 /// What the next switch has no room or no way for is dropped and counted there, and no chunk is lost by it.
