@@ -18,7 +18,7 @@ use weir_switchd::dataplane::{Dataplane, Reserve};
 use weir_switchd::keeper::{self, frames, link::KeeperLink};
 use weir_switchd::logging::{self, LevelHandle, LogGuard};
 use weir_switchd::os::run_dir::{self, RunDir, RunDirError};
-use weir_switchd::os::{placement, privileges, random, service};
+use weir_switchd::os::{memory, placement, privileges, random, service};
 
 /// Threads for the API and the metrics; the dataplane and the control plane have their own.
 const WORKERS: usize = 2;
@@ -53,6 +53,10 @@ fn main() -> ExitCode {
             "{}: dataplane.cpu, dataplane.worker-cpus: no such CPU on this machine: {missing:?}",
             cli.config.display()
         );
+        return ExitCode::from(cli::EXIT_CONFIG);
+    }
+    if let Err(error) = memory::check(&config) {
+        eprintln!("{}: {error}", cli.config.display());
         return ExitCode::from(cli::EXIT_CONFIG);
     }
     if cli.check {
@@ -250,7 +254,13 @@ async fn serve(
     let mut keeping = keeping.transpose()?;
     let mut reserve = None;
     if let (Some(Kept::Next), Some(keeping)) = (cli.kept, &mut keeping) {
-        reserve = Some(make_ready(&config).await?);
+        reserve = match make_ready(&config).await {
+            Ok(reserve) => Some(reserve),
+            Err(error) => {
+                keeping.link.unready(&told(error.as_ref())).await;
+                return Err(error);
+            }
+        };
         let is_free = tokio::select! {
             waited = keeping.link.wait_for_the_place() => waited.map(|()| true),
             () = until_stopped(&mut signals) => Ok(false),
@@ -259,6 +269,7 @@ async fn serve(
             return Ok(Ended::Cleanly);
         }
     }
+    memory::log_needed(&config);
     let takes_over = matches!(cli.kept, Some(Kept::Again | Kept::Next));
     let plan = daemon::Plan {
         reloader: Some(Reloader::new(

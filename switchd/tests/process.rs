@@ -94,6 +94,22 @@ fn a_cpu_that_the_machine_does_not_have_is_refused() {
 }
 
 #[test]
+fn packet_memory_that_the_machine_does_not_have_is_refused() {
+    let files = Files::new();
+    let class = "[[class]]\nname = \"huge\"\npriorities = [3]\nmode = \"pfc\"\nxoff = \"200GB\"\nxon = \"100GB\"\nheadroom = \"1GB\"";
+    let path = files.config(class);
+    for arguments in [&[][..], &["--check"]] {
+        let output = weir_switchd(&path, arguments);
+        assert_eq!(status(&output), cli::EXIT_CONFIG, "{output:?}");
+        let text = complaints(&output);
+        assert!(
+            text.contains("packet memory is ") && text.contains(": lower the buffers"),
+            "{text}"
+        );
+    }
+}
+
+#[test]
 fn a_wrong_log_level_is_a_wrong_command_line() {
     let files = Files::new();
     let output = weir_switchd(&files.config(""), &["--log-level", "weir=loud"]);

@@ -149,13 +149,14 @@ fn the_next_switch_is_ready_before_the_neighbours_wait() {
     scene.end();
 }
 
-/// The next switch is killed while it makes ready: it is started when the one before has ended, and nothing is lost.
+/// The next switch is killed while it makes ready: the restart is refused, the switch goes on, and another restart succeeds.
 #[test]
-fn a_next_switch_that_dies_is_started_later() {
+fn a_next_switch_that_dies_refuses_the_restart() {
     let mut scene = kept("gateway.toml", &["class.lossless.mode=pfc"]);
     scene.wait_for_all(50);
     let switch = scene.switch(1);
     let file = switch.config_file().to_owned();
+    let before = switch.status().unwrap().pid;
     let is_over = AtomicBool::new(false);
     let killed = std::thread::scope(|scope| {
         let killer = scope.spawn(|| {
@@ -169,14 +170,48 @@ fn a_next_switch_that_dies_is_started_later() {
         });
         let restart = switch.restart();
         is_over.store(true, Ordering::Relaxed);
-        let restart = restart.unwrap_or_else(|error| panic!("{error:#}"));
-        assert_eq!(restart.lost_frames, 0);
+        let refused = format!("{:#}", restart.unwrap_err());
+        assert!(
+            refused.contains("this switch goes on as it was"),
+            "{refused}"
+        );
         killer.join().unwrap()
     });
     assert!(killed);
     assert!(next_switches(&file).is_empty());
-    let log = switch.process().unwrap().log_end();
-    assert!(log.contains("is not made ready beforehand"), "{log}");
+    assert_eq!(switch.status().unwrap().pid, before);
+    switch.restart().unwrap_or_else(|error| panic!("{error:#}"));
+    scene.wait_for_all(50);
+    scene.assert_lossless();
+    scene.end();
+}
+
+/// Each of these would leave no switch: the restart is refused with the reason, and the switch goes on forwarding.
+#[test]
+fn a_restart_whose_next_switch_cannot_start_is_refused() {
+    let mut scene = kept("gateway.toml", &["class.lossless.mode=pfc"]);
+    scene.wait_for_all(50);
+    let switch = scene.switch(1);
+    let file = switch.config_file().to_owned();
+    let good = std::fs::read_to_string(&file).unwrap();
+    let before = switch.status().unwrap().pid;
+    let keyed = "[control-frames]\nkey-file = \"/nowhere/key\"\n";
+    let keyed = match good.contains("[control-frames]\n") {
+        true => good.replace("[control-frames]\n", keyed),
+        false => format!("{good}\n{keyed}"),
+    };
+    let huge = "\n[[class]]\nname = \"huge\"\npriorities = [7]\nmode = \"pfc\"\nxoff = \"200GB\"\nxon = \"100GB\"\nheadroom = \"1GB\"\n";
+    for (text, why) in [
+        (keyed, "/nowhere/key"),
+        (format!("{good}{huge}"), "packet memory is"),
+    ] {
+        std::fs::write(&file, text).unwrap();
+        let refused = format!("{:#}", switch.restart().unwrap_err());
+        assert!(refused.contains(why), "{why}: {refused}");
+        assert_eq!(switch.status().unwrap().pid, before);
+    }
+    std::fs::write(&file, good).unwrap();
+    switch.restart().unwrap_or_else(|error| panic!("{error:#}"));
     scene.wait_for_all(50);
     scene.assert_lossless();
     scene.end();

@@ -10,6 +10,8 @@ use weir_api::daemon::{Restart, Restarting, Status};
 use crate::target::Target;
 use weir_output::Output;
 
+/// The old daemon answers by then.
+const READY_LIMIT: Duration = Duration::from_secs(70);
 /// Between two looks whether the new daemon forwards.
 const LOOK_INTERVAL: Duration = Duration::from_millis(50);
 /// After this long without one it is told that this takes time.
@@ -28,7 +30,9 @@ struct Report {
 /// False when frames were lost that the switch had taken. Those that came while there was none are told: a restart holds
 /// lossless classes back, and of lossy ones it promises nothing.
 pub fn restart(target: &Target, output: &Output, timeout: Duration) -> Result<bool> {
-    let Restarting { pid: before } = target.send(Method::POST, "/v1/restart", None::<&()>)?;
+    // The next switch is made ready before the answer comes.
+    let Restarting { pid: before } =
+        target.send_within(Method::POST, "/v1/restart", None::<&()>, READY_LIMIT)?;
     let began = Instant::now();
     let mut is_told = false;
     let status = loop {

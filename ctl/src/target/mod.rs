@@ -141,7 +141,18 @@ impl Target {
         path: &str,
         body: Option<&B>,
     ) -> Result<T, TargetError> {
-        self.ask(|socket| client::send(socket, method.clone(), path, body, ANSWER_LIMIT))
+        self.send_within(method, path, body, ANSWER_LIMIT)
+    }
+
+    /// As [`send`](Self::send), with another time for the answer.
+    pub fn send_within<B: Serialize, T: DeserializeOwned>(
+        &self,
+        method: Method,
+        path: &str,
+        body: Option<&B>,
+        limit: Duration,
+    ) -> Result<T, TargetError> {
+        self.ask(|socket| client::send(socket, method.clone(), path, body, limit))
     }
 
     /// Asks where everything may be asked; whoever may not go there, where one may look. A change is refused

@@ -80,32 +80,39 @@ pub(super) async fn gone(keeping: &mut Option<Keeping>) {
     }
 }
 
-/// Has the next switch made ready before anybody waits for it, with what was changed at run time until now. Why to stop, when that
-/// is asked for meanwhile.
+/// What came of the next switch.
+pub(super) enum Readiness {
+    /// It is ready, or the keeper is too old to have one made ready.
+    Ready,
+    /// It would not start.
+    Refused(String),
+    /// The switch is to stop meanwhile, and why.
+    Stopped(&'static str),
+}
+
+/// Has the next switch made ready before neighbours wait for it, with what was changed at run time until now.
 pub(super) async fn make_ready(
     keeping: &mut Keeping,
     shared: &Shared,
     run_dir: &Path,
     signals: &mut mpsc::Receiver<Signal>,
-) -> Option<&'static str> {
+) -> Readiness {
     if let Some(reloader) = shared.life.reloader() {
         reloader.leave(shared, run_dir).await;
     }
+    if !keeping.link.prepares() {
+        tracing::warn!(
+            "the keeper is too old to make the next switch ready: neighbours wait longer"
+        );
+        return Readiness::Ready;
+    }
     let prepared = tokio::select! {
         prepared = keeping.link.prepare() => prepared,
-        reason = stop_signal(signals) => return Some(reason),
+        reason = stop_signal(signals) => return Readiness::Stopped(reason),
     };
     match prepared {
-        Ok(None) => {}
-        Ok(Some(refused)) => {
-            tracing::warn!(
-                refused,
-                "the next switch is not made ready beforehand: neighbours wait longer"
-            );
-        }
-        Err(error) => {
-            tracing::warn!(%error, "the keeper does not make the next switch ready: neighbours wait longer");
-        }
+        Ok(None) => Readiness::Ready,
+        Ok(Some(why)) => Readiness::Refused(why),
+        Err(error) => Readiness::Refused(format!("the keeper does not answer: {error}")),
     }
-    None
 }

@@ -31,7 +31,7 @@ use crate::keeper::link::held_links;
 use crate::os::run_dir::RunDir;
 use crate::os::service;
 use doors::Doors;
-use handover::{give_place, gone, leave, make_ready, meet, Parting};
+use handover::{give_place, gone, leave, make_ready, meet, Parting, Readiness};
 
 pub use crate::control::Signal;
 pub use crate::dataplane::link::{AttachedPort, Programs, RunningDataplane, Stopped};
@@ -252,18 +252,26 @@ async fn until_end(
                 }
                 // The API gives this only where there is a keeper.
                 Asked::Restart => if let Some(keeping) = keeping {
-                    if let Some(reason) = make_ready(keeping, &shared, run_dir, signals).await {
-                        tracing::info!(reason, drain_timeout = ?drain, "stopping");
-                        return Reason::Stop;
-                    }
-                    let links = held_links(&shared.info, keeping.pause_time);
-                    match keeping.link.hold(links).await {
-                        Ok(()) => {
-                            tracing::info!("restarting: neighbours are paused");
-                            return Reason::Restart;
+                    let why = match make_ready(keeping, &shared, run_dir, signals).await {
+                        Readiness::Stopped(reason) => {
+                            tracing::info!(reason, drain_timeout = ?drain, "stopping");
+                            return Reason::Stop;
                         }
-                        Err(error) => tracing::error!(%error, "restart refused: the keeper cannot pause neighbours"),
-                    }
+                        Readiness::Refused(why) => format!("the next switch would not start: {why}"),
+                        Readiness::Ready => {
+                            let links = held_links(&shared.info, keeping.pause_time);
+                            match keeping.link.hold(links).await {
+                                Ok(()) => {
+                                    tracing::info!("restarting: neighbours are paused");
+                                    shared.life.answer_restart(None);
+                                    return Reason::Restart;
+                                }
+                                Err(error) => format!("the keeper cannot pause neighbours: {error}"),
+                            }
+                        }
+                    };
+                    tracing::error!(why, "restart refused; this switch goes on");
+                    shared.life.answer_restart(Some(why));
                 }
             },
             () = gone(keeping) => {

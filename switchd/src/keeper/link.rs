@@ -23,8 +23,10 @@ use crate::dataplane::messages::PortSnapshot;
 
 /// Set in the environment by a keeper that knows [`ToKeeper::Prepare`] and what belongs to it: an older one would not.
 pub const PREPARES: &str = "WEIR_KEEPER_PREPARES";
+/// The value of [`PREPARES`] from a keeper that knows [`ToKeeper::Unready`], too.
+pub const REASONS: &str = "2";
 /// How long the next switch may take to be ready.
-pub const PREPARE_WAIT: Duration = Duration::from_secs(10);
+pub const PREPARE_WAIT: Duration = Duration::from_secs(60);
 /// A longer line is none of ours: 256 ports take less.
 const LINE_BYTES_MAX: usize = 256 * 1024;
 /// How long the keeper may take to answer.
@@ -45,6 +47,11 @@ pub enum ToKeeper {
     Prepare,
     /// The next switch is ready, and waits for [`FromKeeper::Go`].
     Prepared,
+    /// The next switch cannot be ready; only for a keeper with [`REASONS`].
+    Unready {
+        /// Why not, and what to do.
+        why: String,
+    },
     /// To hold the neighbours, from now until the next [`ToKeeper::Ready`].
     Hold {
         /// One for each neighbour.
@@ -193,15 +200,28 @@ impl KeeperLink {
         })
     }
 
-    /// Has the next switch made ready, where the keeper can do that; why it is not.
+    /// The keeper can have the next switch made ready.
+    pub fn prepares(&self) -> bool {
+        std::env::var_os(PREPARES).is_some()
+    }
+
+    /// Reports that this switch, which was to be the next one, cannot be; returns once the keeper knows.
+    pub async fn unready(&mut self, why: &str) {
+        if std::env::var(PREPARES).is_ok_and(|value| value == REASONS) {
+            let why = why.to_owned();
+            // A keeper that is gone needs no reason.
+            let _ = write_line(&mut self.writer, &ToKeeper::Unready { why }).await;
+            let end = read_line::<FromKeeper>(&mut self.reader, &mut self.line);
+            let _ = tokio::time::timeout(ANSWER_WAIT, end).await;
+        }
+    }
+
+    /// Has the next switch made ready; returns why it is not.
     ///
     /// # Errors
     ///
     /// When the keeper does not answer.
     pub async fn prepare(&mut self) -> io::Result<Option<String>> {
-        if std::env::var_os(PREPARES).is_none() {
-            return Ok(Some("the keeper is older than that".to_owned()));
-        }
         write_line(&mut self.writer, &ToKeeper::Prepare).await?;
         match self.answer(PREPARE_WAIT + ANSWER_WAIT).await? {
             FromKeeper::Prepared { refused } => Ok(refused),

@@ -68,7 +68,14 @@ async fn keep(program: &Path, arguments: &[OsString]) -> anyhow::Result<u8> {
         if let Some(status) = end.filter(|status| status.code() != Some(EXIT_AGAIN.into())) {
             // Whoever is killed says nothing himself.
             if let Some(signal) = status.signal() {
-                tracing::error!(signal, "the switch was killed; its keeper ends with it");
+                let hint = match signal {
+                    libc::SIGKILL => "; without a `kill -9`, the kernel did it because memory was short: see `dmesg`",
+                    _ => "",
+                };
+                tracing::error!(
+                    signal,
+                    "the switch was killed; its keeper ends with it{hint}"
+                );
             }
             return Ok(exit_code(status));
         }
@@ -178,7 +185,7 @@ impl<F: Fn(&mut Next) -> Result<(), Refused>> Keeping<F> {
                 Err(refused) => Some(prepared(Err(refused))),
             }),
             // Only the next one is prepared, and without one the place stays empty until the process has ended.
-            ToKeeper::Prepared | ToKeeper::PlaceFree => Ok(None),
+            ToKeeper::Prepared | ToKeeper::Unready { .. } | ToKeeper::PlaceFree => Ok(None),
             ToKeeper::Hold { links } => {
                 self.holding.hold = Some(Hold::begin(links)?);
                 Ok(Some(FromKeeper::Held))

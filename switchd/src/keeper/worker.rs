@@ -15,7 +15,7 @@ use tokio::net::UnixStream;
 
 use crate::cli::Kept;
 
-use super::link::{read_line, write_line, FromKeeper, ToKeeper, PREPARES};
+use super::link::{read_line, write_line, FromKeeper, ToKeeper, PREPARES, REASONS};
 
 /// One process, and the socket to it.
 pub(super) struct Worker {
@@ -37,7 +37,7 @@ impl Worker {
             .args(["--kept", kept.name()])
             // The service manager watches the keeper's process, and hears the switch's.
             .env_remove("WATCHDOG_PID")
-            .env(PREPARES, "1")
+            .env(PREPARES, REASONS)
             .stdin(Stdio::from(OwnedFd::from(theirs)))
             .process_group(0)
             .spawn()?;

@@ -1,6 +1,7 @@
 //! `/v1/restart`.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use axum::extract::State;
 use axum::http::StatusCode;
@@ -10,6 +11,10 @@ use weir_api::daemon::Restarting;
 use crate::api::ApiError;
 use crate::control::Signal;
 use crate::control::{Shared, Stage};
+use crate::keeper::link::PREPARE_WAIT;
+
+/// A keeper has answered by then.
+const ANSWER_WAIT: Duration = PREPARE_WAIT.saturating_add(Duration::from_secs(5));
 
 pub(in crate::api) async fn restart(
     State(shared): State<Arc<Shared>>,
@@ -30,9 +35,21 @@ pub(in crate::api) async fn restart(
         // A file that is not legal would end the switch.
         reloader.check().await?;
     }
+    let mut answers = shared.life.restart_answers();
     signals
         .try_send(Signal::Restart)
         .map_err(|_| conflict("the daemon is busy; try again"))?;
+    match tokio::time::timeout(ANSWER_WAIT, answers.changed()).await {
+        Ok(Ok(())) => {}
+        Ok(Err(_)) | Err(_) => {
+            return Err(conflict(
+                "the restart takes its time: `switchctl status` shows whether it happens, and the log why not",
+            ))
+        }
+    }
+    if let Some(why) = &answers.borrow().refused {
+        return Err(conflict(&format!("{why}; this switch goes on as it was")));
+    }
     let pid = std::process::id();
     Ok(Json(Restarting { pid }))
 }

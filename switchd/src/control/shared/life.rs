@@ -50,6 +50,16 @@ pub struct Life {
     reloader: OnceLock<Box<dyn Reloading>>,
     restart_signals: OnceLock<mpsc::Sender<Signal>>,
     restarted: OnceLock<Restarted>,
+    restart_answer: watch::Sender<RestartAnswer>,
+}
+
+/// What came of the last restart that was asked for.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct RestartAnswer {
+    /// How many there were.
+    number: u64,
+    /// Why the switch goes on; `None` when it is restarted.
+    pub refused: Option<String>,
 }
 
 impl Life {
@@ -60,6 +70,7 @@ impl Life {
             reloader: OnceLock::new(),
             restart_signals: OnceLock::new(),
             restarted: OnceLock::new(),
+            restart_answer: watch::Sender::default(),
         }
     }
 
@@ -103,6 +114,19 @@ impl Life {
     /// Where a restart is asked for; `None` without a keeper.
     pub fn restart_signals(&self) -> Option<&mpsc::Sender<Signal>> {
         self.restart_signals.get()
+    }
+
+    /// Answers those who asked for a restart: why it is refused, or `None` when it begins.
+    pub fn answer_restart(&self, refused: Option<String>) {
+        self.restart_answer.send_modify(|answer| {
+            answer.number += 1;
+            answer.refused = refused;
+        });
+    }
+
+    /// Answers to restarts from now on.
+    pub fn restart_answers(&self) -> watch::Receiver<RestartAnswer> {
+        self.restart_answer.subscribe()
     }
 
     /// What the restart took that this daemon came of.
