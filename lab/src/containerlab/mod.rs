@@ -170,6 +170,24 @@ mod tests {
         }
     }
 
+    /// A topology in the working directory, with and without `./`.
+    #[test]
+    fn a_bare_name_is_a_file_of_the_working_directory() {
+        let scenario = root().join("scenarios/kernel/leaf-spine-kernel.toml");
+        let scenario = Scenario::load(&scenario, &[]).unwrap();
+        let packaging = root().join("packaging");
+        let wanted = Wanted {
+            image: IMAGE,
+            host_image: HOST_IMAGE,
+            monitoring: Some(&packaging),
+        };
+        let text = |name: &str| {
+            let files = files(&scenario, &wanted, Path::new(name)).unwrap();
+            files.into_iter().map(|(_, text)| text).collect::<Vec<_>>()
+        };
+        assert_eq!(text("leaf-spine.clab.yml"), text("./leaf-spine.clab.yml"));
+    }
+
     #[test]
     fn a_file_of_another_name_is_refused() {
         let scenario = Scenario::load(&root().join("scenarios/ring4.toml"), &[]).unwrap();

@@ -67,7 +67,9 @@ impl Monitoring {
                 scenario.name
             );
         }
-        let at = file.parent().unwrap_or(Path::new("."));
+        // A bare name has a parent without a name.
+        let at = Path::new(".").join(file);
+        let at = at.parent().unwrap_or(&at);
         Ok(Self {
             prometheus,
             beside: beside.to_owned(),
