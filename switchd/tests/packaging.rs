@@ -46,6 +46,30 @@ fn systemd_understands_the_units_and_their_sandbox_is_tight() {
     }
 }
 
+/// A port without `wait = true` whose device comes late: the switch is started until it is there, and only what no start mends
+/// ends that.
+#[test]
+fn units_start_a_switch_for_as_long_as_a_device_is_missing() {
+    for name in ["weir-switchd.service", "weir-switchd@.service"] {
+        let text = std::fs::read_to_string(packaging().join("systemd").join(name)).unwrap();
+        let values = |key: &str| -> Vec<&str> {
+            let lines = text.lines();
+            lines
+                .filter_map(|line| line.strip_prefix(key)?.strip_prefix('='))
+                .collect()
+        };
+        assert_eq!(values("StartLimitIntervalSec"), ["0"], "{name}: no limit");
+        assert_eq!(values("StartLimitBurst"), [""; 0], "{name}");
+        assert_eq!(values("Restart"), ["on-failure"], "{name}");
+        let ends = [
+            weir_switchd::cli::EXIT_CONFIG,
+            weir_switchd::cli::EXIT_IN_USE,
+        ];
+        let ends = ends.map(|status| status.to_string()).join(" ");
+        assert_eq!(values("RestartPreventExitStatus"), [ends], "{name}");
+    }
+}
+
 #[test]
 fn both_units_are_the_same_but_for_the_file_they_name() {
     let read = |name: &str| {
