@@ -1,5 +1,5 @@
--- Weir's protocols for Wireshark and tshark: CLCM and echo (EtherType 0x88B5) and the organisationally
--- specific LLDP TLV. Formats: the book's reference on CLCM, Levels and LLDP.
+-- Weir's protocols for Wireshark and tshark: CLCM and echo (EtherType 0x88B5), loop probes (EtherType
+-- 0x88B6) and the organisationally specific LLDP TLV. Formats: the book's reference on CLCM, Levels and LLDP.
 --
 --   wireshark -X lua_script:weir.lua FILE
 --   tshark -X lua_script:weir.lua -r FILE -Y weir.clcm
@@ -9,6 +9,10 @@
 local ETHERTYPE = 0x88b5
 local SUBTYPE_CLCM = 0x5743
 local SUBTYPE_ECHO = 0x5745
+local PROBE_ETHERTYPE = 0x88b6
+local SUBTYPE_PROBE = 0x574c
+local PROBE_LENGTH = 46
+local PROBE_SOURCE_BEGIN = 0x06
 local CLCM_FIXED_LENGTH = 14
 local HOP_LENGTH = 8
 local HOPS_MAX = 64
@@ -16,6 +20,7 @@ local ECHO_LENGTH = 26
 
 local clcm = Proto("weir.clcm", "Weir Credit Loop Control Message")
 local echo = Proto("weir.echo", "Weir Round Trip Echo")
+local probe = Proto("weir.probe", "Weir Loop Probe")
 local lldp = Proto("weir.lldp", "Weir LLDP TLV")
 
 local KINDS = { [1] = "Loop Breaker", [2] = "Deadlock Breaker" }
@@ -46,6 +51,12 @@ local e = {
   id = ProtoField.uint32("weir.echo.id", "Identifier"),
   sent = ProtoField.uint16("weir.echo.sent", "Frames sent"),
 }
+local p = {
+  subtype = ProtoField.uint16("weir.probe.subtype", "Subtype", base.HEX),
+  switch = ProtoField.uint32("weir.probe.switch", "Switch", base.HEX),
+  port = ProtoField.uint8("weir.probe.port", "Port that sent it"),
+  padding = ProtoField.bytes("weir.probe.padding", "Padding"),
+}
 local l = {
   version = ProtoField.uint8("weir.lldp.version", "Version"),
   flags = ProtoField.uint8("weir.lldp.flags", "Flags", base.HEX),
@@ -69,6 +80,7 @@ end
 
 local clcm_experts = experts("weir.clcm")
 local echo_experts = experts("weir.echo")
+local probe_experts = experts("weir.probe")
 local lldp_experts = experts("weir.lldp")
 
 local function values(by_name)
@@ -81,6 +93,7 @@ end
 
 clcm.fields, clcm.experts = values(c), values(clcm_experts)
 echo.fields, echo.experts = values(e), values(echo_experts)
+probe.fields, probe.experts = values(p), values(probe_experts)
 lldp.fields, lldp.experts = values(l), values(lldp_experts)
 
 -- Adds a field if its bytes are there and gives its value; else says so and gives nil.
@@ -214,6 +227,46 @@ function by_ethertype.dissector(tvb, pinfo, tree)
   return 0
 end
 DissectorTable.get("ethertype"):add(ETHERTYPE, by_ethertype)
+
+-- A probe's sender is in its source address alone.
+local source_field = Field.new("eth.src")
+
+local function dissect_probe(tvb, pinfo, parent)
+  pinfo.cols.protocol = "WEIR-PROBE"
+  local tree = { node = parent:add(probe, tvb(0, math.min(tvb:len(), PROBE_LENGTH))) }
+  add(tree, probe_experts, p.subtype, tvb, 0, 2)
+  local source = source_field()
+  if source and source.range(0, 1):uint() == PROBE_SOURCE_BEGIN then
+    local switch, port = source.range(1, 4), source.range(5, 1)
+    tree.node:add(p.switch, switch)
+    tree.node:add(p.port, port)
+    pinfo.cols.info = string.format("Loop probe of switch %08x, port %d", switch:uint(), port:uint())
+  else
+    illegal(tree, nil, probe_experts, "The source address must begin with 06")
+    pinfo.cols.info = "Loop probe"
+  end
+  if tvb:len() < PROBE_LENGTH then
+    tree.node:add_proto_expert_info(probe_experts.truncated)
+  end
+  if tvb:len() > 2 then
+    local padding = tvb(2, math.min(tvb:len(), PROBE_LENGTH) - 2)
+    local item = tree.node:add(p.padding, padding)
+    if string.find(padding:bytes():tohex(), "[^0]") then
+      illegal(tree, item, probe_experts, "The padding must be zero")
+    end
+  end
+  return tvb:len()
+end
+
+-- As above: other subtypes are left alone.
+local by_second_ethertype = Proto("weir2", "Weir loop probes by EtherType")
+function by_second_ethertype.dissector(tvb, pinfo, tree)
+  if tvb:len() < 2 or tvb(0, 2):uint() ~= SUBTYPE_PROBE then
+    return 0
+  end
+  return dissect_probe(tvb, pinfo, tree)
+end
+DissectorTable.get("ethertype"):add(PROBE_ETHERTYPE, by_second_ethertype)
 
 -- LLDP's own dissector has no table for organisations: this one looks at the frame once more, after it.
 local LLDP_ETHERTYPE = 0x88cc

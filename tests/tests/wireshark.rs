@@ -7,7 +7,8 @@ use weir_api::daemon::EventPage;
 use weir_api::neighbors::Neighbor;
 use weir_core::wire::clcm::{Clcm, Hop};
 use weir_core::wire::echo::Echo;
-use weir_core::{MacAddress, PortId, Priority, Spuid};
+use weir_core::wire::loop_probe::{LoopProbe, ProbeForm};
+use weir_core::{MacAddress, PortId, Priority, Spuid, VlanTag};
 use weir_tests::scapy::Scapy;
 use weir_tests::switches::switchctl;
 use weir_tests::{printed, until, Bench};
@@ -73,7 +74,7 @@ fn emitted(emit: impl FnOnce(&mut [u8]) -> Option<usize>) -> Vec<u8> {
 /// Whatever is wrong with a frame; a comment is an expert info, too.
 const COMPLAINTS: &str = "_ws.malformed || weir.clcm.truncated || weir.clcm.illegal || \
     weir.echo.truncated || weir.echo.illegal || weir.lldp.truncated || weir.lldp.illegal || \
-    weir.clcm.unknown_version || weir.echo.unknown_version || weir.lldp.unknown_version";
+    weir.probe.truncated || weir.probe.illegal || weir.clcm.unknown_version || weir.echo.unknown_version || weir.lldp.unknown_version";
 /// Lossless, from `h1` to `h2`, and what holds it.
 const DATA: &str = "Ether(src='02:57:00:00:00:01', dst='02:57:00:00:00:02')\
     / Dot1Q(prio=3, vlan=0) / IP(src='10.99.0.1', dst='10.99.0.2') / UDP() / Raw(bytes(1400))";
@@ -97,6 +98,14 @@ fn echo() -> Vec<u8> {
         sent: [0, 1, 2, 65_535, 4, 5, 6, 7],
     };
     emitted(|buffer| request.emit(SOURCE, buffer))
+}
+
+fn probe(form: ProbeForm) -> Vec<u8> {
+    let probe = LoopProbe {
+        id: 0xdead_beef,
+        port: PortId::new(200),
+    };
+    emitted(|buffer| probe.emit(form, buffer))
 }
 
 /// The example of the book's page on LLDP behind the three mandatory TLVs.
@@ -166,12 +175,37 @@ fn every_field_comes_out_as_it_was_written() {
 }
 
 #[test]
+fn loop_probes_have_a_name_and_their_sender() {
+    let directory = tempfile::tempdir().unwrap();
+    let file = directory.path().join("probes.pcap");
+    let tagged = ProbeForm {
+        tag: Some(VlanTag::from_bits(20)),
+        is_broadcast: true,
+    };
+    // A frame of `switchctl doctor --loop`, which has the EtherType, too.
+    let mut other = probe(ProbeForm::default());
+    other[15] = 0x52;
+    write_capture(&file, &[probe(ProbeForm::default()), probe(tagged), other]);
+    let asked = [
+        "frame.number",
+        "_ws.col.protocol",
+        "_ws.col.info",
+        "weir.probe.switch",
+        "weir.probe.port",
+    ];
+    let info = "Loop probe of switch deadbeef, port 200";
+    let row = |number| [number, "WEIR-PROBE", info, "0xdeadbeef", "200"];
+    assert_eq!(fields(&file, "weir.probe", &asked), [row("1"), row("2")]);
+    assert_eq!(fields(&file, COMPLAINTS, &["frame.number"]).len(), 0);
+}
+
+#[test]
 fn what_is_malformed_is_said_and_nothing_makes_the_script_fail() {
     let directory = tempfile::tempdir().unwrap();
     let file = directory.path().join("bad.pcap");
     // Every length of each, and every byte of each turned over.
     let mut frames = Vec::new();
-    for whole in [clcm(2), echo(), lldp()] {
+    for whole in [clcm(2), echo(), lldp(), probe(ProbeForm::default())] {
         frames.extend((14..whole.len()).map(|length| whole[..length].to_vec()));
         for at in 14..whole.len() {
             let mut turned = whole.clone();
@@ -191,6 +225,8 @@ fn what_is_malformed_is_said_and_nothing_makes_the_script_fail() {
     expert(clcm(2)[..40].to_vec(), "weir.clcm.truncated");
     expert(echo()[..30].to_vec(), "weir.echo.truncated");
     expert(lldp()[..45].to_vec(), "weir.lldp.truncated");
+    let whole = probe(ProbeForm::default());
+    expert(whole[..30].to_vec(), "weir.probe.truncated");
     let changed = |mut frame: Vec<u8>, at: usize, to: u8| {
         frame[at] = to;
         frame
