@@ -196,6 +196,6 @@ byId("freeze").addEventListener("click", () => {
 
 addEventListener("resize", () => {
   if (card) card.draw();
-  if (view) picture.show(view, rates(view));
+  if (view) picture.show(view, rates(view), finder.ports(view));
 });
 forever();

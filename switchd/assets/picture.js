@@ -129,12 +129,12 @@ class Picture {
     return { ...common, side: 1, portX: boxRight, neighbourX: width - PICTURE.neighbour - 1, neighbourLeft: width - PICTURE.neighbour - 1 };
   }
 
-  build(view, width, scale) {
-    const all = view.ports.map((_, index) => this.geometry(index, view.ports.length, width));
+  build(view, ports, width, scale) {
+    const all = ports.map((_, index) => this.geometry(index, ports.length, width));
     const { boxLeft, boxRight, rows, height, two } = all[0] || this.geometry(0, 1, width);
     const tall = rows * height + 2;
     // Between the names of the ports; the page's title has it, too.
-    const roomy = two && view.ports.every((port) => port.name.length <= 4);
+    const roomy = two && ports.every((port) => port.name.length <= 4);
     this.svg.setAttribute("viewBox", `0 0 ${width} ${tall}`);
     this.svg.setAttribute("height", tall * scale);
     const box = shape("rect", { class: "switch", x: boxLeft + 0.5, y: 1, width: boxRight - boxLeft - 1, height: tall - 2, rx: 4 });
@@ -143,17 +143,17 @@ class Picture {
     this.rows = all.map((geometry) => new PortRow(this.svg, geometry));
   }
 
-  show(view, rate) {
+  show(view, rate, ports) {
     const scale = textScale(), width = Math.round(this.box.clientWidth / scale);
     if (width <= 0) return;
     const found = conditions(view);
     severalPriorities = new Set(view.pfc.map((queue) => queue.priority)).size > 1;
-    const key = [width, scale, view.status.name, ...view.ports.map((port) => port.name)].join(" ");
+    const key = [width, scale, view.status.name, ...ports.map((port) => port.name)].join(" ");
     if (this.key !== key) {
       this.key = key;
-      this.build(view, width, scale);
+      this.build(view, ports, width, scale);
     }
-    view.ports.forEach((port, index) => this.rows[index].show(port, found.get(port.name), rate.get(port.name)));
+    ports.forEach((port, index) => this.rows[index].show(port, found.get(port.name), rate.get(port.name)));
     const told = byId("picture-words");
     say(told, pictureWords(view, found));
     if (told.title !== told.textContent) told.title = told.textContent;

@@ -153,12 +153,13 @@ function tables(view) {
   neighbours = view.neighbors;
   const rate = rates(view);
   showVerdict(view);
-  picture.show(view, rate);
+  const ports = finder.ports(view);
+  picture.show(view, rate, ports);
   byId("express-head").hidden = view.ports.every((port) => port.express === "off");
-  portRows.show(view.ports.map((port) => ({ port, rate: rate.get(port.name) })), ({ port }) => port.name);
+  portRows.show(ports.map((port) => ({ port, rate: rate.get(port.name) })), ({ port }) => port.name);
   byId("pfc-box").hidden = !view.pfc.length;
   byId("pfc-none").hidden = view.pfc.length > 0;
-  pfcRows.show(view.pfc, (queue) => queue.port + " " + queue.priority);
+  pfcRows.show(finder.of(view.pfc, ports), (queue) => queue.port + " " + queue.priority);
   const levels = view.levels.links.length > 0;
   byId("levels").hidden = byId("levels-link").hidden = !levels;
   linkRows.show(view.levels.links, (link) => link.port + " " + link.priority);

@@ -51,6 +51,7 @@ const SCRIPT: &str = concat!(
     include_str!("../../../http/assets/elements.js"),
     include_str!("../../assets/sentences.js"),
     include_str!("../../assets/picture.js"),
+    include_str!("../../assets/find.js"),
     include_str!("../../assets/axis.js"),
     include_str!("../../assets/timeline.js"),
     include_str!("../../assets/card.js"),
