@@ -198,7 +198,7 @@ fn traces(prefix: &str) -> Result<Vec<TraceFile>> {
 fn groups(path: &Path) -> Result<BTreeMap<String, Vec<usize>>> {
     let text =
         std::fs::read_to_string(path).map_err(|error| FileError::unreadable(path, &error))?;
-    serde_json::from_str(&text).map_err(|error| {
+    serde_json::from_str(text.trim_start_matches('\u{feff}')).map_err(|error| {
         let message = format!("{error}; write {{\"1\": [0, 1]}}, ranks by the name of their group");
         of_file(path.display().to_string(), message)
     })
