@@ -33,6 +33,7 @@ impl Grade {
 #[allow(missing_docs)] // their names say it; the book has a table
 pub enum Check {
     Device,
+    Kind,
     Link,
     Driver,
     Xdp,
@@ -72,6 +73,7 @@ impl Check {
     pub fn name(self) -> &'static str {
         match self {
             Self::Device => "device",
+            Self::Kind => "kind",
             Self::Link => "link",
             Self::Driver => "driver",
             Self::Xdp => "xdp",

@@ -208,6 +208,11 @@ impl DaemonConfig {
         }
     }
 
+    /// True when a class is lossless.
+    pub fn has_lossless(&self) -> bool {
+        self.classes.iter().any(|class| class.mode.is_lossless())
+    }
+
     /// Whether VLAN tags mean anything: some port says what.
     pub fn is_vlan_aware(&self) -> bool {
         self.ports.iter().any(Port::has_vlans)

@@ -1,8 +1,9 @@
 //! What is known of network drivers, and what follows from it for the packet memory.
 //!
 //! [`table`] has the facts, one row for each driver; the book's page is generated from it. [`offloads`] lists what a NIC can
-//! be told not to do.
+//! be told not to do. [`kinds`] has the kinds of devices: hardware, veth, bond, VLAN device and so on.
 
+pub mod kinds;
 mod offloads;
 mod reports;
 mod table;
@@ -55,6 +56,8 @@ pub struct Driver {
     /// It drops a frame that it has no room for, unless it has a queueing discipline: then it says so, and the frame stays in the
     /// TX ring. Since Linux 6.18.
     pub needs_queueing: bool,
+    /// It counts the frames that AF_XDP sends as sent, as a test has shown.
+    pub counts_sent: bool,
     /// What attaching a program does to queues and link.
     pub attaching: &'static str,
     /// Where all this is from.
@@ -120,6 +123,7 @@ pub const UNKNOWN: Driver = Driver {
     no_buffer: None,
     keeps_order: false,
     needs_queueing: false,
+    counts_sent: false,
     attaching: "not known",
     source: "assumed: the worst of all others",
 };

@@ -19,6 +19,7 @@ const COPY: Driver = Driver {
     no_buffer: None,
     keeps_order: false,
     needs_queueing: false,
+    counts_sent: false,
     attaching: "nothing",
     source: "",
 };
@@ -105,6 +106,7 @@ pub const DRIVERS: &[Driver] = &[
         name: "veth",
         keeps_order: true,
         needs_queueing: true,
+        counts_sent: true,
         source: "tested: all of Weir's own tests",
         ..COPY
     },

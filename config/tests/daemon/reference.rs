@@ -1,8 +1,8 @@
 //! The page that explains every key.
 
-use std::path::Path;
-
 use weir_config::daemon::{settings, KEYS};
+use weir_config::drivers::{self, kinds};
+use weir_config::kernels;
 use weir_config::settings::Setting;
 
 /// The rows of settings that are declared with their meaning. `WEIR_WRITE=1` writes them.
@@ -49,43 +49,40 @@ fn the_reference_names_every_key() {
     }
 }
 
-/// The tables of drivers. `WEIR_WRITE=1` writes them.
+/// The tables of drivers and of kinds of devices. `WEIR_WRITE=1` writes them.
 #[test]
-fn the_page_of_drivers_has_the_facts_of_the_table() {
-    use weir_config::drivers::{report_rows, rows};
-    check_tables("drivers.md", &[rows(), report_rows()]);
+fn the_pages_of_drivers_and_devices_have_the_facts_of_the_tables() {
+    compare("drivers.md", "| driver |", &drivers::rows());
+    compare("devices.md", "| kind |", &kinds::rows());
+    compare("devices.md", "| device |", &kinds::master_rows());
+    compare("drivers.md", "| driver | fault |", &drivers::report_rows());
 }
 
 /// The tables of kernels. `WEIR_WRITE=1` writes them.
 #[test]
 fn the_page_of_kernels_has_the_facts_of_the_tables() {
-    use weir_config::kernels::{broken_rows, feature_rows};
-    check_tables("kernels.md", &[feature_rows(), broken_rows()]);
+    compare("kernels.md", "| feature |", &kernels::feature_rows());
+    compare("kernels.md", "| kernel |", &kernels::broken_rows());
 }
 
-/// Checks the first tables of a page of the reference against their rows, or writes them.
-fn check_tables(page: &str, tables: &[String]) {
-    let path = Path::new(env!("CARGO_MANIFEST_DIR"))
-        .join("../docs/src/reference")
-        .join(page);
-    let found = std::fs::read_to_string(&path).unwrap();
-    let mut renewed = found.clone();
-    let mut from = 0;
-    for rows in tables {
-        let head = renewed[from..].find("\n|---|").unwrap() + from + 1;
-        let begin = head + renewed[head..].find('\n').unwrap() + 1;
-        let end = renewed[head..].find("\n\n");
-        let end = end.map_or(renewed.len(), |end| head + end + 1);
-        renewed.replace_range(begin..end, rows);
-        from = begin + rows.len();
-    }
+/// Compares the rows of the table with this heading.
+fn compare(page: &str, heading: &str, rows: &str) {
+    let pages = concat!(env!("CARGO_MANIFEST_DIR"), "/../docs/src/reference");
+    let path = std::path::Path::new(pages).join(page);
+    let page = std::fs::read_to_string(&path).unwrap();
+    let table = page.find(heading).unwrap();
+    let head = table + page[table..].find("\n|---|").unwrap() + 1;
+    let begin = head + page[head..].find('\n').unwrap() + 1;
+    let end = page[head..].find("\n\n");
+    let end = end.map_or(page.len(), |end| head + end + 1);
+    let mut renewed = page.clone();
+    renewed.replace_range(begin..end, rows);
     if std::env::var_os("WEIR_WRITE").is_some() {
-        std::fs::write(path, &renewed).unwrap();
+        std::fs::write(&path, &renewed).unwrap();
         return;
     }
     assert!(
-        found == renewed,
-        "WEIR_WRITE=1 cargo test -p weir-config --test daemon the_page_of_{} writes the rows",
-        page.trim_end_matches(".md")
+        page == renewed,
+        "WEIR_WRITE=1 cargo test -p weir-config --test daemon reference writes the rows again"
     );
 }

@@ -8,6 +8,7 @@ use weir_config::daemon::{Class, DaemonConfig, Port};
 use weir_config::units::format_size;
 use weir_core::{ClassMode, PfcThresholds};
 
+use super::devices::{self, Unfit};
 use super::here::{self, Warning};
 use super::Source;
 use crate::plan::{self, Advice};
@@ -42,6 +43,9 @@ struct Verdict {
     /// What is valid, but may lose lossless frames.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     advice: Vec<Advice>,
+    /// Ports whose devices are in this network namespace and cannot be used.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    unfit_devices: Vec<Unfit>,
     /// Profiles of marking that no class has.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     unused_ecn_profiles: Vec<String>,
@@ -73,6 +77,7 @@ pub fn config(file: &Path, output: &Output) -> Result<bool> {
                 umem_frames: Some(config.umem_frames()),
                 warnings: here::warnings(config),
                 advice,
+                unfit_devices: devices::unfit(config),
                 unused_ecn_profiles: unused(config),
             };
             output.print(&verdict, |verdict| {
@@ -81,9 +86,14 @@ pub fn config(file: &Path, output: &Output) -> Result<bool> {
                 });
                 let of_this_machine = verdict.warnings.iter();
                 let of_this_machine = of_this_machine.map(|Warning { key, message }| format!("\nwarning: {key}: {message}\n"));
+                let unfit = verdict.unfit_devices.iter().map(|unfit| {
+                    let Unfit { port, device, why } = unfit;
+                    format!("\nwarning: port {port}: the switch does not start here: device `{device}` {why}\n")
+                });
                 summary(file, config)
                     + &notes.collect::<String>()
                     + &of_this_machine.collect::<String>()
+                    + &unfit.collect::<String>()
                     + &warnings(&source, &verdict.advice)
             })?;
             Ok(true)
@@ -106,6 +116,7 @@ pub fn config(file: &Path, output: &Output) -> Result<bool> {
                 umem_frames: None,
                 warnings: Vec::new(),
                 advice: Vec::new(),
+                unfit_devices: Vec::new(),
                 unused_ecn_profiles: Vec::new(),
             };
             output.print(&verdict, |_| String::new())?;

@@ -1,6 +1,7 @@
 //! `switchctl config …`: a daemon's files looked at (`check`, `diff`), and the running switch's own (`save`, `past`).
 
 pub mod check;
+mod devices;
 pub mod diff;
 mod file;
 mod here;

@@ -7,14 +7,24 @@ use std::io;
 
 use nix::errno::Errno;
 use weir_netlink::link::{ifinfomsg, IFINFOMSG, RTM_GETLINK, RTM_NEWLINK};
-use weir_netlink::message::{attributes, body, text, u32_at, HEADER};
+use weir_netlink::message::{
+    attributes, body, find as value_of, text, u16_at, u32_at, u64_at, HEADER,
+};
 use weir_netlink::socket::{ask, bad_answer, Protocol};
 
 // linux/rtnetlink.h, linux/if_link.h
+const HARDWARE_AT: usize = 2;
 const FLAGS_AT: usize = 8;
+const IFLA_ADDRESS: u16 = 1;
 const IFLA_IFNAME: u16 = 3;
 const IFLA_MTU: u16 = 4;
 const IFLA_LINK: u16 = 5;
+const IFLA_MASTER: u16 = 10;
+const IFLA_LINKINFO: u16 = 18;
+const IFLA_INFO_KIND: u16 = 1;
+const IFLA_INFO_DATA: u16 = 2;
+/// The first attribute of a bond, of a macvlan and of an ipvlan device: how it works.
+const MODE: u16 = 1;
 const IFLA_STATS64: u16 = 23;
 const IFLA_LINK_NETNSID: u16 = 37;
 const IFLA_XDP: u16 = 43;
@@ -33,12 +43,47 @@ pub struct Device {
     pub up: bool,
     /// In bytes.
     pub mtu: u32,
+    /// Its MAC address, where it has one of Ethernet's length.
+    pub address: Option<[u8; 6]>,
+    /// Its type of hardware (`ARPHRD_*`).
+    pub hardware: u16,
+    /// Its kind, such as `veth`; `None` for hardware.
+    pub kind: Option<String>,
+    /// The mode that devices of its kind have, as a number: of a bond, a macvlan or an ipvlan device.
+    pub kind_mode: Option<u32>,
+    /// Index of the device that this one is a port of.
+    pub master: Option<u32>,
     /// Index of the device that this one is the other end of, or stands upon.
     pub other_end: Option<u32>,
-    /// That one is in another network namespace.
-    pub other_end_elsewhere: bool,
+    /// The number of the network namespace that it is in, where that is another one.
+    pub other_namespace: Option<u32>,
     /// Frames that it did not hand over.
     pub errors: ReceiveErrors,
+    /// Frames that it sent and dropped.
+    pub counts: Counts,
+}
+
+/// Frames that a device counts (`struct rtnl_link_stats64`).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Counts {
+    /// `tx_packets`: sent.
+    pub sent: u64,
+    /// `rx_dropped`: received and dropped, by the device, its driver or the kernel behind it.
+    pub receive_dropped: u64,
+}
+
+impl Counts {
+    fn read(statistics: &[u8]) -> Self {
+        Self {
+            sent: number(statistics, 1),
+            receive_dropped: number(statistics, 6),
+        }
+    }
+}
+
+/// One of the numbers of `struct rtnl_link_stats64`, which have 64 bits; 0 for one that the kernel does not have.
+fn number(statistics: &[u8], index: usize) -> u64 {
+    u64_at(statistics, 8 * index).unwrap_or(0)
 }
 
 /// Frames that a device counts as received with an error, or not at all (`struct rtnl_link_stats64`). Drivers differ in what
@@ -63,13 +108,8 @@ pub struct ReceiveErrors {
 }
 
 impl ReceiveErrors {
-    /// Of the bytes of the structure, whose numbers are of 64 bits.
     fn read(statistics: &[u8]) -> Self {
-        let at = |index: usize| {
-            let bytes = statistics.get(8 * index..8 * index + 8);
-            let bytes: Option<[u8; 8]> = bytes.and_then(|bytes| bytes.try_into().ok());
-            bytes.map_or(0, u64::from_ne_bytes)
-        };
+        let at = |index: usize| number(statistics, index);
         let [all, length, crc, frame] = [4, 10, 12, 13].map(at);
         let told = length.saturating_add(crc).saturating_add(frame);
         Self {
@@ -112,6 +152,7 @@ fn parse(answer: &[u8]) -> Option<Device> {
     let attributes_of_it = body(answer, RTM_NEWLINK, HEADER + IFINFOMSG)?;
     let flags = u32_at(answer, HEADER + FLAGS_AT)?;
     let mut device = Device {
+        hardware: u16_at(answer, HEADER + HARDWARE_AT)?,
         up: flags & nix::libc::IFF_UP as u32 != 0,
         ..Device::default()
     };
@@ -120,13 +161,31 @@ fn parse(answer: &[u8]) -> Option<Device> {
             IFLA_IFNAME => device.name = text(value),
             IFLA_MTU => device.mtu = u32_at(value, 0)?,
             IFLA_LINK => device.other_end = u32_at(value, 0).filter(|index| *index > 0),
-            IFLA_LINK_NETNSID => device.other_end_elsewhere = true,
-            IFLA_STATS64 => device.errors = ReceiveErrors::read(value),
+            IFLA_LINK_NETNSID => device.other_namespace = u32_at(value, 0),
+            IFLA_ADDRESS => device.address = value.try_into().ok(),
+            IFLA_MASTER => device.master = u32_at(value, 0).filter(|index| *index > 0),
+            IFLA_LINKINFO => (device.kind, device.kind_mode) = kind_of(value),
+            IFLA_STATS64 => {
+                device.errors = ReceiveErrors::read(value);
+                device.counts = Counts::read(value);
+            }
             IFLA_XDP => device.programs = programs(value),
             _ => {}
         }
     }
     Some(device)
+}
+
+/// A kind and its mode.
+fn kind_of(value: &[u8]) -> (Option<String>, Option<u32>) {
+    let mode = value_of(value, IFLA_INFO_DATA).and_then(|data| value_of(data, MODE));
+    // A bond has its mode in one byte, an ipvlan device in two, a macvlan device in four.
+    let number = mode.and_then(|mode| match mode.len() {
+        1 => mode.first().map(|mode| u32::from(*mode)),
+        2 => u16_at(mode, 0).map(u32::from),
+        _ => u32_at(mode, 0),
+    });
+    (value_of(value, IFLA_INFO_KIND).map(text), number)
 }
 
 fn programs(value: &[u8]) -> Vec<(u32, &'static str)> {
@@ -160,12 +219,32 @@ mod tests {
             attribute(IFLA_LINK, &8u32.to_ne_bytes()),
             attribute(IFLA_LINK_NETNSID, &[0; 4]),
             attribute(IFLA_XDP | 0x8000, &xdp),
+            attribute(IFLA_ADDRESS, &[2, 0, 0, 0, 0, 7]),
+            attribute(IFLA_MASTER, &9u32.to_ne_bytes()),
+            attribute(IFLA_LINKINFO | 0x8000, &info("bond", &[1])),
         ];
         message(
             RTM_NEWLINK,
             0,
             &[ifinfomsg(7), attributes.concat()].concat(),
         )
+    }
+
+    fn info(kind: &str, mode: &[u8]) -> Vec<u8> {
+        let data = attribute(MODE, mode);
+        [
+            attribute(IFLA_INFO_KIND, format!("{kind}\0").as_bytes()),
+            attribute(IFLA_INFO_DATA | 0x8000, &data),
+        ]
+        .concat()
+    }
+
+    #[test]
+    fn a_mode_is_as_wide_as_its_kind_has_it() {
+        for mode in [&[8][..], &8u16.to_ne_bytes(), &8u32.to_ne_bytes()] {
+            assert_eq!(kind_of(&info("x", mode)), (Some("x".into()), Some(8)));
+        }
+        assert_eq!(kind_of(&[]), (None, None));
     }
 
     #[test]
@@ -176,8 +255,14 @@ mod tests {
         assert_eq!(device.mode_of(43), None);
         assert_eq!((device.mtu, device.up), (1500, false));
         assert_eq!(
-            (device.other_end, device.other_end_elsewhere),
-            (Some(8), true)
+            (device.other_end, device.other_namespace),
+            (Some(8), Some(0))
+        );
+        assert_eq!(device.address, Some([2, 0, 0, 0, 0, 7]));
+        assert_eq!(device.master, Some(9));
+        assert_eq!(
+            (device.kind.as_deref(), device.kind_mode),
+            (Some("bond"), Some(1))
         );
     }
 
@@ -194,6 +279,11 @@ mod tests {
             other: 0,
         };
         assert_eq!(ReceiveErrors::read(&numbers), all);
+        let counts = Counts {
+            sent: 1,
+            receive_dropped: 6,
+        };
+        assert_eq!(Counts::read(&numbers), counts);
         let short = ReceiveErrors::read(&numbers[..8 * 15]);
         assert_eq!((short.fifo, short.missed), (14, 0));
         // vmxnet3 tells no kinds.
@@ -216,6 +306,7 @@ mod tests {
         let loopback = find(1).unwrap().unwrap();
         assert_eq!(loopback.name, "lo");
         assert_eq!(loopback.programs, []);
+        assert_eq!((loopback.hardware, loopback.kind), (772, None));
         assert_eq!(find(u32::MAX >> 1).unwrap(), None);
     }
 }

@@ -7,6 +7,8 @@ use nix::net::if_::if_nametoindex;
 
 use super::read::{cpus, entries, number};
 use super::{Device, Found, Interrupt, Peer, Place, Program};
+use crate::ask::namespace::Namespace;
+use crate::ask::nature::Nature;
 use crate::ask::{ethtool, link, netdev};
 
 /// The device with this name in this network namespace.
@@ -35,6 +37,7 @@ fn found(
         }
     });
     Some(Found {
+        nature: Nature::of(&link).ok()?,
         up: link.up,
         link: ethtool::has_link(name),
         mtu: link.mtu,
@@ -60,13 +63,26 @@ fn features(device: &str) -> BTreeSet<String> {
 }
 
 fn peer(link: &link::Device) -> Option<Peer> {
-    if link.other_end_elsewhere {
-        return Some(Peer::Elsewhere);
-    }
-    let name = link::find(link.other_end?).ok()??.name;
-    Some(Peer::Here {
-        features: features(&name),
-        name,
+    let index = link.other_end?;
+    let Some(nsid) = link.other_namespace else {
+        return known(index, None);
+    };
+    let namespace = Namespace::by_number(nsid);
+    let seen = namespace.and_then(|namespace| {
+        let enter = Some(namespace.enter.clone());
+        namespace.visit(|| known(index, enter)).flatten()
+    });
+    Some(seen.unwrap_or(Peer::Elsewhere))
+}
+
+/// The other end with this index in the namespace of this thread.
+fn known(index: u32, enter: Option<String>) -> Option<Peer> {
+    let link = link::find(index).ok()??;
+    Some(Peer::Known {
+        features: features(&link.name),
+        master: Nature::of(&link).ok()?.master,
+        enter,
+        name: link.name,
     })
 }
 

@@ -13,6 +13,7 @@ use serde::{Deserialize, Serialize};
 pub use memory::{Memory, TooMuch};
 
 use crate::ask::ethtool::{Channels, DriverInfo, PauseSettings, ReceiveRing};
+use crate::ask::nature::{Master, Nature};
 use crate::ask::netdev::XdpFeatures;
 
 /// Something that could be read, or why not.
@@ -74,6 +75,8 @@ pub struct Device {
 /// What a device says of itself.
 #[derive(Clone, Debug, Serialize)]
 pub struct Found {
+    /// Its kind, and the devices above and below it.
+    pub nature: Nature,
     /// It was brought up.
     pub up: bool,
     /// It has a carrier; `None` where the driver does not say.
@@ -119,14 +122,18 @@ pub struct Program {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Peer {
-    /// In this network namespace.
-    Here {
+    /// In this network namespace, or in one that this process can enter.
+    Known {
         /// Its name.
         name: String,
+        /// What runs a command in its namespace, where that is another one.
+        enter: Option<String>,
         /// Offloads that are on.
         features: BTreeSet<String>,
+        /// The device that it is a port of there.
+        master: Option<Master>,
     },
-    /// In another one.
+    /// In one that this process cannot find or enter.
     Elsewhere,
 }
 

@@ -1,6 +1,7 @@
 //! The device itself: link, driver, XDP.
 
 use weir_config::daemon::{Port, XdpMode, ZeroCopy};
+use weir_config::drivers::kinds::Fit;
 use weir_config::drivers::{self, TooLong, UNKNOWN};
 
 use super::{command, Case, Wanted};
@@ -166,9 +167,11 @@ fn foreign_program(case: &Case<'_>, program: &Program) -> Finding {
 
 /// How a program could be attached.
 fn possible(case: &Case<'_>) -> Finding {
-    let native = match &case.found.xdp {
-        Ok(features) => features.native,
-        Err(_) => case.driver.native,
+    let native = match (case.fit(), &case.found.xdp) {
+        // A refused device has a problem of its own.
+        (Ok(Fit::GenericOnly { .. }), _) => false,
+        (_, Ok(features)) => features.native,
+        (_, Err(_)) => case.driver.native,
     };
     let auto = || case.wanted.setting("dataplane.xdp-mode", Some("\"auto\""));
     match (case.config.dataplane.xdp_mode, native) {
@@ -184,7 +187,7 @@ fn possible(case: &Case<'_>) -> Finding {
         (_, true) => Finding::ok(Check::Xdp, "native is possible; no program is attached"),
         (_, false) => Finding::note(
             Check::Xdp,
-            "generic only, which is slow: the driver runs no XDP programs itself",
+            "generic only, which is slow: native XDP is not possible or of no use there",
         ),
     }
 }

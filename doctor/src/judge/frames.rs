@@ -2,27 +2,27 @@
 
 use std::collections::BTreeSet;
 
-use weir_config::daemon::{Offloads, XdpMode};
+use weir_config::daemon::{Express, Offloads, XdpMode};
 use weir_config::drivers::{chunk_for, MacControlFrames, HARMFUL, LRO};
 use weir_core::Bytes;
 
 use super::{command, long_frames, Case};
+use crate::ask::nature::Master;
 use crate::facts::{Peer, Unread};
-use crate::finding::{Check, Finding};
+use crate::finding::{Check, Finding, Remedy};
 
-/// What the other end of a veth must not do: the kernel's name, ethtool's, and what comes of it.
-const OF_OTHER_END: [(&str, &str, &str); 2] = [
-    (
-        "tx-checksum-ip-generic",
-        "tx",
-        "leaves checksums unfinished, and receivers drop such frames",
-    ),
-    (
-        "tx-vlan-hw-insert",
-        "txvlan",
-        "keeps the VLAN tag beside the frame, where the program does not see it",
-    ),
-];
+/// Unfinished checksums: the kernel's name, ethtool's, and the consequence.
+const UNFINISHED: (&str, &str, &str) = (
+    "tx-checksum-ip-generic",
+    "tx",
+    "leaves checksums unfinished",
+);
+/// Tags beside frames.
+const TAGS: (&str, &str, &str) = (
+    "tx-vlan-hw-insert",
+    "txvlan",
+    "keeps the VLAN tag beside the frame, where the program does not see it",
+);
 /// The same where the program runs in the network stack: native XDP forbids it to the other end.
 const MERGING: (&str, &str, &str) = (
     "tx-tcp-segmentation",
@@ -66,35 +66,76 @@ pub(super) fn offloads(case: &Case<'_>) -> Vec<Finding> {
 }
 
 pub(super) fn other_end(case: &Case<'_>) -> Vec<Finding> {
-    let (name, features) = match &case.found.peer {
+    let (name, enter, features, master) = match &case.found.peer {
         None => return Vec::new(),
         Some(Peer::Elsewhere) => {
             return vec![Finding::note(
                 Check::OtherEnd,
-                "in another network namespace: `ethtool -K DEVICE tx off txvlan off` belongs there if its kernel sends",
+                "in a network namespace that cannot be entered from here: where hosts there have VLAN devices, `ethtool -K DEVICE txvlan off` belongs there",
             )]
         }
-        Some(Peer::Here { name, features }) => (name, features),
+        Some(Peer::Known {
+            name,
+            enter,
+            features,
+            master,
+        }) => (name, enter, features, master),
     };
+    if let Some(finding) = behind_a_bridge(case, name, master.as_ref()) {
+        return vec![finding];
+    }
     let is_generic = match case.running {
         Some(running) => running.mode == "generic",
         None => case.config.dataplane.xdp_mode == XdpMode::Generic,
     };
-    let merging = is_generic.then_some(MERGING);
-    let judged = OF_OTHER_END
+    let express = case.port.express.unwrap_or(case.config.dataplane.express);
+    let judged = [UNFINISHED, TAGS]
         .into_iter()
-        .chain(merging)
+        .chain(is_generic.then_some(MERGING))
         .filter(|(feature, ..)| features.contains(*feature))
-        .map(|(_, switch, does)| {
+        .map(|(feature, switch, does)| {
             let found = format!("{switch} of `{name}`, the other end, is on: it {does}");
-            let remedy = command(format!("ethtool -K {name} {switch} off"));
-            Finding::problem(Check::OtherEnd, found, remedy)
+            let inside = enter
+                .as_ref()
+                .map_or(String::new(), |enter| format!("{enter} "));
+            let remedy = command(format!("{inside}ethtool -K {name} {switch} off"));
+            match feature == UNFINISHED.0 {
+                true if express == Express::Off => Finding::ok(
+                    Check::OtherEnd,
+                    format!("{found}; the switch finishes them"),
+                ),
+                true => {
+                    let lost = "; frames of the express path keep them, and receivers drop those";
+                    Finding::problem(Check::OtherEnd, found + lost, remedy)
+                }
+                false => Finding::problem(Check::OtherEnd, found, remedy),
+            }
         });
     let judged: Vec<_> = judged.collect();
     match judged.is_empty() {
         true => vec![Finding::ok(Check::OtherEnd, sends_whole(name, features))],
         false => judged,
     }
+}
+
+/// A bridge at the other end takes pauses for itself, as `docker network connect` makes one.
+fn behind_a_bridge(case: &Case<'_>, name: &str, master: Option<&Master>) -> Option<Finding> {
+    let master = master.filter(|master| master.kind.as_deref() == Some("bridge"))?;
+    let bridge = &master.name;
+    let found = format!(
+        "`{name}`, the other end, is a port of the bridge `{bridge}`, which forwards no pauses"
+    );
+    Some(match case.config.has_lossless() {
+        true => Finding::problem(
+            Check::OtherEnd,
+            format!("{found}: lossless classes lose frames there"),
+            Remedy::Other(
+                "connect hosts and switch by veth pairs without a bridge, or use no lossless class"
+                    .to_owned(),
+            ),
+        ),
+        false => Finding::note(Check::OtherEnd, found),
+    })
 }
 
 fn sends_whole(name: &str, features: &BTreeSet<String>) -> String {
@@ -195,4 +236,86 @@ pub(super) fn buffers(case: &Case<'_>) -> Option<Finding> {
         }
     };
     Some(Finding::problem(Check::Buffers, found, remedy))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::judge;
+    use super::super::tests::{facts, of, one_problem, veth, wanted};
+    use super::*;
+    use crate::finding::Grade;
+
+    fn peer(features: &[&str]) -> Peer {
+        Peer::Known {
+            name: "peer".into(),
+            enter: None,
+            features: features.iter().map(|it| (*it).to_owned()).collect(),
+            master: None,
+        }
+    }
+
+    #[test]
+    fn a_veth_has_two_ends() {
+        let with = |features: &[&str]| {
+            let mut found = veth();
+            found.peer = Some(peer(features));
+            facts(found)
+        };
+        for (feature, dataplane, command) in [
+            (
+                "tx-checksum-ip-generic",
+                "express = \"auto\"",
+                "ethtool -K peer tx off",
+            ),
+            ("tx-vlan-hw-insert", "", "ethtool -K peer txvlan off"),
+            (
+                "tx-tcp-segmentation",
+                "xdp-mode = \"generic\"",
+                "ethtool -K peer tso off",
+            ),
+        ] {
+            let wanted = wanted(dataplane, "");
+            one_problem(&with(&[feature]), &wanted, Check::OtherEnd, command);
+        }
+        // Native XDP forbids it to the other end.
+        // The switch finishes checksums.
+        for feature in ["tx-tcp-segmentation", "tx-checksum-ip-generic"] {
+            let findings = judge(&with(&[feature]), &wanted("", ""));
+            assert_eq!(of(&findings, Check::OtherEnd).grade, Grade::Ok);
+        }
+        let mut one_queue_too_many = veth();
+        one_queue_too_many.channels.as_mut().unwrap().rx = 2;
+        let wanted = wanted("", "queues = 1");
+        let facts = facts(one_queue_too_many);
+        one_problem(&facts, &wanted, Check::Queues, "ethtool -L eth0 rx 1");
+    }
+
+    #[test]
+    fn the_other_end_is_named_with_its_namespace_and_its_bridge() {
+        let known = |feature: &str, master: Option<Master>| {
+            let mut found = veth();
+            found.peer = Some(Peer::Known {
+                name: "eth1".into(),
+                enter: Some("ip netns exec h1".into()),
+                features: [feature.to_owned()].into(),
+                master,
+            });
+            facts(found)
+        };
+        let remedy = "ip netns exec h1 ethtool -K eth1 txvlan off";
+        let facts = known("tx-vlan-hw-insert", None);
+        one_problem(&facts, &wanted("", ""), Check::OtherEnd, remedy);
+        let bridge = Master {
+            name: "br-1".into(),
+            kind: Some("bridge".into()),
+        };
+        let facts = known("", Some(bridge));
+        let findings = judge(&facts, &wanted("", ""));
+        assert_eq!(of(&findings, Check::OtherEnd).grade, Grade::Note);
+        let lossless = "[[class]]\nname = \"l\"\npriority = 3\nmode = \"pfc\"\nxoff = \"60KiB\"\nxon = \"52KiB\"\nheadroom = \"64KiB\"";
+        let findings = judge(&facts, &wanted("", lossless));
+        let finding = of(&findings, Check::OtherEnd);
+        assert_eq!(finding.grade, Grade::Problem, "{finding:?}");
+        assert!(finding.found.contains("bridge `br-1`"), "{finding:?}");
+    }
 }

@@ -4,6 +4,7 @@ mod device;
 mod frames;
 mod headroom;
 mod host;
+mod kind;
 mod long_frames;
 mod place;
 mod queues;
@@ -14,6 +15,7 @@ use std::path::{Path, PathBuf};
 
 use serde::Serialize;
 use weir_config::daemon::{DaemonConfig, Port, ZeroCopy};
+use weir_config::drivers::kinds::{Fit, Refusal};
 use weir_config::drivers::{self, Driver};
 use weir_config::FileError;
 
@@ -127,6 +129,13 @@ struct Case<'a> {
 }
 
 impl Case<'_> {
+    /// How the switch can use the device.
+    fn fit(&self) -> Result<Fit, Refusal> {
+        let mode = self.config.dataplane.xdp_mode;
+        let nature = self.found.nature.known();
+        nature.fit(mode, self.config.has_lossless())
+    }
+
     /// Whether its sockets share memory with the driver, or would.
     fn has_zero_copy(&self) -> bool {
         let can = match self.found.xdp {
@@ -196,6 +205,7 @@ pub fn judge(facts: &Facts, wanted: &Wanted) -> Vec<Finding> {
 
 fn judge_device(case: &Case<'_>) -> Vec<Finding> {
     let mut findings = vec![
+        kind::kind(case),
         device::link(case),
         device::driver(case),
         device::xdp(case),

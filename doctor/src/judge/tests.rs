@@ -4,6 +4,7 @@ use std::path::Path;
 
 use super::*;
 use crate::ask::ethtool::{Channels, DriverInfo, PauseSettings, ReceiveRing};
+use crate::ask::nature::Nature;
 use crate::ask::netdev::XdpFeatures;
 use crate::facts::{Cpu, Host, HugePages, Interrupt, Memory, Peer, Place, Program, Read, Unread};
 use crate::finding::Check;
@@ -39,6 +40,11 @@ fn host() -> Host {
 /// An ice, which the table has read sources of.
 pub(super) fn nic() -> Found {
     Found {
+        nature: Nature {
+            device: "eth0".into(),
+            hardware: 1,
+            ..Nature::default()
+        },
         up: true,
         link: Some(true),
         mtu: 1500,
@@ -99,9 +105,11 @@ pub(super) fn veth() -> Found {
         rss: None,
         ring: Err(Unread::NotThere),
         pause: Err(Unread::NotThere),
-        peer: Some(Peer::Here {
+        peer: Some(Peer::Known {
             name: "peer".into(),
+            enter: None,
             features: [].into(),
+            master: None,
         }),
         place: None,
         ..nic()
@@ -302,38 +310,6 @@ fn each_setting_that_does_not_fit_the_nic_is_named_with_its_file() {
     ] {
         one_problem(&facts(found), &wanted(dataplane, port), check, remedy);
     }
-}
-
-#[test]
-fn a_veth_has_two_ends() {
-    let with = |features: &[&str]| {
-        let mut found = veth();
-        found.peer = Some(Peer::Here {
-            name: "peer".into(),
-            features: features.iter().map(|it| (*it).to_owned()).collect(),
-        });
-        facts(found)
-    };
-    for (feature, dataplane, command) in [
-        ("tx-checksum-ip-generic", "", "ethtool -K peer tx off"),
-        ("tx-vlan-hw-insert", "", "ethtool -K peer txvlan off"),
-        (
-            "tx-tcp-segmentation",
-            "xdp-mode = \"generic\"",
-            "ethtool -K peer tso off",
-        ),
-    ] {
-        let wanted = wanted(dataplane, "");
-        one_problem(&with(&[feature]), &wanted, Check::OtherEnd, command);
-    }
-    // Native XDP forbids it to the other end.
-    let findings = judge(&with(&["tx-tcp-segmentation"]), &wanted("", ""));
-    assert_eq!(of(&findings, Check::OtherEnd).grade, Grade::Ok);
-    let mut one_queue_too_many = veth();
-    one_queue_too_many.channels.as_mut().unwrap().rx = 2;
-    let wanted = wanted("", "queues = 1");
-    let facts = facts(one_queue_too_many);
-    one_problem(&facts, &wanted, Check::Queues, "ethtool -L eth0 rx 1");
 }
 
 #[test]

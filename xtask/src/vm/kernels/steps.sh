@@ -35,8 +35,12 @@ stop() {
 network() {
     stop
     local n
-    for n in $(ip netns list | cut -d ' ' -f 1); do ip netns delete "$n"; done
-    within 20 no_port
+    for n in $(ip netns list | cut -d ' ' -f 1); do
+        # A process of an earlier step would keep its end of a cable.
+        ip netns pids "$n" | xargs -r kill -9
+        ip netns delete "$n"
+    done
+    for n in $(ip -o link | grep -oE ': p[0-9]+@' | tr -d ':@ '); do ip link delete "$n"; done
     for n in $(seq "$1"); do
         ip netns add "h$n"
         ip link add "p$n" mtu "${2:-1500}" type veth peer name eth0 netns "h$n" mtu "${2:-1500}"
@@ -48,7 +52,6 @@ network() {
         host "h$n" ethtool -K eth0 tx off gro on > /dev/null
     done
 }
-no_port() { ! ip -o link | grep -q ': p[0-9]'; }
 # Writes the shipped configuration with ports for $1 hosts. $TOP goes below [dataplane], $CLASS into the lossless class; ROUTES=1 writes
 # routes instead of learning.
 configuration() {

@@ -1,0 +1,274 @@
+//! The facts, by kind.
+
+use super::{Kind, Master, Remedy, Takes};
+
+/// Both directions are forwarded.
+const BOTH: &str = "both ways";
+/// The driver has no native XDP.
+const NONE: &str = "none";
+const READ: &str = "read: Linux 6.18";
+const IN_A_GUEST: &str = "tested: [vm-test](#devices-in-a-guest)";
+const TUNNEL: &str =
+    "the path of the tunnel can drop frames, and no pause reaches what sends on it";
+
+/// A kind without a fault.
+const PLAIN: Kind = Kind {
+    name: "",
+    mode: None,
+    what: "",
+    native: BOTH,
+    generic: BOTH,
+    pauses: BOTH,
+    takes: Takes::All,
+    source: READ,
+};
+
+/// A tunnel for Ethernet frames.
+const fn tunnel(name: &'static str, what: &'static str) -> Kind {
+    Kind {
+        name,
+        what,
+        native: NONE,
+        pauses: "pass; the path itself is not paused",
+        takes: Takes::Lossy {
+            because: TUNNEL,
+            remedy: Remedy::Words("use a link of its own, or no lossless class"),
+            not_native: None,
+        },
+        ..PLAIN
+    }
+}
+
+/// A kind that cannot be a port.
+const fn refused(
+    name: &'static str,
+    what: &'static str,
+    frames: [&'static str; 3],
+    because: &'static str,
+    remedy: Remedy,
+) -> Kind {
+    let [native, generic, pauses] = frames;
+    Kind {
+        name,
+        mode: None,
+        what,
+        native,
+        generic,
+        pauses,
+        takes: Takes::Nothing { because, remedy },
+        source: READ,
+    }
+}
+
+const LOWER: Remedy = Remedy::Words("make `{lower}` the port");
+
+/// All kinds about which something is known, by name.
+pub const KINDS: &[Kind] = &[
+    Kind {
+        name: "bond",
+        mode: Some(1), // BOND_MODE_ACTIVEBACKUP
+        what: "a bond in mode active-backup",
+        native: "**what is received is lost** at its port; sending works",
+        takes: Takes::Generic {
+            because: "in native mode every received frame is lost at the bond's own port",
+        },
+        source: IN_A_GUEST,
+        ..PLAIN
+    },
+    Kind {
+        name: "bond",
+        what: "a bond in another mode",
+        native: "**what is received is lost** at its port; sending works",
+        pauses: "sent by one of its ports only",
+        takes: Takes::Lossy {
+            because: "a pause stops one of the bond's links, and frames go on arriving on the others",
+            remedy: Remedy::Words(
+                "use mode active-backup, or take the bond's ports out (`ip link set dev PORT nomaster`) and make each of them a port of the same routes",
+            ),
+            not_native: Some("in native mode every received frame is lost at the bond's own port"),
+        },
+        source: IN_A_GUEST,
+        ..PLAIN
+    },
+    refused(
+        "bridge",
+        "a bridge of Linux",
+        [NONE, "to and from the bridge's own host side", "**none**"],
+        "the bridge forwards what the switch sends by its own table, and takes pauses for itself",
+        Remedy::Words("make the bridge's ports the ports of the switch (`ip link set dev PORT nomaster`)"),
+    ),
+    refused(
+        "dummy",
+        "a dummy device",
+        [NONE, "**everything sent is lost**, and counted as sent", NONE],
+        "it drops all that is sent, and receives nothing",
+        Remedy::Words("use one end of a veth pair: `ip link add {device} type veth peer name PEER`"),
+    ),
+    tunnel("geneve", "a Geneve tunnel"),
+    tunnel("gretap", "a GRE tunnel"),
+    refused(
+        "ifb",
+        "an intermediate functional block",
+        [NONE, "**everything sent is lost**", NONE],
+        "it takes frames from tc's rules only, and drops all that is sent to it",
+        Remedy::Words("use one end of a veth pair: `ip link add {device} type veth peer name PEER`"),
+    ),
+    tunnel("ip6gretap", "a GRE tunnel over IPv6"),
+    refused(
+        "ipvlan",
+        "an ipvlan device",
+        [NONE, "only packets for its own IP addresses", NONE],
+        "it receives only packets for its own IP addresses",
+        LOWER,
+    ),
+    refused(
+        "ipvtap",
+        "an ipvtap device",
+        [NONE, "only packets for its own IP addresses", NONE],
+        "it receives only packets for its own IP addresses",
+        LOWER,
+    ),
+    refused(
+        "loopback",
+        "the loopback device",
+        [NONE, "what is sent comes back", "come back"],
+        "what the switch sends comes back to it",
+        Remedy::Words("name a device that leads to another machine or namespace"),
+    ),
+    Kind {
+        name: "macvlan",
+        mode: Some(8), // MACVLAN_MODE_PASSTHRU
+        what: "a macvlan device in mode passthru",
+        native: NONE,
+        source: IN_A_GUEST,
+        ..PLAIN
+    },
+    refused(
+        "macvlan",
+        "a macvlan device",
+        [NONE, "sent; only frames for its own address are received", "sent; those received pass"],
+        "it receives only frames for its own address and group addresses",
+        Remedy::Words("make `{lower}` the port, or add the device with `mode passthru`"),
+    ),
+    refused(
+        "macvtap",
+        "a macvtap device",
+        [NONE, "received frames go to its file", NONE],
+        "what it receives goes to the program that has its file open",
+        LOWER,
+    ),
+    refused(
+        "netkit",
+        "a netkit device",
+        [NONE, "**sent frames arrive without a protocol**, and the peer drops them", "sent ones are dropped alike"],
+        "frames of AF_XDP arrive at its peer without a protocol, and the peer drops them",
+        Remedy::Words("use a veth pair instead: `ip link add {device} type veth peer name PEER`"),
+    ),
+    Kind {
+        name: "openvswitch",
+        what: "an internal port of Open vSwitch",
+        native: NONE,
+        pauses: "taken by Open vSwitch",
+        takes: Takes::Lossy {
+            because: "Open vSwitch takes pauses for itself",
+            remedy: Remedy::Words("use a veth pair or the NIC itself"),
+            not_native: None,
+        },
+        ..PLAIN
+    },
+    Kind {
+        name: "team",
+        what: "a team device",
+        native: NONE,
+        pauses: "sent by one of its ports only",
+        takes: Takes::Lossy {
+            because: "a pause stops one of the team's links, and frames go on arriving on the others",
+            remedy: Remedy::Words(
+                "take the team's ports out (`ip link set dev PORT nomaster`) and make each of them a port of the same routes, or use a bond in mode active-backup",
+            ),
+            not_native: None,
+        },
+        ..PLAIN
+    },
+    Kind {
+        name: "tun",
+        what: "a tap device",
+        pauses: "both ways, to and from the program behind it",
+        source: IN_A_GUEST,
+        ..PLAIN
+    },
+    Kind {
+        name: "veth",
+        what: "one end of a veth pair",
+        source: "tested: all of Weir's own tests",
+        ..PLAIN
+    },
+    Kind {
+        name: "vlan",
+        what: "a VLAN device",
+        native: NONE,
+        pauses: "**leave with a tag; those of the neighbour never arrive**",
+        takes: Takes::Lossy {
+            because: "pauses have no VLAN: they leave with a tag that the neighbour does not expect, and its own go to the device below",
+            remedy: Remedy::Words("make `{lower}` the port, and set `trunks` or `tag` there"),
+            not_native: None,
+        },
+        source: IN_A_GUEST,
+        ..PLAIN
+    },
+    refused(
+        "vrf",
+        "a routing table's device (VRF)",
+        [NONE, "IP packets of its ports", NONE],
+        "it stands for a routing table and carries no frames of its own",
+        Remedy::Words("make one of its ports the port"),
+    ),
+    tunnel("vxlan", "a VXLAN tunnel"),
+    refused(
+        "wireguard",
+        "a WireGuard tunnel",
+        [NONE, "IP packets, no Ethernet frames", NONE],
+        "it carries IP packets, and a switch forwards Ethernet frames",
+        Remedy::Words("put a VXLAN or GRE tunnel for Ethernet frames through it, for lossy classes"),
+    ),
+];
+
+const NO_MASTER: Remedy = Remedy::Command("ip link set dev {device} nomaster");
+
+/// Devices whose ports cannot be ports of the switch, by the name of the kind.
+pub const MASTERS: &[Master] = &[
+    Master {
+        name: "bond",
+        what: "a port of the bond `{master}`",
+        because: "the switch would take every frame from the bond, which goes on sending by the device",
+        remedy: Remedy::Words(
+            "make `{master}` the port, or take the device out: `ip link set dev {device} nomaster`",
+        ),
+    },
+    Master {
+        name: "bridge",
+        what: "a port of the bridge `{master}`",
+        because: "the switch would take every frame from the bridge, which goes on sending by the device",
+        remedy: NO_MASTER,
+    },
+    Master {
+        name: "hsr",
+        what: "a port of the HSR or PRP device `{master}`",
+        because: "the switch would take every frame from it, and its frames need a redundancy tag",
+        remedy: NO_MASTER,
+    },
+    Master {
+        name: "openvswitch",
+        what: "a port of Open vSwitch (`{master}`)",
+        because: "the switch would take every frame from Open vSwitch, which goes on sending by the device",
+        remedy: Remedy::Command("ovs-vsctl del-port {device}"),
+    },
+    Master {
+        name: "team",
+        what: "a port of the team `{master}`",
+        because: "the switch would take every frame from the team, which goes on sending by the device",
+        remedy: Remedy::Words(
+            "make `{master}` the port, or take the device out: `ip link set dev {device} nomaster`",
+        ),
+    },
+];

@@ -1,0 +1,86 @@
+//! What a device is: its kind, and the devices above and below it.
+
+use std::io;
+
+use serde::Serialize;
+use weir_config::drivers::kinds;
+
+use super::link::{self, Device};
+
+/// A device's kind and place among others.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct Nature {
+    /// Its own name, whichever of its names it was found by.
+    pub device: String,
+    /// Its kind, such as `veth`; `None` for hardware and for the loopback device.
+    pub kind: Option<String>,
+    /// The mode that devices of its kind have, as a number.
+    pub mode: Option<u32>,
+    /// Its type of hardware (`ARPHRD_*`).
+    pub hardware: u16,
+    /// The device that it is a port of.
+    pub master: Option<Master>,
+    /// The device that it is on top of, where this namespace has that.
+    pub lower: Option<String>,
+}
+
+/// A device that others are ports of.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct Master {
+    /// Its name.
+    pub name: String,
+    /// Its kind.
+    pub kind: Option<String>,
+}
+
+impl Nature {
+    /// Reads the devices above and below `device`.
+    ///
+    /// # Errors
+    ///
+    /// The kernel's error.
+    pub fn of(device: &Device) -> io::Result<Self> {
+        let other = |index: Option<u32>| index.map_or(Ok(None), link::find);
+        let is_here = device.other_namespace.is_none();
+        let lower = device.other_end.filter(|_| is_here);
+        let master = other(device.master)?.map(|master| Master {
+            name: master.name,
+            kind: master.kind,
+        });
+        Ok(Self {
+            device: device.name.clone(),
+            kind: device.kind.clone(),
+            mode: device.kind_mode,
+            hardware: device.hardware,
+            master,
+            lower: other(lower)?.map(|lower| lower.name),
+        })
+    }
+
+    /// The same for the judgement by the table of kinds.
+    pub fn known(&self) -> kinds::Nature<'_> {
+        let master = self.master.as_ref();
+        kinds::Nature {
+            device: &self.device,
+            kind: self.kind.as_deref(),
+            mode: self.mode,
+            hardware: self.hardware,
+            master: master.map(|master| (&*master.name, master.kind.as_deref())),
+            lower: self.lower.as_deref(),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use weir_config::daemon::XdpMode;
+
+    use super::*;
+
+    #[test]
+    fn the_loopback_device_is_known_as_such() {
+        let nature = Nature::of(&link::find(1).unwrap().unwrap()).unwrap();
+        let refusal = nature.known().fit(XdpMode::Auto, false).unwrap_err();
+        assert_eq!(refusal.what, "the loopback device");
+    }
+}

@@ -1,0 +1,96 @@
+//! The kind of a device: whether it can be a port.
+
+use weir_config::drivers::kinds::{Cure, Fit};
+
+use super::{command, Case};
+use crate::finding::{Check, Finding, Remedy};
+
+pub(super) fn kind(case: &Case<'_>) -> Finding {
+    let what = case.found.nature.known().what();
+    match case.fit() {
+        Ok(Fit::Any) => Finding::ok(Check::Kind, what),
+        Ok(Fit::GenericOnly { because }) => {
+            Finding::note(Check::Kind, format!("{what}: generic XDP only, since {because}"))
+        }
+        Ok(Fit::NotKnown) => Finding::note(
+            Check::Kind,
+            format!("{what}, about which nothing is known: `switchctl ports` counts the frames that it loses"),
+        ),
+        Err(refusal) => {
+            let consequence = match case.running {
+                Some(_) => "frames are lost",
+                None => "the switch does not start",
+            };
+            let remedy = match refusal.cure {
+                Cure::Command(text) => command(text),
+                Cure::Words(words) => Remedy::Other(words),
+            };
+            let found = format!("{}: {}; {consequence}", refusal.what, refusal.because);
+            Finding::problem(Check::Kind, found, remedy)
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::judge;
+    use super::super::tests::{facts, nic, of, wanted};
+    use super::*;
+    use crate::ask::nature::{Master, Nature};
+    use crate::finding::Grade;
+
+    fn judged(nature: Nature, dataplane: &str, more: &str) -> Finding {
+        let mut found = nic();
+        found.nature = nature;
+        of(&judge(&facts(found), &wanted(dataplane, more)), Check::Kind).clone()
+    }
+
+    fn of_kind(kind: &str) -> Nature {
+        Nature {
+            kind: Some(kind.to_owned()),
+            lower: Some("eno1".to_owned()),
+            ..nic().nature
+        }
+    }
+
+    const LOSSLESS: &str = "[[class]]\nname = \"storage\"\npriority = 3\nmode = \"pfc\"\nxoff = \"60KiB\"\nxon = \"52KiB\"\nheadroom = \"64KiB\"";
+
+    #[test]
+    fn what_cannot_be_a_port_is_a_problem_with_its_remedy() {
+        let vlan = || of_kind("vlan");
+        assert_eq!(judged(vlan(), "", "").grade, Grade::Ok);
+        let lossless = judged(vlan(), "", LOSSLESS);
+        assert_eq!(lossless.grade, Grade::Problem, "{lossless:?}");
+        let remedy = "make `eno1` the port, and set `trunks` or `tag` there";
+        assert_eq!(lossless.remedy, Some(Remedy::Other(remedy.to_owned())));
+
+        let enslaved = Nature {
+            master: Some(Master {
+                name: "br0".to_owned(),
+                kind: Some("bridge".to_owned()),
+            }),
+            ..nic().nature
+        };
+        let enslaved = judged(enslaved, "", "");
+        assert!(
+            enslaved.found.starts_with("a port of the bridge `br0`: "),
+            "{enslaved:?}"
+        );
+        assert_eq!(
+            enslaved.remedy,
+            Some(command("ip link set dev eth0 nomaster"))
+        );
+    }
+
+    #[test]
+    fn a_bond_takes_generic_mode_and_an_unknown_kind_is_noted() {
+        let bond = Nature {
+            mode: Some(1),
+            ..of_kind("bond")
+        };
+        assert_eq!(judged(bond.clone(), "", LOSSLESS).grade, Grade::Note);
+        let native = judged(bond, "xdp-mode = \"native\"", "");
+        assert_eq!(native.grade, Grade::Problem, "{native:?}");
+        assert_eq!(judged(of_kind("macsec"), "", LOSSLESS).grade, Grade::Note);
+    }
+}
