@@ -46,7 +46,7 @@ weir_core::counters! {
     #[serde(default)]
     KernelLosses, KERNEL_LOSSES "kernel_" {} {
         KERNEL_LOSSES "weir_kernel_losses_total" ["port", "kind"] Always
-            "Frames lost by the kernel or the device before or after the switch (XDP_STATISTICS of the port's socket, and refused transmissions)."
+            "Frames lost by the kernel or the device before or after the switch: XDP_STATISTICS of the port's socket, refused transmissions, and frames that are missing between program, socket and device."
             {
                 rx_dropped_total ["rx_dropped"] "Frames dropped for other reasons than a full ring.";
                 rx_ring_full_total ["rx_ring_full"] "Frames dropped because the RX ring was full.";
@@ -55,6 +55,8 @@ weir_core::counters! {
                 tx_invalid_descs_total ["tx_invalid_descs"] "TX descriptors that were not valid.";
                 tx_device_drops_total ["tx_device_drops"] "Frames that the device took and dropped.";
                 tx_redirect_total ["tx_redirect"] "Frames of the express path that the device did not take.";
+                rx_missing_total ["rx_missing"] "Frames that the XDP program redirected to a socket and that no socket received.";
+                tx_missing_total ["tx_missing"] "Frames that were sent and that the device did not count as sent.";
             }
     }
 
@@ -72,6 +74,7 @@ weir_core::counters! {
                 rx_length_total ["rx_length"] "Frames of a bad length, or longer than the device takes.";
                 rx_crc_total ["rx_crc"] "Frames with a bad checksum: cable, transceiver or the other end.";
                 rx_frame_total ["rx_frame"] "Frames that were misaligned.";
+                rx_dropped_total ["rx_dropped"] "Frames that driver or kernel dropped behind the device, beyond those that the XDP program and the sockets account for.";
                 rx_other_total ["rx_other"] "Frames with errors of no other kind: `ethtool -S` may say which.";
             }
     }
@@ -139,6 +142,9 @@ weir_core::counters! {
                 rx_frames ["rx"] "Frames received from all ports, control frames included.";
                 tx_frames ["tx"] "Frames handed to all transmitters, control frames included.";
             }
+        CHECKSUMS_FINISHED "weir_dataplane_checksums_finished_total" [] Always
+            "Checksums of TCP and UDP that hosts left to a virtual device, and that the switch finished."
+            { checksums_finished []; }
         ADDRESS_REQUESTS "weir_dataplane_address_requests_total" ["outcome"] Always
             "ARP requests and IPv6 neighbor solicitations from hosts that look for another one, with multicast.suppress: sent to that station alone, or flooded."
             {
@@ -167,9 +173,13 @@ impl KernelLosses {
 impl DeviceLosses {
     /// Frames for which there was no room. Drivers may count one under two names.
     pub fn overruns(&self) -> u64 {
-        [self.rx_missed_total, self.rx_fifo_total, self.rx_over_total]
-            .into_iter()
-            .fold(0, u64::saturating_add)
+        let without_room = [
+            self.rx_missed_total,
+            self.rx_fifo_total,
+            self.rx_over_total,
+            self.rx_dropped_total,
+        ];
+        without_room.into_iter().fold(0, u64::saturating_add)
     }
 
     /// Frames that arrived damaged. Drivers may count one under two names.

@@ -8,6 +8,8 @@ const HEADLINES = {
   kernel_losses: () => "frames are lost on their way to the switch",
   xdp_losses: () => "frames are lost on their way to the switch",
   device_losses: () => "frames are lost on their way to the switch",
+  mtu_too_small: () => "a device's MTU is too small",
+  device_unfit: () => "a device cannot be used",
   suspected: (view, reason) => {
     if (view.deadlocks.current.length) return view.status.deadlock_policy === "off" ? "frames stand still" : "a deadlock is being resolved";
     if (!view.deadlocks.past.some((one) => one.releases)) return "a deadlock was suspected";

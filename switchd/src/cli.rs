@@ -12,7 +12,7 @@ pub const EXIT_OK: u8 = 0;
 pub const EXIT_FAILURE: u8 = 1;
 /// Exit status for a command line or a configuration that is not legal.
 pub const EXIT_CONFIG: u8 = 2;
-/// Exit status when another daemon holds the run directory.
+/// Exit status when another daemon holds the run directory or a device.
 pub const EXIT_IN_USE: u8 = 3;
 /// Exit status when a second signal cut the draining short.
 pub const EXIT_CUT_SHORT: u8 = 4;
@@ -150,7 +150,7 @@ Exit status:
   0  stopped on request, or the configuration is valid (--check)
   1  could not start, or failed while running
   2  invalid command line or configuration
-  3  another weir-switchd uses the run directory
+  3  another weir-switchd uses the run directory or a device
   4  a second signal cut draining short
   5  restart requested (the keeper restarts the switch and keeps running)
 

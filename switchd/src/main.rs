@@ -17,7 +17,7 @@ use weir_switchd::daemon::{checkup, container, setup, trial};
 use weir_switchd::dataplane::{Dataplane, Reserve};
 use weir_switchd::keeper::{self, frames, link::KeeperLink};
 use weir_switchd::logging::{self, LevelHandle, LogGuard};
-use weir_switchd::os::run_dir::{self, RunDir, RunDirError};
+use weir_switchd::os::run_dir::{self, RunDir};
 use weir_switchd::os::{memory, placement, privileges, random, service};
 
 /// Threads for the API and the metrics; the dataplane and the control plane have their own.
@@ -227,10 +227,9 @@ fn run(cli: &Cli, file: (DaemonConfig, String), log: &LogGuard, level: Option<Le
         }
         Err(error) => {
             tracing::error!("{}", told(error.as_ref()));
-            match error.downcast_ref() {
-                Some(DaemonError::RunDir(RunDirError::InUse { .. })) => cli::EXIT_IN_USE,
-                _ => cli::EXIT_FAILURE,
-            }
+            error
+                .downcast_ref()
+                .map_or(cli::EXIT_FAILURE, DaemonError::status)
         }
     };
     runtime.shutdown_background();

@@ -133,7 +133,13 @@ const WRONG: [Wrong; 13] = [
     ("down", "", "", "ip link set left down", "link"),
     ("mtu", "", "", "ip link set left mtu 1400", "mtu"),
     ("tag", "", "", "ethtool -K right txvlan on", "other-end"),
-    ("sum", "", "", "ethtool -K right tx on tso off", "other-end"),
+    (
+        "sum",
+        "express = \"auto\"",
+        "",
+        "ethtool -K right tx on tso off",
+        "other-end",
+    ),
     (
         "tso",
         "xdp-mode = \"generic\"",
@@ -147,10 +153,10 @@ const WRONG: [Wrong; 13] = [
     ("copy", "zero-copy = \"require\"", "", "true", "zero-copy"),
     ("name", "", "device = \"lef\"", "true", "device"),
     (
-        "bridge",
+        "vxlan",
         "xdp-mode = \"native\"",
         "device = \"some\"",
-        "ip link add some type bridge; ip link set some up",
+        "ip link add some mtu 1500 type vxlan id 5 dstport 4789; ip link set some up",
         "xdp",
     ),
     ("cpu", "cpu = 999", "", "true", "cpus"),

@@ -38,6 +38,16 @@ named! {
         DeviceRefused => "device_refused",
         /// A port's device has another name now. The port goes on with it until the switch is restarted.
         DeviceRenamed => "device_renamed",
+        /// The MTU of a port's device is smaller than the switch's: longer frames are lost both ways.
+        MtuTooSmall => "mtu_too_small",
+        /// The MTU of a port's device is large enough again.
+        MtuFits => "mtu_fits",
+        /// A port's device was put into another device, such as a bridge, so that frames of both mix.
+        DeviceUnfit => "device_unfit",
+        /// A port's device is alone again.
+        DeviceFits => "device_fits",
+        /// Frames were lost below the switch that program, sockets and device do not account for.
+        FramesMissing => "frames_missing",
         /// A request had a port take its device again.
         PortAdded => "port_added",
         /// A request had a port give up its device.

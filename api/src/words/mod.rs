@@ -176,6 +176,10 @@ named! {
         XdpLosses => "xdp_losses",
         /// The device loses frames before the kernel has them.
         DeviceLosses => "device_losses",
+        /// A port's device has a smaller MTU than the switch: longer frames are lost.
+        MtuTooSmall => "mtu_too_small",
+        /// A port's device cannot be used, or was put into another device.
+        DeviceUnfit => "device_unfit",
         /// An egress is suspected of a deadlock, or was, and may be again.
         Suspected => "suspected",
         /// A neighbour pauses without end.

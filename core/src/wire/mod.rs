@@ -2,6 +2,7 @@
 //!
 //! No parser here panics, whatever the bytes.
 
+pub mod checksum;
 pub mod clcm;
 pub mod echo;
 pub mod ecn;

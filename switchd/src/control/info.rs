@@ -19,6 +19,8 @@ use crate::model::classify::Trusted;
 pub struct SwitchInfo {
     /// Its name from the configuration.
     pub name: String,
+    /// `dataplane.mtu`.
+    pub mtu: Bytes,
     /// What is done about deadlocks.
     pub deadlock_policy: Live<Policy>,
     /// By [`PortId`].

@@ -25,6 +25,9 @@ pub(super) fn event(described: &Described) {
         | EventName::DeviceGone
         | EventName::DeviceRefused
         | EventName::DeviceRenamed
+        | EventName::MtuTooSmall
+        | EventName::DeviceUnfit
+        | EventName::FramesMissing
         | EventName::EventsLost
         | EventName::StormDetected
         | EventName::LifetimeStalled => tracing::warn!(port, priority, details, "{kind}"),

@@ -10,9 +10,10 @@ use weir_config::daemon::{ApiConfig, Protection};
 use weir_core::Quanta;
 
 use super::reload::Reloader;
-use crate::cli::Kept;
+use crate::cli::{Kept, EXIT_CONFIG, EXIT_FAILURE, EXIT_IN_USE};
 use crate::control::info::SwitchInfo;
 use crate::control::{ControlSettings, Signal, SupervisorError};
+use crate::dataplane::DataplaneError;
 use crate::keeper::link::KeeperLink;
 use crate::metrics::gnmi::GnmiSettings;
 use crate::os::run_dir::RunDirError;
@@ -118,4 +119,20 @@ pub enum DaemonError {
     /// The devices' link state cannot be watched.
     #[error("cannot monitor the link state of devices: {0}")]
     LinkMonitor(io::Error),
+}
+
+impl DaemonError {
+    /// The exit status of a daemon that ends with this error.
+    pub fn status(&self) -> u8 {
+        let dataplane = match self {
+            Self::Dataplane(error) => error.downcast_ref(),
+            Self::RunDir(RunDirError::InUse { .. }) => return EXIT_IN_USE,
+            _ => None,
+        };
+        match dataplane {
+            Some(DataplaneError::Unfit { .. }) => EXIT_CONFIG,
+            Some(DataplaneError::Taken { holder, .. }) if holder.is_switch() => EXIT_IN_USE,
+            _ => EXIT_FAILURE,
+        }
+    }
 }

@@ -93,6 +93,7 @@ fn info(config: &DaemonConfig) -> SwitchInfo {
     SwitchInfo {
         pools: config.pools.iter().map(|pool| pool.name.clone()).collect(),
         name: config.name.clone(),
+        mtu: config.dataplane.mtu,
         deadlock_policy: config.deadlock.policy.into(),
         ports: config
             .ports

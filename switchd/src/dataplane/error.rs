@@ -2,9 +2,12 @@
 
 use std::io as std_io;
 
+use weir_config::drivers::kinds::Refusal;
 use weir_config::drivers::{up_with_lro, TooShort};
 use weir_core::{Bytes, ConfigError};
 use weir_ebpf::EbpfError;
+
+use crate::os::holder::Holder;
 
 use crate::os::secret::SecretError;
 
@@ -27,6 +30,26 @@ pub enum DataplaneError {
     NotOnePort {
         /// The device.
         device: String,
+    },
+    /// The device is of a kind, or in a place, that a switch cannot use.
+    #[error("port {port}: device `{device}` {refusal}")]
+    Unfit {
+        /// The port.
+        port: String,
+        /// The device.
+        device: String,
+        /// The reason, and the way to mend it.
+        refusal: Box<Refusal>,
+    },
+    /// Another process has the device.
+    #[error("port {port}: device `{device}` {holder}")]
+    Taken {
+        /// The port.
+        port: String,
+        /// The device.
+        device: String,
+        /// The program on it, and its process.
+        holder: Box<Holder>,
     },
     /// The device has no MAC address.
     #[error("port {port}: device `{device}` has no MAC address; give the port one with `address`")]

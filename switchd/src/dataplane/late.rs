@@ -105,7 +105,8 @@ impl Dataplane {
         let ways = &self.running.threads.ways;
         let running = &self.running;
         let address = attached.facts.address;
-        if !ways.join(port, address, sockets, |request| running.ask(request)) {
+        let of_device = (address, device.is_virtual);
+        if !ways.join(port, of_device, sockets, |request| running.ask(request)) {
             return Err(DataplaneError::Ended);
         }
         attach::open_door(settings, attached, door)

@@ -190,11 +190,7 @@ impl Dataplane {
         first: impl IntoIterator<Item = Request>,
     ) -> Result<(Running, Shares, Option<Kept>), DataplaneError> {
         let system = |what| move |source| DataplaneError::System { what, source };
-        let limits = core
-            .ports
-            .iter()
-            .map(|port| limits(port, &config.dataplane));
-        let limits = limits.collect();
+        let limits = limits(&core, &config.dataplane, devices);
         let Bound {
             memory,
             shares,
@@ -459,12 +455,19 @@ fn ids() -> impl Iterator<Item = PortId> {
     (0..).map_while(PortId::from_index)
 }
 
-fn limits(port: &PortConfig, config: &DataplaneConfig) -> PortLimits {
-    PortLimits {
+fn limits(
+    core: &SwitchConfig,
+    config: &DataplaneConfig,
+    devices: &[Option<Device>],
+) -> Vec<PortLimits> {
+    let ports = core.ports.iter().zip(devices);
+    let of_port = |(port, device): (&PortConfig, &Option<Device>)| PortLimits {
+        finishes: device.is_some_and(|device| device.is_virtual),
         address: port.address,
         outstanding_max: config.tx_ring as usize / 2 / config.chunks_of_a_frame(),
         outstanding_bytes: outstanding_bytes(port.rate, config),
-    }
+    };
+    ports.map(of_port).collect()
 }
 
 /// What a transmitter may have: little on slow lines, so that a pause acts soon; enough on fast ones to cover a round. In

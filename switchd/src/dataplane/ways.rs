@@ -70,16 +70,20 @@ impl Ways {
         }
     }
 
-    /// Has `sockets` served for `port`, which has none. When it returns, the kernel has chunks to receive into. False as for
+    /// Has `sockets` served for `port`, which has none: with its address, and whether checksums may arrive there unfinished. When it returns, the kernel has chunks to receive into. False as for
     /// [`part`](Self::part).
     pub(super) fn join(
         &self,
         port: PortId,
-        address: MacAddress,
+        (address, finishes): (MacAddress, bool),
         sockets: Vec<XdpSocket>,
         ask: impl Fn(Request),
     ) -> bool {
-        let join = Request::Join { port, address };
+        let join = Request::Join {
+            port,
+            address,
+            finishes,
+        };
         match self {
             Self::Alone(core) => {
                 core.hand_in(PortLanes::new(sockets));

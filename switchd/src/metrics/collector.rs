@@ -25,7 +25,6 @@ use crate::control::Shared;
 use crate::dataplane::messages::PortSnapshot;
 use crate::model::clock;
 use crate::model::histogram::Histogram;
-use crate::os::device_losses;
 
 /// Nanoseconds as seconds, and frames as frames: what a histogram's values are multiplied by.
 const NANOS: f64 = 1.0 / NANOS_PER_SECOND as f64;
@@ -203,8 +202,13 @@ impl SnapshotCollector {
             let count = counters.drops[reason.index()];
             families.add(&define::DROPS, &[port, reason.name()], count as f64);
         }
-        families.add_counters(KERNEL_LOSSES, &[port], &state.kernel);
-        families.add_counters(DEVICE_LOSSES, &[port], &device_losses::read(info.ifindex()));
+        let losses = &self.shared.losses;
+        families.add_counters(KERNEL_LOSSES, &[port], &losses.of_kernel(id, state));
+        families.add_counters(
+            DEVICE_LOSSES,
+            &[port],
+            &losses.of_device(id, info.ifindex()),
+        );
         for (name, ring) in [
             ("fill", state.rings.fill),
             ("rx", state.rings.rx),

@@ -4,9 +4,19 @@ use weir_api::counters::DeviceLosses;
 use weir_config::drivers;
 use weir_doctor::ask::{ethtool, link};
 
-/// Of the device with this index in this network namespace; none of a device that is gone.
+/// Reads those of the device with this index in this network namespace; none of a device that is gone.
 pub fn read(ifindex: u32) -> DeviceLosses {
+    read_all(ifindex).0
+}
+
+/// The same, with what the device counts of all frames; `None` for a device that is gone.
+pub fn read_all(ifindex: u32) -> (DeviceLosses, Option<link::Counts>) {
     let device = link::find(ifindex).ok().flatten();
+    let counts = device.as_ref().map(|device| device.counts);
+    (losses(device), counts)
+}
+
+fn losses(device: Option<link::Device>) -> DeviceLosses {
     device.map_or_else(DeviceLosses::default, |device| {
         let link::ReceiveErrors {
             length,
@@ -25,6 +35,8 @@ pub fn read(ifindex: u32) -> DeviceLosses {
             rx_crc_total: crc,
             rx_frame_total: frame,
             rx_other_total: other,
+            // The kernel counts there what others account for as well: the difference is not the device's to tell.
+            rx_dropped_total: 0,
         }
     })
 }

@@ -2,6 +2,7 @@
 
 pub mod device_losses;
 pub mod fabric_key;
+pub mod holder;
 pub mod memory;
 pub mod placement;
 pub mod privileges;

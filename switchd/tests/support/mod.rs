@@ -93,6 +93,7 @@ pub fn info() -> SwitchInfo {
         }
     });
     SwitchInfo {
+        mtu: Bytes::new(1500),
         pools: vec!["shared".to_owned()],
         name: "s1".to_owned(),
         deadlock_policy: Policy::Breaker.into(),

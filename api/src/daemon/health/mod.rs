@@ -72,8 +72,14 @@ pub struct ObservedPort {
     pub name: String,
     /// What it faces.
     pub role: PortRole,
-    /// Frames that the kernel lost.
+    /// Frames that the kernel lost on reception.
     pub kernel_losses: u64,
+    /// Frames that the device did not send.
+    pub transmit_drops: u64,
+    /// Frames that were redirected to a socket and that no socket received.
+    pub receive_missing: u64,
+    /// Frames that were sent and that the device did not count.
+    pub transmit_missing: u64,
     /// Frames that the XDP program dropped, those too short to be frames left out.
     pub xdp_drops: u64,
     /// Frames for which the device had no room or no buffer.
@@ -82,8 +88,33 @@ pub struct ObservedPort {
     pub device_errors: u64,
     /// It floods and learns nothing, in a VLAN or in all, because of a loop.
     pub loop_blocked: bool,
+    /// The MTU of its device and that of the switch in bytes, where the first is smaller.
+    pub small_mtu: Option<(u64, u64)>,
+    /// The reason why its device cannot be used, or not as it is now.
+    pub unfit: Option<String>,
     /// Priorities at which something was seen.
     pub queues: Vec<ObservedQueue>,
+}
+
+impl ObservedPort {
+    /// A port at which nothing was seen.
+    pub fn new(name: impl Into<String>, role: PortRole) -> Self {
+        Self {
+            name: name.into(),
+            role,
+            kernel_losses: 0,
+            transmit_drops: 0,
+            receive_missing: 0,
+            transmit_missing: 0,
+            xdp_drops: 0,
+            device_overruns: 0,
+            device_errors: 0,
+            loop_blocked: false,
+            small_mtu: None,
+            unfit: None,
+            queues: Vec::new(),
+        }
+    }
 }
 
 /// What was seen of a (port, priority).
@@ -194,11 +225,46 @@ fn judge_port(port: &ObservedPort, reasons: &mut Vec<HealthReason>) {
             ..reason(Trouble::ForwardingLoop, Verdict::Degraded, 0, text)
         });
     }
+    if let Some((has, wanted)) = port.small_mtu {
+        let text = format!(
+            "{name}: its device has an MTU of {has} B and the switch of {wanted} B: longer frames are lost both ways (`ip link set dev DEVICE mtu {wanted}`)"
+        );
+        reasons.push(HealthReason {
+            port: Some(name.clone()),
+            ..reason(Trouble::MtuTooSmall, Verdict::Degraded, 0, text)
+        });
+    }
+    if let Some(why) = &port.unfit {
+        reasons.push(HealthReason {
+            port: Some(name.clone()),
+            ..reason(
+                Trouble::DeviceUnfit,
+                Verdict::Degraded,
+                0,
+                format!("{name}: {why}"),
+            )
+        });
+    }
     for (kind, count, what) in [
         (
             Trouble::KernelLosses,
             port.kernel_losses,
             "were lost by the kernel, lossless ones too: the switch gets too little CPU, or `dataplane.rx-ring` is too small",
+        ),
+        (
+            Trouble::KernelLosses,
+            port.transmit_drops,
+            "were not sent by the device, lossless ones too: its MTU, its queue, or the other end (`ip -s -s link`)",
+        ),
+        (
+            Trouble::KernelLosses,
+            port.receive_missing,
+            "were redirected to the switch and never arrived, lossless ones too: the driver does not deliver to AF_XDP (`switchctl doctor`; try xdp-mode = \"generic\")",
+        ),
+        (
+            Trouble::KernelLosses,
+            port.transmit_missing,
+            "were sent and not counted by the device, lossless ones too: the driver loses frames of AF_XDP (`switchctl doctor`; try xdp-mode = \"generic\")",
         ),
         (
             Trouble::XdpLosses,

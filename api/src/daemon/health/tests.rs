@@ -6,14 +6,8 @@ fn seen(role: PortRole, queue: ObservedQueue) -> Observed {
         recurrence_seconds: 10.0,
         releases: true,
         ports: vec![ObservedPort {
-            name: "h1".to_owned(),
-            role,
-            kernel_losses: 0,
-            xdp_drops: 0,
-            device_overruns: 0,
-            device_errors: 0,
-            loop_blocked: false,
             queues: vec![queue],
+            ..ObservedPort::new("h1", role)
         }],
         ..Observed::default()
     }
@@ -108,14 +102,8 @@ fn the_worst_reason_comes_first_and_there_are_not_too_many() {
     };
     for number in 0..20 {
         observed.ports.push(ObservedPort {
-            name: format!("p{number}"),
-            role: PortRole::Edge,
             kernel_losses: 1,
-            xdp_drops: 0,
-            device_overruns: 0,
-            device_errors: 0,
-            loop_blocked: false,
-            queues: Vec::new(),
+            ..ObservedPort::new(format!("p{number}"), PortRole::Edge)
         });
     }
     let health = judge(&observed);
@@ -161,5 +149,43 @@ fn a_port_that_floods_nothing_degrades_for_as_long_as_that_is_so() {
     let mut observed = seen(PortRole::Edge, ObservedQueue::default());
     observed.ports[0].loop_blocked = true;
     let why = "h1: floods nothing because of a loop: take out the cable that closes it; `switchctl ports` has the VLANs, `switchctl events` the loop's other port";
+    check(&observed, Verdict::Degraded, why);
+}
+
+#[test]
+fn a_loss_below_the_switch_is_not_blamed_on_another_place() {
+    let of = |change: fn(&mut ObservedPort)| {
+        let mut observed = seen(PortRole::Edge, ObservedQueue::default());
+        change(&mut observed.ports[0]);
+        let health = judge(&observed);
+        assert_eq!(health.verdict, Verdict::Degraded);
+        health.why()
+    };
+    for (why, part) in [
+        (of(|port| port.kernel_losses = 2), "too little CPU"),
+        (
+            of(|port| port.transmit_drops = 2),
+            "2 frames were not sent by the device",
+        ),
+        (of(|port| port.receive_missing = 2), "never arrived"),
+        (
+            of(|port| port.transmit_missing = 2),
+            "not counted by the device",
+        ),
+    ] {
+        assert!(why.contains(part), "{why}");
+        assert_eq!(why.contains("CPU"), part.contains("CPU"), "{why}");
+    }
+}
+
+#[test]
+fn a_device_that_does_not_fit_degrades_for_as_long_as_that_is_so() {
+    let mut observed = seen(PortRole::Edge, ObservedQueue::default());
+    observed.ports[0].small_mtu = Some((1500, 9000));
+    let why = "h1: its device has an MTU of 1500 B and the switch of 9000 B: longer frames are lost both ways (`ip link set dev DEVICE mtu 9000`)";
+    check(&observed, Verdict::Degraded, why);
+    observed.ports[0].small_mtu = None;
+    observed.ports[0].unfit = Some("is a port of the bridge `br0`".to_owned());
+    let why = "h1: is a port of the bridge `br0`";
     check(&observed, Verdict::Degraded, why);
 }

@@ -17,7 +17,6 @@ use crate::api::forwarding::vlans::ranges;
 use crate::control::info::SwitchInfo;
 use crate::control::{self, Shared};
 use crate::dataplane::messages::{PortSnapshot, Snapshot};
-use crate::os::device_losses;
 
 /// `GET /v1/status`.
 pub fn status(shared: &Shared, snapshot: &Snapshot) -> Status {
@@ -65,7 +64,11 @@ pub fn status(shared: &Shared, snapshot: &Snapshot) -> Status {
         admitted_frames_total: sum(|port| totals(port).rx_frames),
         transmitted_frames_total: sum(|port| totals(port).tx_frames),
         drops_total,
-        kernel_losses_total: sum(|port| port.kernel.total()),
+        kernel_losses_total: info
+            .numbered_ports()
+            .zip(&snapshot.ports)
+            .map(|((id, _), state)| shared.losses.of_kernel(id, state).total())
+            .sum(),
         umem_frames: snapshot.umem_frames,
         umem_frames_free: snapshot.umem_frames_free,
         dataplane: Dataplane {
@@ -117,8 +120,8 @@ pub fn ports(shared: &Shared, snapshot: &Snapshot) -> Vec<Port> {
                 tx_frames_total: totals.tx_frames,
                 tx_bytes_total: totals.tx_bytes,
                 drops_total: drops(state).collect(),
-                kernel_losses: state.kernel,
-                device_losses: device_losses::read(info.ifindex()),
+                kernel_losses: shared.losses.of_kernel(id, state),
+                device_losses: shared.losses.of_device(id, info.ifindex()),
                 xdp_frames_total: shared
                     .dataplane
                     .xdp_frames(id)
@@ -227,8 +230,9 @@ pub fn counters(shared: &Shared, snapshot: &Snapshot) -> Vec<Counters> {
     }];
     for ((id, port), state) in info.numbered_ports().zip(&snapshot.ports) {
         let mut counters = values(PORT_COUNTERS, &state.counters, |_| true);
-        counters.extend(values(KERNEL_LOSSES, &state.kernel, |_| true));
-        let device = device_losses::read(port.ifindex());
+        let kernel = shared.losses.of_kernel(id, state);
+        counters.extend(values(KERNEL_LOSSES, &kernel, |_| true));
+        let device = shared.losses.of_device(id, port.ifindex());
         counters.extend(values(DEVICE_LOSSES, &device, |_| true));
         counters.extend(values(LLDP_COUNTERS, &neighbours.counters(id), |_| true));
         all.push(Counters {

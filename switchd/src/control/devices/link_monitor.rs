@@ -12,9 +12,11 @@ use nix::sys::socket::{
 };
 
 use weir_api::words::EventName;
+use weir_config::daemon::XdpMode;
 use weir_core::PortId;
+use weir_doctor::ask::nature::Nature;
 use weir_doctor::link;
-use weir_netlink::message::{find, kind, message, messages, text, u32_at, HEADER};
+use weir_netlink::message::{attributes, find, kind, message, messages, text, u32_at, HEADER};
 
 use crate::control::info::PortInfo;
 use crate::control::shared::Shared;
@@ -24,6 +26,10 @@ use crate::control::waitable::Waitable;
 const BUFFER_LENGTH: usize = 32 * 1024;
 const LINK_HEADER: usize = 16;
 const RTMGRP_LINK: u32 = 1;
+/// `AF_UNSPEC`: messages about a device itself.
+const FAMILY_OF_ALL: u8 = 0;
+/// `IFLA_PROP_LIST` of linux/if_link.h: alternative names.
+const IFLA_PROP_LIST: u16 = 52;
 /// `IFF_LOWER_UP` of linux/if.h: the carrier itself. `IFF_RUNNING` may follow it a second later.
 const IFF_LOWER_UP: u32 = 1 << 16;
 /// The kernel may hold back the news of a carrier for a second too, during which a port that is taken
@@ -36,6 +42,8 @@ pub struct LinkMonitor {
     socket: Waitable,
     /// The name that each port's device was last seen with, where it was not the port's.
     other_names: BTreeMap<PortId, String>,
+    /// The device that each port's device was last seen to be a port of.
+    masters: BTreeMap<PortId, Option<u32>>,
 }
 
 /// One device's state.
@@ -44,6 +52,12 @@ struct LinkState {
     ifindex: u32,
     /// Its name, where the message has it.
     name: Option<String>,
+    /// Its other names.
+    other_names: Vec<String>,
+    /// Its MTU in bytes, where the message has it.
+    mtu: Option<u32>,
+    /// Index of the device that it is a port of.
+    master: Option<u32>,
     up: bool,
     /// Deleted, or moved to another network namespace.
     gone: bool,
@@ -66,6 +80,7 @@ impl LinkMonitor {
         Ok(Self {
             socket: Waitable::new(socket)?,
             other_names: BTreeMap::new(),
+            masters: BTreeMap::new(),
         })
     }
 
@@ -132,6 +147,8 @@ impl LinkMonitor {
                     shared.set_gone(port).await;
                 } else {
                     self.note_name(port, info, &state, shared);
+                    note_mtu(port, &state, shared);
+                    self.note_master(port, &state, shared);
                     shared.set_link(port, state.up).await;
                 }
             }
@@ -145,11 +162,32 @@ impl LinkMonitor {
     /// Says once of each new name. The port goes on: its sockets are bound to the device and not to a name.
     fn note_name(&mut self, port: PortId, info: &PortInfo, state: &LinkState, shared: &Shared) {
         let Some(name) = &state.name else { return };
+        if state.other_names.contains(&info.device) {
+            return;
+        }
         let before = self.other_names.get(&port).unwrap_or(&info.device);
         if before != name {
             let detail = ("name", name.clone());
-            shared.record_at(port, EventName::DeviceRenamed, Some(detail));
+            shared.record_at(port, EventName::DeviceRenamed, [detail]);
             self.other_names.insert(port, name.clone());
+        }
+    }
+
+    /// Tells of a device that was put into another one, and of its way out.
+    fn note_master(&mut self, port: PortId, state: &LinkState, shared: &Shared) {
+        let before = self.masters.get(&port).copied().flatten();
+        if before == state.master {
+            return;
+        }
+        self.masters.insert(port, state.master);
+        let refusal = refusal(state, shared);
+        let details = refusal.clone().map(|reason| ("reason", reason));
+        let kind = match &refusal {
+            Some(_) => EventName::DeviceUnfit,
+            None => EventName::DeviceFits,
+        };
+        if shared.links.note_unfit(port, refusal) {
+            shared.record_at(port, kind, details);
         }
     }
 
@@ -173,6 +211,35 @@ impl LinkMonitor {
     }
 }
 
+/// Tells of an MTU that has become too small for the switch, and of one that has become large enough.
+fn note_mtu(port: PortId, state: &LinkState, shared: &Shared) {
+    let Some(mtu) = state.mtu else { return };
+    let wanted = shared.info.mtu.get();
+    let small = (u64::from(mtu) < wanted).then_some(mtu);
+    if !shared.links.note_small_mtu(port, small) {
+        return;
+    }
+    match small {
+        Some(mtu) => {
+            let details = [
+                ("mtu_bytes", mtu.to_string()),
+                ("wanted_bytes", wanted.to_string()),
+            ];
+            shared.record_at(port, EventName::MtuTooSmall, details);
+        }
+        None => shared.record_at(port, EventName::MtuFits, []),
+    }
+}
+
+/// The reason why a device cannot be a port as it is now.
+fn refusal(state: &LinkState, shared: &Shared) -> Option<String> {
+    let device = link::find(state.ifindex).ok()??;
+    let nature = Nature::of(&device).ok()?;
+    let has_lossless = shared.info.lossless().next().is_some();
+    let fit = nature.known().fit(XdpMode::Auto, has_lossless);
+    fit.err().map(|refusal| refusal.to_string())
+}
+
 /// `RTM_GETLINK` for all devices (rtnetlink(7)).
 fn dump_request() -> Vec<u8> {
     let flags = (nix::libc::NLM_F_REQUEST | nix::libc::NLM_F_DUMP) as u16;
@@ -187,12 +254,22 @@ fn link_states(datagram: &[u8]) -> impl Iterator<Item = LinkState> + '_ {
             return None;
         }
         let body = message.get(HEADER..)?;
+        // A bridge tells of its ports in messages of its own family: one that leaves the bridge is not gone.
+        if body.first() != Some(&FAMILY_OF_ALL) {
+            return None;
+        }
         let (ifindex, flags) = (u32_at(body, 4)?, u32_at(body, 8)?);
-        let name = find(body.get(LINK_HEADER..)?, nix::libc::IFLA_IFNAME);
+        let of_device = body.get(LINK_HEADER..)?;
+        let number = |kind| find(of_device, kind).and_then(|value| u32_at(value, 0));
+        let others = find(of_device, IFLA_PROP_LIST).map(attributes);
+        let others = others.into_iter().flatten();
         let wanted = nix::libc::IFF_UP as u32 | IFF_LOWER_UP;
         Some(LinkState {
             ifindex,
-            name: name.map(text),
+            name: find(of_device, nix::libc::IFLA_IFNAME).map(text),
+            other_names: others.map(|(_, name)| text(name)).collect(),
+            mtu: number(nix::libc::IFLA_MTU),
+            master: number(nix::libc::IFLA_MASTER).filter(|index| *index > 0),
             gone: kind == nix::libc::RTM_DELLINK,
             up: kind == nix::libc::RTM_NEWLINK && flags & wanted == wanted,
         })
@@ -216,7 +293,13 @@ mod tests {
     #[test]
     fn reads_every_device_of_a_datagram() {
         let both = nix::libc::IFF_UP | IFF_LOWER_UP as i32;
-        let named = attribute(nix::libc::IFLA_IFNAME, b"h3\0");
+        let named = [
+            attribute(nix::libc::IFLA_IFNAME, b"h3\0"),
+            attribute(nix::libc::IFLA_MTU, &1400u32.to_ne_bytes()),
+            attribute(nix::libc::IFLA_MASTER, &4u32.to_ne_bytes()),
+            attribute(IFLA_PROP_LIST | 0x8000, &attribute(53, b"wan\0")),
+        ]
+        .concat();
         let mut datagram = of_device(nix::libc::RTM_NEWLINK, 7, both, &named);
         datagram.extend(of_device(nix::libc::NLMSG_DONE as u16, 0, 0, &[]));
         datagram.extend(of_device(nix::libc::RTM_NEWLINK, 8, nix::libc::IFF_UP, &[]));
@@ -227,13 +310,27 @@ mod tests {
             (8, None, false, false),
             (9, None, false, true),
         ];
-        let expected = expected.map(|(ifindex, name, up, gone)| LinkState {
+        let mut expected = expected.map(|(ifindex, name, up, gone)| LinkState {
             ifindex,
             name: name.map(str::to_owned),
+            other_names: Vec::new(),
+            mtu: None,
+            master: None,
             up,
             gone,
         });
+        expected[0].other_names = vec!["wan".to_owned()];
+        (expected[0].mtu, expected[0].master) = (Some(1400), Some(4));
         assert_eq!(states, expected);
+    }
+
+    #[test]
+    fn a_bridge_that_loses_a_port_does_not_take_its_device() {
+        let mut left = of_device(nix::libc::RTM_DELLINK, 9, 0, &[]);
+        left[HEADER] = nix::libc::AF_BRIDGE as u8;
+        left.extend(of_device(nix::libc::RTM_DELLINK, 10, 0, &[]));
+        let gone: Vec<_> = link_states(&left).map(|state| state.ifindex).collect();
+        assert_eq!(gone, [10]);
     }
 
     #[test]

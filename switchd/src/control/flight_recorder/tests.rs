@@ -50,6 +50,7 @@ fn info() -> SwitchInfo {
         configured: true,
     });
     SwitchInfo {
+        mtu: Bytes::new(1500),
         pools: Vec::new(),
         name: "s1".to_owned(),
         deadlock_policy: Policy::Breaker.into(),

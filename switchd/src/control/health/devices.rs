@@ -2,12 +2,14 @@
 //! may take its place at the port.
 
 use weir_api::counters::DeviceLosses;
+use weir_doctor::link::Counts;
 
 /// Losses of a port's devices, one after the other.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct DeviceMeter {
     /// The device, and what it had counted when it was last looked at.
     last: Option<(u32, DeviceLosses)>,
+    counts: Option<Counts>,
     overruns: u64,
     errors: u64,
 }
@@ -15,7 +17,8 @@ pub(super) struct DeviceMeter {
 impl DeviceMeter {
     /// Takes what the device with this index has counted. What it had counted before it was first seen here is not this
     /// switch's.
-    pub(super) fn read(&mut self, ifindex: u32, now: DeviceLosses) {
+    pub(super) fn read(&mut self, ifindex: u32, now: DeviceLosses, counts: Option<Counts>) {
+        self.counts = counts;
         if let Some((before, last)) = self.last {
             if before == ifindex {
                 // A driver that was loaded anew begins at zero.
@@ -24,6 +27,11 @@ impl DeviceMeter {
             }
         }
         self.last = Some((ifindex, now));
+    }
+
+    /// The device's index and its counts of all frames, while it is there.
+    pub(super) fn counts(&self) -> Option<(u32, Counts)> {
+        Some((self.last?.0, self.counts?))
     }
 
     /// Frames that found no room in the device.
@@ -52,15 +60,15 @@ mod tests {
     #[test]
     fn only_what_is_lost_under_this_switch_counts() {
         let mut meter = DeviceMeter::default();
-        meter.read(7, lost(1000, 50));
+        meter.read(7, lost(1000, 50), None);
         assert_eq!((meter.overruns(), meter.errors()), (0, 0));
-        meter.read(7, lost(1003, 51));
+        meter.read(7, lost(1003, 51), None);
         assert_eq!((meter.overruns(), meter.errors()), (3, 1));
         // Another device at the port, then the first one's driver anew.
-        meter.read(8, lost(500, 500));
+        meter.read(8, lost(500, 500), None);
         assert_eq!((meter.overruns(), meter.errors()), (3, 1));
-        meter.read(8, lost(0, 0));
-        meter.read(8, lost(2, 0));
+        meter.read(8, lost(0, 0), None);
+        meter.read(8, lost(2, 0), None);
         assert_eq!((meter.overruns(), meter.errors()), (5, 1));
     }
 }

@@ -1,6 +1,8 @@
 //! Looks at the switch each second. What is wrong becomes the verdict on its health, and a line of the log for each port.
 
+mod accountant;
 mod devices;
+mod missing;
 mod windows;
 
 use std::sync::Arc;
@@ -17,6 +19,7 @@ use crate::control::shared::Shared;
 use crate::dataplane::messages::{PortSnapshot, Snapshot};
 use crate::model::clock;
 use crate::os::device_losses;
+use accountant::Accountant;
 use devices::DeviceMeter;
 use windows::{PortSample, QueueSample, Sample, Windows};
 
@@ -29,13 +32,16 @@ const LOST_AT_XDP: [&str; 3] = ["dropped", "no_meta", "cut"];
 pub async fn watch(shared: Arc<Shared>) {
     let mut windows = Windows::new(&shared.info, clock::now());
     let mut devices = vec![DeviceMeter::default(); shared.info.ports.len()];
+    let mut accountant = Accountant::new(&shared);
     let mut ticks = tokio::time::interval(INTERVAL);
     ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
     loop {
         ticks.tick().await;
+        let verdicts = accountant.read_verdicts(&shared);
         let snapshot = shared.dataplane.fresh_snapshot().await;
         devices = read_devices(&shared, devices).await;
-        windows.push(sample(&shared, &snapshot, &devices));
+        accountant.look(&shared, &verdicts, &snapshot, &devices);
+        windows.push(sample(&shared, &snapshot, &devices, &mut accountant));
         let policy = shared.info.deadlock_policy.get();
         log_ports(&windows.last_second(&shared.info, policy));
         let health = windows.health(&shared.info, policy);
@@ -50,7 +56,8 @@ async fn read_devices(shared: &Shared, mut meters: Vec<DeviceMeter>) -> Vec<Devi
     let numbers: Vec<u32> = shared.info.ports.iter().map(PortInfo::ifindex).collect();
     let read = spawn_blocking(move || {
         for (meter, ifindex) in meters.iter_mut().zip(numbers) {
-            meter.read(ifindex, device_losses::read(ifindex));
+            let (losses, counts) = device_losses::read_all(ifindex);
+            meter.read(ifindex, losses, counts);
         }
         meters
     });
@@ -59,7 +66,12 @@ async fn read_devices(shared: &Shared, mut meters: Vec<DeviceMeter>) -> Vec<Devi
         .unwrap_or_else(|_| vec![DeviceMeter::default(); count])
 }
 
-fn sample(shared: &Shared, snapshot: &Snapshot, devices: &[DeviceMeter]) -> Sample {
+fn sample(
+    shared: &Shared,
+    snapshot: &Snapshot,
+    devices: &[DeviceMeter],
+    accountant: &mut Accountant,
+) -> Sample {
     let ports = shared.info.numbered_ports().zip(&snapshot.ports);
     Sample {
         at: clock::now(),
@@ -67,7 +79,10 @@ fn sample(shared: &Shared, snapshot: &Snapshot, devices: &[DeviceMeter]) -> Samp
         events_lost: snapshot.rounds.counters.events_lost,
         ports: ports
             .zip(devices)
-            .map(|(((id, _), state), device)| port_sample(shared, id, state, device))
+            .map(|(((id, _), state), device)| PortSample {
+                unfit: accountant.unfit(shared, id),
+                ..port_sample(shared, id, state, device)
+            })
             .collect(),
     }
 }
@@ -83,11 +98,16 @@ fn port_sample(
         .iter()
         .filter(|(verdict, _)| LOST_AT_XDP.contains(verdict));
     PortSample {
-        kernel_losses: state.kernel.total(),
+        kernel: shared.losses.of_kernel(id, state),
         xdp_drops: lost.map(|(_, count)| count).sum(),
-        device_overruns: device.overruns(),
+        device_overruns: device.overruns() + shared.losses.missing(id).dropped,
         device_errors: device.errors(),
         loop_blocked: state.blocked.is_any(),
+        small_mtu: shared
+            .links
+            .small_mtu(id)
+            .map(|mtu| (mtu.into(), shared.info.mtu.get())),
+        unfit: None,
         queues: Priority::ALL.map(|priority| {
             let counters = &state.counters.priority[priority.index()];
             let gauges = &state.gauges[priority.index()];

@@ -2,6 +2,7 @@
 
 use std::collections::VecDeque;
 
+use weir_api::counters::KernelLosses;
 use weir_api::daemon::health::{
     judge, Health, Observed, ObservedPort, ObservedQueue, LOSS_WINDOW_SECONDS,
     RECURRENCE_WINDOW_SECONDS,
@@ -23,13 +24,15 @@ pub(super) struct Sample {
     pub ports: Vec<PortSample>,
 }
 
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub(super) struct PortSample {
-    pub kernel_losses: u64,
+    pub kernel: KernelLosses,
     pub xdp_drops: u64,
     pub device_overruns: u64,
     pub device_errors: u64,
     pub loop_blocked: bool,
+    pub small_mtu: Option<(u64, u64)>,
+    pub unfit: Option<String>,
     pub queues: [QueueSample; PRIORITY_COUNT],
 }
 
@@ -142,26 +145,52 @@ fn observed_ports(
             });
             let more = |of: fn(&PortSample) -> u64| of(port).saturating_sub(of(lost));
             ObservedPort {
-                name: info.name.clone(),
-                role: info.role,
-                kernel_losses: more(|it| it.kernel_losses),
+                kernel_losses: more(|it| received(&it.kernel).total()),
+                transmit_drops: more(|it| {
+                    it.kernel.tx_device_drops_total
+                        + it.kernel.tx_redirect_total
+                        + it.kernel.tx_invalid_descs_total
+                }),
+                receive_missing: more(|it| it.kernel.rx_missing_total),
+                transmit_missing: more(|it| it.kernel.tx_missing_total),
                 xdp_drops: more(|it| it.xdp_drops),
                 device_overruns: more(|it| it.device_overruns),
                 device_errors: more(|it| it.device_errors),
                 loop_blocked: port.loop_blocked,
+                small_mtu: port.small_mtu,
+                unfit: port.unfit.clone(),
                 queues: queues.collect(),
+                ..ObservedPort::new(info.name.clone(), info.role)
             }
         })
         .filter(|port| {
             let lost = [
                 port.kernel_losses,
+                port.transmit_drops,
+                port.receive_missing,
+                port.transmit_missing,
                 port.xdp_drops,
                 port.device_overruns,
                 port.device_errors,
             ];
-            lost.iter().any(|count| *count > 0) || port.loop_blocked || !port.queues.is_empty()
+            lost.iter().any(|count| *count > 0)
+                || port.loop_blocked
+                || port.small_mtu.is_some()
+                || port.unfit.is_some()
+                || !port.queues.is_empty()
         })
         .collect()
+}
+
+/// Losses on reception, without the frames that are missing.
+fn received(losses: &KernelLosses) -> KernelLosses {
+    KernelLosses {
+        rx_dropped_total: losses.rx_dropped_total,
+        rx_ring_full_total: losses.rx_ring_full_total,
+        rx_fill_ring_empty_total: losses.rx_fill_ring_empty_total,
+        rx_invalid_descs_total: losses.rx_invalid_descs_total,
+        ..KernelLosses::default()
+    }
 }
 
 fn observed_queue(
@@ -211,6 +240,7 @@ mod tests {
             buffer: Bytes::new(4096),
         };
         SwitchInfo {
+            mtu: Bytes::new(1500),
             pools: Vec::new(),
             name: "s1".to_owned(),
             deadlock_policy: Policy::Breaker.into(),
@@ -249,7 +279,7 @@ mod tests {
                     at: at(second),
                     taken: at(second),
                     events_lost: 0,
-                    ports: vec![port],
+                    ports: vec![port.clone()],
                 });
                 assert!(windows.samples.len() as u64 <= RECURRENCE_WINDOW_SECONDS + 2);
                 let health = windows.health(&info, Policy::Breaker);

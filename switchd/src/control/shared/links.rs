@@ -37,6 +37,10 @@ struct Place {
     refused: Mutex<Option<String>>,
     /// Somebody has looked for a device since it is wanted.
     tried: AtomicBool,
+    /// The MTU of its device, where that is smaller than the switch's.
+    small_mtu: Mutex<Option<u32>>,
+    /// The reason why its device does not fit any more.
+    unfit: Mutex<Option<String>>,
 }
 
 impl Place {
@@ -50,6 +54,8 @@ impl Place {
             removed: false.into(),
             refused: Mutex::default(),
             tried: false.into(),
+            small_mtu: Mutex::default(),
+            unfit: Mutex::default(),
         }
     }
 }
@@ -104,6 +110,42 @@ impl Links {
     /// True while an operator wants the port to have none.
     pub fn is_removed(&self, port: PortId) -> bool {
         self.is(port, |place| &place.removed)
+    }
+
+    /// The reason why the port's device cannot be used, while one is there and the port has none.
+    pub fn refusal(&self, port: PortId) -> Option<String> {
+        let place = self.places.get(port.index())?;
+        let waits = self.is_gone(port) && !self.is_removed(port);
+        waits.then(|| lock(&place.refused).clone()).flatten()
+    }
+
+    /// The MTU of the port's device, while that is smaller than the switch's.
+    pub fn small_mtu(&self, port: PortId) -> Option<u32> {
+        let place = self.places.get(port.index())?;
+        *lock(&place.small_mtu)
+    }
+
+    /// The reason why the port's device does not fit any more.
+    pub fn unfit(&self, port: PortId) -> Option<String> {
+        let place = self.places.get(port.index())?;
+        lock(&place.unfit).clone()
+    }
+
+    /// Notes the MTU of the port's device, where that is too small. True when this is news.
+    pub(in crate::control) fn note_small_mtu(&self, port: PortId, mtu: Option<u32>) -> bool {
+        let place = self.places.get(port.index());
+        place.is_some_and(|place| std::mem::replace(&mut *lock(&place.small_mtu), mtu) != mtu)
+    }
+
+    /// Notes the reason why the port's device does not fit any more. True when this is news.
+    pub(in crate::control) fn note_unfit(&self, port: PortId, reason: Option<String>) -> bool {
+        let place = self.places.get(port.index());
+        place.is_some_and(|place| {
+            let mut unfit = lock(&place.unfit);
+            let is_news = *unfit != reason;
+            *unfit = reason;
+            is_news
+        })
     }
 
     /// Why the port has no device, while that is so.
@@ -206,6 +248,8 @@ impl Links {
 
     /// True when this is news.
     pub(super) fn note_gone(&self, port: PortId) -> bool {
+        self.note_small_mtu(port, None);
+        self.note_unfit(port, None);
         self.note(port, |place| &place.gone, true)
     }
 

@@ -3,6 +3,7 @@
 mod access;
 mod life;
 mod links;
+mod losses;
 mod records;
 pub mod watermarks;
 
@@ -24,6 +25,7 @@ pub(crate) use access::empty_snapshot;
 pub use access::{Access, Published, ANSWER_WAIT};
 pub use life::{Life, RestartAnswer, Restarted, Signal, Stage};
 pub use links::Links;
+pub use losses::{Losses, Missing};
 pub use records::{ControlFigures, Records};
 
 /// The control plane's state for its readers.
@@ -36,6 +38,8 @@ pub struct Shared {
     pub dataplane: Access,
     /// The links and who is at their other end.
     pub links: Links,
+    /// Losses below the switch.
+    pub losses: Losses,
     /// What the daemon is doing.
     pub life: Life,
     /// What is done on purpose to frames and links.
@@ -56,6 +60,7 @@ impl Shared {
             records,
             dataplane: Access::new(info.ports.len(), xdp, inbox),
             links: Links::new(&info, neighbours),
+            losses: Losses::new(info.ports.len()),
             info,
             life: Life::new(clock::now()),
             impairments: Impairments::default(),
@@ -132,12 +137,17 @@ impl Shared {
         }
     }
 
-    pub(super) fn record_at(&self, port: PortId, kind: EventName, detail: Option<(&str, String)>) {
+    pub(super) fn record_at<'a>(
+        &self,
+        port: PortId,
+        kind: EventName,
+        details: impl IntoIterator<Item = (&'a str, String)>,
+    ) {
         let mut described = Described {
             port: Some(self.info.port_name(port)),
             ..Described::new(clock::now(), kind)
         };
-        if let Some((name, value)) = detail {
+        for (name, value) in details {
             described = described.detail(name, value);
         }
         self.records.record(described);

@@ -73,6 +73,11 @@ impl Accounts {
         }
     }
 
+    /// The port's book.
+    pub(in crate::dataplane) fn of(&self, port: usize) -> PortAccount {
+        self.ports.get(port).copied().unwrap_or_default()
+    }
+
     fn port(&mut self, port: usize, note: impl FnOnce(&mut PortAccount)) {
         if let Some(account) = self.ports.get_mut(port) {
             note(account);

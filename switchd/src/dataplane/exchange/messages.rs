@@ -90,6 +90,8 @@ pub enum Request {
         port: PortId,
         /// Its address from now on.
         address: MacAddress,
+        /// Checksums may arrive there unfinished.
+        finishes: bool,
     },
     /// Take these as if they came in now, before any other.
     Inject(Vec<LeftFrame>),
@@ -172,6 +174,10 @@ pub struct PortSnapshot {
     pub blocked: BlockedIn,
     /// What the kernel lost on the way to or from the socket.
     pub kernel: KernelLosses,
+    /// Frames taken from the RX rings.
+    pub received: u64,
+    /// Frames that the transmitter is done with.
+    pub completed: u64,
     /// How full the socket's rings are.
     pub rings: Rings,
     /// Whether frames leave by the express path, and if not, why. The counters have what took it.

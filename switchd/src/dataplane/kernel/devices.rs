@@ -2,8 +2,11 @@
 
 use nix::net::if_::if_nametoindex;
 use weir_config::daemon::{DaemonConfig, Port};
+use weir_config::drivers::kinds::Fit;
 use weir_config::drivers::{self, Driver};
 use weir_core::MacAddress;
+use weir_doctor::ask::nature::Nature;
+use weir_doctor::link;
 
 use super::ethtool;
 use crate::dataplane::DataplaneError;
@@ -15,22 +18,30 @@ pub(in crate::dataplane) struct Device {
     /// The port's address: the configured one, or the device's own.
     pub(in crate::dataplane) address: MacAddress,
     pub(in crate::dataplane) driver: &'static Driver,
+    /// Native mode is of no use at devices of its kind.
+    pub(in crate::dataplane) generic_only: bool,
+    /// It is no hardware: a kernel at its other end leaves checksums to it.
+    pub(in crate::dataplane) is_virtual: bool,
     /// It had a link before anything was done to it.
     pub(in crate::dataplane) had_link: bool,
 }
 
-/// Every port's device, in this network namespace; `None` for one that is not there and that its port waits for, as all do
-/// with `all_wait`.
+/// Finds every port's device in this network namespace. It is `None` where it is missing and the port waits for it. With `all_wait` all
+/// ports wait, and also for a device that cannot be used.
 ///
 /// # Errors
 ///
-/// When another one is not there, has no address, or would not carry the longest frames of the configuration.
+/// When another one is missing, cannot be a port, or would not carry the longest frames of the configuration.
 pub(in crate::dataplane) fn find(
     config: &DaemonConfig,
     all_wait: bool,
 ) -> Result<Vec<Option<Device>>, DataplaneError> {
     let found = |port: &Port| match find_one(config, port) {
         Err(DataplaneError::NoDevice { .. }) if port.wait || all_wait => Ok(None),
+        Err(error) if all_wait => {
+            tracing::error!(%error, "the port is down until its device can be used");
+            Ok(None)
+        }
         outcome => outcome.map(Some),
     };
     config.ports.iter().map(found).collect()
@@ -50,47 +61,91 @@ pub(in crate::dataplane) fn find_one(
         port: port.name.clone(),
         device: port.device.clone(),
     })?;
-    let address =
-        port.address
-            .or_else(|| address_of(device))
-            .ok_or_else(|| DataplaneError::NoAddress {
-                port: port.name.clone(),
-                device: port.device.clone(),
-            })?;
+    let state = state(index).map_err(|source| DataplaneError::System {
+        what: "asking for a device by rtnetlink",
+        source,
+    })?;
+    let Some((state, nature)) = state else {
+        return Err(DataplaneError::NoDevice {
+            port: port.name.clone(),
+            device: port.device.clone(),
+        });
+    };
+    let generic_only = check_kind(config, port, &nature)?;
+    let own_address = state.address.map(MacAddress);
+    let address = port
+        .address
+        .or(own_address)
+        .ok_or_else(|| DataplaneError::NoAddress {
+            port: port.name.clone(),
+            device: port.device.clone(),
+        })?;
     let wanted = config.dataplane.mtu;
     let found = Device {
         index,
         address,
         driver: drivers::driver(&ethtool::driver(device).unwrap_or_default()),
+        generic_only,
+        is_virtual: nature.kind.is_some(),
         had_link: ethtool::has_link(device).unwrap_or(false),
     };
-    match ethtool::mtu(device) {
-        Some(mtu) if u64::from(mtu) < wanted.get() => Err(DataplaneError::SmallMtu {
+    let mtu = state.mtu;
+    if u64::from(mtu) < wanted.get() {
+        return Err(DataplaneError::SmallMtu {
             port: port.name.clone(),
             device: port.device.clone(),
             mtu,
             wanted,
-        }),
-        Some(mtu) => {
-            if u64::from(mtu) > wanted.get() {
-                tracing::info!(
-                    port = port.name,
-                    device,
-                    mtu,
-                    switch_mtu = wanted.get(),
-                    "device MTU exceeds the switch MTU; longer frames are dropped as bad_length"
-                );
-            }
-            Ok(found)
-        }
-        None => Ok(found),
+        });
     }
+    if u64::from(mtu) > wanted.get() {
+        tracing::info!(
+            port = port.name,
+            device,
+            mtu,
+            switch_mtu = wanted.get(),
+            "device MTU exceeds the switch MTU; longer frames are dropped as bad_length"
+        );
+    }
+    Ok(found)
 }
 
-fn address_of(device: &str) -> Option<MacAddress> {
-    nix::ifaddrs::getifaddrs()
-        .ok()?
-        .filter(|interface| interface.interface_name == device)
-        .find_map(|interface| interface.address?.as_link_addr()?.addr())
-        .map(MacAddress)
+/// Returns the kernel's answer about a device; `None` when it has gone meanwhile.
+fn state(index: u32) -> std::io::Result<Option<(link::Device, Nature)>> {
+    let Some(state) = link::find(index)? else {
+        return Ok(None);
+    };
+    let nature = Nature::of(&state)?;
+    Ok(Some((state, nature)))
+}
+
+/// True when native mode is of no use at devices of this kind.
+fn check_kind(config: &DaemonConfig, port: &Port, nature: &Nature) -> Result<bool, DataplaneError> {
+    let mode = config.dataplane.xdp_mode;
+    match nature.known().fit(mode, config.has_lossless()) {
+        Ok(Fit::Any) => Ok(false),
+        Ok(Fit::GenericOnly { because }) => {
+            let what = nature.known().what();
+            tracing::warn!(
+                port = port.name,
+                device = port.device,
+                "generic XDP is used: the device is {what}, and {because}"
+            );
+            Ok(true)
+        }
+        Ok(Fit::NotKnown) => {
+            tracing::warn!(
+                port = port.name,
+                device = port.device,
+                kind = nature.kind,
+                "nothing is known about devices of this kind: `switchctl ports` counts the frames that one loses"
+            );
+            Ok(false)
+        }
+        Err(refusal) => Err(DataplaneError::Unfit {
+            port: port.name.clone(),
+            device: port.device.clone(),
+            refusal: refusal.into(),
+        }),
+    }
 }

@@ -357,8 +357,8 @@ impl Lane for XdpSocket {
                 .saturating_sub(self.empty_before.unwrap_or(u64::MAX)),
             rx_invalid_descs_total: statistics.rx_invalid_descs(),
             tx_invalid_descs_total: statistics.tx_invalid_descs(),
-            tx_redirect_total: 0,
             tx_device_drops_total: self.device_drops,
+            ..KernelLosses::default()
         }
     }
 

@@ -10,8 +10,9 @@ use nix::errno::Errno;
 use nix::fcntl::{Flock, FlockArg};
 use weir_config::daemon::{DaemonConfig, Fallback, Port, XdpMode, QUEUES_MAX};
 use weir_core::PortId;
-use weir_ebpf::{AttachMode, AttachedMode, EbpfError, PortProgram, PortSettings, Promiscuous};
+use weir_ebpf::{AttachedMode, EbpfError, PortProgram, PortSettings, Promiscuous};
 
+use super::allowed;
 use super::programs::{self, Programs};
 use crate::dataplane::error::DataplaneError;
 use crate::dataplane::exchange::link::AttachedPort;
@@ -227,14 +228,13 @@ pub(in crate::dataplane) fn attach_one(
     loaded: &mut Programs,
 ) -> Result<AttachedProgram, DataplaneError> {
     let port = &config.ports[number.index()];
-    let failed = |source| DataplaneError::Program {
-        port: port.name.clone(),
-        source,
-    };
-    check_metadata(config.dataplane.xdp_mode, port, device)?;
+    allowed::check_metadata(config.dataplane.xdp_mode, port, device)?;
     let pins = pin_root.map(|root| root.join(&port.name));
     let pinned = pins.as_deref().and_then(weir_ebpf::pinned_device);
     let is_attached = pinned == Some(device.index);
+    if !is_attached {
+        allowed::check_holder(config, port, device)?;
+    }
     let lro = long_frames::check(&config.dataplane, port, device, is_attached)?;
     let mut program = match loaded.take(number, device) {
         Some(program) => program,
@@ -243,10 +243,10 @@ pub(in crate::dataplane) fn attach_one(
     let mode = program
         .attach(
             device.index,
-            attach_mode(config.dataplane.xdp_mode, port, device),
+            allowed::attach_mode(config.dataplane.xdp_mode, port, device),
             pins.as_deref(),
         )
-        .map_err(failed)?;
+        .map_err(|error| allowed::cannot_attach(port, device, error))?;
     if mode == AttachedMode::Generic {
         tracing::warn!(
             port = port.name,
@@ -283,30 +283,6 @@ pub(in crate::dataplane) fn attach_one(
         deferred: None,
         _promiscuous: promiscuous,
     })
-}
-
-/// Refuses native XDP where no frame would get through.
-fn check_metadata(mode: XdpMode, port: &Port, device: &Device) -> Result<(), DataplaneError> {
-    if mode != XdpMode::Native || device.driver.metadata {
-        return Ok(());
-    }
-    Err(DataplaneError::NoMetadata {
-        port: port.name.clone(),
-        device: port.device.clone(),
-        driver: device.driver.name,
-    })
-}
-
-/// With `auto`, native XDP is of no use where the program cannot write metadata.
-fn attach_mode(mode: XdpMode, port: &Port, device: &Device) -> AttachMode {
-    match mode {
-        // In generic mode nobody asks the driver.
-        XdpMode::Auto if port.hardware_time => AttachMode::Native,
-        XdpMode::Auto if !device.driver.metadata => AttachMode::Generic,
-        XdpMode::Auto => AttachMode::Auto,
-        XdpMode::Native => AttachMode::Native,
-        XdpMode::Generic => AttachMode::Generic,
-    }
 }
 
 /// Until those links are back that were there before, or it takes too long.

@@ -108,6 +108,8 @@ impl<I: Io> Worker<I> {
             state.cable = self.switch.cable_gauges(port);
             state.blocked = BlockedIn::of(&self.switch, port);
             state.kernel = self.losses(index);
+            let book = self.accounts.of(index);
+            (state.received, state.completed) = (book.received, book.completed);
             state.rings = self.io.rings(index);
             state.express = self.express.state(now, index, self.looks_on());
             self.add_express_out(index, state);

@@ -13,6 +13,7 @@
 //! there is work and for a moment longer, then sleeps until a frame comes, a request comes, or the switch
 //! core's next timeout.
 
+mod checksums;
 mod express;
 mod hand_on;
 mod housekeeping;
@@ -63,6 +64,8 @@ const LINE_OVERHEAD: Bytes = Bytes::new(4 + 8 + 12);
 #[derive(Clone, Copy, Debug)]
 pub(super) struct PortLimits {
     pub(super) address: MacAddress,
+    /// Checksums may arrive unfinished: the device is a virtual one, with a kernel at its other end.
+    pub(super) finishes: bool,
     /// Frames that there is room for with the transmitter.
     pub(super) outstanding_max: usize,
     /// What may be with the transmitter at a time, as the line counts it: little, so that a pause acts soon.
@@ -383,7 +386,11 @@ impl<I: Io> Worker<I> {
                 }
                 Request::Inject(frames) => self.inject(now, frames),
                 Request::Part { port } => self.part(now, port),
-                Request::Join { port, address } => self.join(now, port, address),
+                Request::Join {
+                    port,
+                    address,
+                    finishes,
+                } => self.join(now, port, address, finishes),
                 Request::Express(order) => self.obey(now, order),
                 Request::Stop { drain, hands_on } => {
                     let _ = self.switch.apply(now, Command::Drain);

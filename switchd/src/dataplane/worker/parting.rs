@@ -46,7 +46,7 @@ impl<I: Io> Worker<I> {
 
     /// [`Request::Join`](crate::dataplane::messages::Request::Join). Frames may come as soon as that is
     /// [noted](Io::note_joined), so that the rings are filled before.
-    pub(super) fn join(&mut self, now: Instant, port: PortId, address: MacAddress) {
+    pub(super) fn join(&mut self, now: Instant, port: PortId, address: MacAddress, finishes: bool) {
         if !self.io.join(port.index()) {
             return;
         }
@@ -55,6 +55,7 @@ impl<I: Io> Worker<I> {
         if let Some(state) = self.ports.get_mut(port.index()) {
             (state.gone, state.parted) = (false, false);
             state.limits.address = address;
+            state.limits.finishes = finishes;
         }
         self.fill_rings();
         self.io.note_joined();

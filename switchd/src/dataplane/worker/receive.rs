@@ -61,6 +61,7 @@ impl<I: Io> Worker<I> {
                 break;
             };
             self.stats.counters.rx_frames += 1;
+            self.see_to_checksum(port, chunk);
             if self.mirroring.looks_at_arrivals(port) {
                 self.mirror_data(now, port, chunk);
             } else {

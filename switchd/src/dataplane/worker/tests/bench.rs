@@ -39,6 +39,8 @@ pub(super) const SLOW: BitRate = BitRate::from_mbit(10);
 /// What a test may want otherwise.
 pub(super) struct Setup {
     pub(super) rate: BitRate,
+    /// At every port.
+    pub(super) finishes: bool,
     pub(super) learning_capacity: usize,
     pub(super) outstanding_max: usize,
     pub(super) outstanding_bytes: Bytes,
@@ -62,6 +64,7 @@ impl Default for Setup {
     fn default() -> Self {
         Self {
             rate: FAST,
+            finishes: false,
             learning_capacity: 0,
             outstanding_max: 64,
             outstanding_bytes: Bytes::new(1 << 30),
@@ -101,6 +104,7 @@ impl Bench {
         let notify = Wake::new().unwrap();
         let limits = |port: &PortConfig| PortLimits {
             address: port.address,
+            finishes: setup.finishes,
             outstanding_max: setup.outstanding_max,
             outstanding_bytes: setup.outstanding_bytes,
         };

@@ -2,6 +2,7 @@
 
 mod audit;
 mod bench;
+mod checksums;
 mod ecn;
 mod express;
 mod fake_io;
@@ -286,6 +287,7 @@ fn a_port_whose_device_comes_back_forwards_again() {
         bench.request(Request::Join {
             port: id(1),
             address,
+            finishes: false,
         });
         bench.round();
         assert!(bench.worker.io.is_receiving(1));

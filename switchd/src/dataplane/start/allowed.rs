@@ -1,0 +1,72 @@
+//! Checks of a device before a program is attached to it, and the mode that it is attached in.
+
+use weir_config::daemon::{DaemonConfig, Port, XdpMode};
+use weir_ebpf::{AttachMode, EbpfError};
+
+use crate::dataplane::error::DataplaneError;
+use crate::dataplane::kernel::devices::Device;
+use crate::os::holder::Holder;
+
+/// The reason why a program cannot be attached, with the process that has the device.
+pub(super) fn cannot_attach(port: &Port, device: &Device, source: EbpfError) -> DataplaneError {
+    let holder = match source {
+        EbpfError::Busy { .. } => Holder::find(&port.device, device.index),
+        _ => None,
+    };
+    match holder {
+        Some(holder) => taken(port, holder),
+        None => DataplaneError::Program {
+            port: port.name.clone(),
+            source,
+        },
+    }
+}
+
+fn taken(port: &Port, holder: Holder) -> DataplaneError {
+    DataplaneError::Taken {
+        port: port.name.clone(),
+        device: port.device.clone(),
+        holder: holder.into(),
+    }
+}
+
+/// Refuses a device that a switch with another run directory has: it will not release it soon.
+pub(super) fn check_holder(
+    config: &DaemonConfig,
+    port: &Port,
+    device: &Device,
+) -> Result<(), DataplaneError> {
+    match Holder::find(&port.device, device.index) {
+        Some(holder) if holder.is_other_switch(&config.run_dir) => Err(taken(port, holder)),
+        _ => Ok(()),
+    }
+}
+
+/// Refuses native XDP where no frame would get through.
+pub(super) fn check_metadata(
+    mode: XdpMode,
+    port: &Port,
+    device: &Device,
+) -> Result<(), DataplaneError> {
+    if mode != XdpMode::Native || device.driver.metadata {
+        return Ok(());
+    }
+    Err(DataplaneError::NoMetadata {
+        port: port.name.clone(),
+        device: port.device.clone(),
+        driver: device.driver.name,
+    })
+}
+
+/// With `auto`, native XDP is of no use where the program cannot write metadata.
+pub(super) fn attach_mode(mode: XdpMode, port: &Port, device: &Device) -> AttachMode {
+    match mode {
+        // In generic mode nobody asks the driver.
+        XdpMode::Auto if device.generic_only => AttachMode::Generic,
+        XdpMode::Auto if port.hardware_time => AttachMode::Native,
+        XdpMode::Auto if !device.driver.metadata => AttachMode::Generic,
+        XdpMode::Auto => AttachMode::Auto,
+        XdpMode::Native => AttachMode::Native,
+        XdpMode::Generic => AttachMode::Generic,
+    }
+}
