@@ -1,6 +1,7 @@
 //! `cargo xtask vm-test`: the daemon on emulated NICs with their real drivers, in a guest of an emulator.
 
 mod checks;
+mod devices;
 mod guest;
 mod hosts;
 mod interrupt;
@@ -51,8 +52,9 @@ target/vm) and never installed. Remove target/vm to get newer ones.
 One check of virtio needs root, for a tap device with several queues. --all adds
 the other NICs, and rings of four switches over virtio and igb that lock,
 recover and never lock. --host tests weir-host, with two hosts in the guest;
---rdma has switches between such hosts. --kernel (needs root) installs the
-package in a distribution and boots that with its own kernel.
+--rdma has switches between such hosts; --devices tries kinds of devices as ports.
+--kernel (needs root) installs the package in a distribution and boots that with
+its own kernel.
 
 Examples:
   cargo xtask vm-test
@@ -89,6 +91,10 @@ pub struct Arguments {
     /// into one port and around a ring that locks.
     #[arg(long, group = "hosts", conflicts_with_all = ["nics", "all", "only", "ring"])]
     rdma: bool,
+    /// Only kinds of devices as ports, such as bonds, VLAN devices and tunnels: in
+    /// native and generic mode, both ways, with pauses, or refused.
+    #[arg(long, group = "hosts", conflicts_with_all = ["nics", "all", "only", "ring"])]
+    devices: bool,
     /// With --host: four minutes of pauses, and a thousand times attached and
     /// detached. With --rdma: TCP for a minute.
     #[arg(long, requires = "hosts")]
@@ -127,11 +133,13 @@ pub struct Arguments {
 impl Arguments {
     /// What of hosts is to be checked, if that is wanted.
     fn of_hosts(&self) -> Option<hosts::Part> {
-        match (self.host, self.rdma) {
-            (true, _) => Some(hosts::Part::Hosts),
-            (false, true) => Some(hosts::Part::Networks),
-            (false, false) => None,
-        }
+        let parts = [
+            (self.host, hosts::Part::Hosts),
+            (self.rdma, hosts::Part::Networks),
+            (self.devices, hosts::Part::Devices),
+        ];
+        let asked = parts.into_iter().find(|(is_asked, _)| *is_asked);
+        asked.map(|(_, part)| part)
     }
 }
 
@@ -339,7 +347,7 @@ impl Bed {
     fn test_hosts(&self, part: hosts::Part, length: hosts::Length) -> Result<Vec<Outcome>> {
         let directory = Scratch::new()?;
         let memory = match part {
-            hosts::Part::Hosts => vec![],
+            hosts::Part::Hosts | hosts::Part::Devices => vec![],
             // Six daemons with headroom for what hosts send after XOFF.
             hosts::Part::Networks => vec!["-m".to_owned(), "8192".to_owned()],
         };

@@ -13,6 +13,7 @@ use std::time::{Duration, Instant};
 use anyhow::{ensure, Result};
 
 use super::checks::{Outcome, Verdict};
+use super::devices;
 use super::guest::Guest;
 use super::interrupt;
 pub use networks::SCENARIOS;
@@ -29,6 +30,8 @@ pub enum Part {
     Hosts,
     /// Switches between hosts.
     Networks,
+    /// Kinds of devices as ports.
+    Devices,
 }
 
 /// How long the checks may take.
@@ -92,6 +95,7 @@ pub fn check(guest: &Guest, part: Part, length: Length) -> Result<Vec<Outcome>> 
                 push_back::check,
             )?;
         }
+        Part::Devices => return devices::check(guest),
         Part::Networks => {
             hosts.with_rdma(
                 "RDMA, eight into one port: nothing dropped or sent again",

@@ -8,7 +8,7 @@ use anyhow::{bail, Context, Result};
 use super::packages::Packages;
 use super::programs::{find, make_directory, output, remove_directory};
 use crate::build;
-use crate::vm::hosts;
+use crate::vm::{devices, hosts};
 
 /// Drivers by name; those that they depend on come along. What a kernel does not have as a module is built in, or not there.
 const MODULES: [&str; 7] = [
@@ -127,11 +127,11 @@ pub fn make(packages: &Packages, programs: Programs<'_>, directory: &Path) -> Re
     ] {
         make_directory(&tree.join(part))?;
     }
-    let more: &[&str] = match programs {
-        Programs::Nics(..) => &MODULES_FOR_NICS,
-        Programs::Hosts(_) => &MODULES_FOR_HOSTS,
+    let (more, of_devices): (&[&str], &[&str]) = match programs {
+        Programs::Nics(..) => (&MODULES_FOR_NICS, &[]),
+        Programs::Hosts(_) => (&MODULES_FOR_HOSTS, &devices::MODULES),
     };
-    let modules = [&MODULES, more].concat();
+    let modules = [&MODULES, more, of_devices].concat();
     copy_modules(&packages.root, &modules, &tree.join("modules"))?;
     let busybox = tree.join("bin/busybox");
     std::fs::copy(packages.root.join("usr/bin/busybox"), &busybox).context("busybox-static")?;

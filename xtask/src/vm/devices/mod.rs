@@ -1,0 +1,224 @@
+//! Kinds of devices as ports: each in native and in generic mode, both ways, with pauses; or refused with its reason.
+
+mod cells;
+mod report;
+
+use std::time::{Duration, Instant};
+
+use anyhow::{ensure, Context, Result};
+use serde_json::Value;
+
+use self::cells::{Expected, Kind, KINDS};
+use self::report::Row;
+use super::checks::{Outcome, Verdict};
+use super::guest::Guest;
+use super::hosts::NETWORK;
+use super::interrupt;
+
+/// Modules of the kernel that the kinds need, beside those of guests with hosts, in the order of their dependencies.
+pub const MODULES: [&str; 15] = [
+    "bonding",
+    "bridge",
+    "team",
+    "netkit",
+    "macvlan",
+    "macvtap",
+    "ipvlan",
+    "tun",
+    "ifb",
+    "dummy",
+    "vrf",
+    "ip_gre",
+    "vxlan",
+    "geneve",
+    "wireguard",
+];
+/// The steps that the checks are made of, beside those of hosts.
+const STEPS: &str = include_str!("devices.sh");
+/// In the summary in the place of a NIC.
+const PLACE: &str = "devices";
+/// The longest time for one cell, on a busy machine.
+const LIMIT: Duration = Duration::from_secs(240);
+
+/// Checks every kind.
+///
+/// # Errors
+///
+/// Only when the run is interrupted.
+pub fn check(guest: &Guest) -> Result<Vec<Outcome>> {
+    let mut outcomes = Vec::new();
+    let mut rows = Vec::new();
+    for kind in KINDS {
+        for mode in ["native", "generic", "auto"] {
+            let Some(expected) = kind.expected(mode) else {
+                continue;
+            };
+            let began = Instant::now();
+            let result = check_one(guest, kind, mode, expected, &mut rows);
+            interrupt::check()?;
+            // Whatever the kernel lacks is said by ip(8).
+            let lacks =
+                matches!(&result, Err(error) if error.to_string().contains("Unknown device type"));
+            let verdict = match lacks {
+                true => {
+                    Verdict::DidNotTakePlace("the guest's kernel has no such device".to_owned())
+                }
+                false => Verdict::of(result),
+            };
+            let outcome = Outcome {
+                nic: PLACE.into(),
+                name: format!("{}, {mode}", kind.name),
+                verdict,
+                took: began.elapsed(),
+            };
+            outcome.print();
+            outcomes.push(outcome);
+        }
+    }
+    println!("\n{}", report::table(&rows));
+    Ok(outcomes)
+}
+
+fn check_one(
+    guest: &Guest,
+    kind: &Kind,
+    mode: &'static str,
+    expected: Expected,
+    rows: &mut Vec<Row>,
+) -> Result<()> {
+    let bench = Bench { guest, kind, mode };
+    let checked = match expected {
+        Expected::Refused(part) => bench
+            .refused("lossy", part)
+            .map(|()| Row::refused(kind.name, mode, part)),
+        Expected::Works { lossless } => bench.works(lossless),
+    };
+    bench.steps("end").ok();
+    rows.push(checked?);
+    Ok(())
+}
+
+/// One kind in one mode.
+struct Bench<'a> {
+    guest: &'a Guest,
+    kind: &'a Kind,
+    mode: &'static str,
+}
+
+impl Bench<'_> {
+    fn steps(&self, steps: &str) -> Result<String> {
+        let script = format!("{NETWORK}\n{STEPS}\nset -e\n{steps}\n");
+        let said = self.guest.sh_within(LIMIT, &script)?;
+        ensure!(said.status == 0, "({}) {}", said.status, said.text.trim());
+        Ok(said.text)
+    }
+
+    /// The start ends with the status of an invalid configuration, and says why.
+    fn refused(&self, classes: &str, part: &str) -> Result<()> {
+        let (name, mode) = (self.kind.name, self.mode);
+        let device = self.kind.device;
+        let said = self.steps(&format!(
+            "end; begin; make {name}; configuration {mode} {classes} {device} z0
+             set +e; start; [ $? = 3 ] || {{ stop; echo 'it starts'; }}
+             nsenter --net=/run/netns/w switchctl --json doctor --config /tmp/d.toml > /share/doctor; true"
+        ))?;
+        ensure!(
+            said.contains("status 2"),
+            "not refused as a configuration: {}",
+            said.trim()
+        );
+        ensure!(said.contains(part), "without its reason: {}", said.trim());
+        let doctor = std::fs::read_to_string(self.guest.shared("doctor"))?;
+        let findings: Value = serde_json::from_str(&doctor).with_context(|| doctor.clone())?;
+        let is_problem = |finding: &Value| {
+            let found = finding["found"].as_str().unwrap_or_default();
+            finding["grade"] == "problem" && finding["check"] == "kind" && found.contains(part)
+        };
+        let found = findings
+            .as_array()
+            .is_some_and(|all| all.iter().any(is_problem));
+        ensure!(found, "the doctor does not say so: {doctor}");
+        Ok(())
+    }
+
+    /// Frames of all sizes and pauses go both ways, and hosts lose nothing through a switch that it does not count.
+    fn works(&self, lossless: bool) -> Result<Row> {
+        if !lossless {
+            self.refused("lossless", self.kind.not_lossless)?;
+        }
+        let trial = self.trial()?;
+        let sums = self.sums(if lossless { "lossless" } else { "lossy" })?;
+        let row = Row::of(self.kind.name, self.mode, &trial, sums);
+        row.check(self.kind, lossless)?;
+        Ok(row)
+    }
+
+    /// `switchctl doctor --loop`, with the neighbour that reflects.
+    fn trial(&self) -> Result<Value> {
+        let (name, mode) = (self.kind.name, self.mode);
+        self.steps(&format!(
+            "end; begin; make {name}; configuration {mode} lossy x0
+             wait_until 20 sh -c 'nsenter --net=/run/netns/w ip link show x0 | grep -q LOWER_UP'
+             nsenter --net=/run/netns/f weir-endpoint reflect y0 > /tmp/reflect 2>&1 & reflector=$!
+             sleep 1
+             nsenter --net=/run/netns/w switchctl --json doctor --config /tmp/d.toml --loop x0 --time 100s \\
+                 --report /share/trial > /dev/null 2> /tmp/complaint || true
+             kill $reflector
+             [ -s /share/trial ] || {{ cat /tmp/complaint /tmp/reflect; exit 1; }}"
+        ))?;
+        let text = std::fs::read_to_string(self.guest.shared("trial"))?;
+        std::fs::remove_file(self.guest.shared("trial"))?;
+        let report: Value = serde_json::from_str(&text)?;
+        Ok(report["trial"].clone())
+    }
+
+    /// Datagrams of hosts, to and from the neighbour, through a switch with the device and a veth.
+    fn sums(&self, classes: &str) -> Result<[Sum; 2]> {
+        let (name, mode) = (self.kind.name, self.mode);
+        self.steps(&format!(
+            "end; begin; make {name}; configuration {mode} {classes} x0 z0
+             in_ns f ip addr add 10.3.0.1/24 dev y0
+             start
+             wait_until 30 sh -c 'nsenter --net=/run/netns/g ping -c 1 -W 1 10.3.0.1'
+             nsenter --net=/run/netns/f iperf3 -s > /dev/null 2>&1 & server=$!
+             wait_until 30 sh -c 'nsenter --net=/run/netns/f netstat -ltn | grep -q :5201'
+             for way in to from; do
+                 [ $way = to ] && reverse= || reverse=-R
+                 wait_until 60 sh -c \"nsenter --net=/run/netns/g iperf3 -J -u -b 2M -l 1000 -t 4 $reverse -c 10.3.0.1 > /share/$way\"
+             done
+             sleep 8
+             switchctl --name d --json ports > /share/ports
+             switchctl --name d --json status > /share/status
+             kill $server; stop"
+        ))?;
+        let read = |file: &str| -> Result<Value> {
+            let text = std::fs::read_to_string(self.guest.shared(file))?;
+            serde_json::from_str(&text).with_context(|| format!("{file}: {text}"))
+        };
+        let (ports, status) = (read("ports")?, read("status")?);
+        let counted = report::lost(&ports);
+        let healthy = status["health"]["verdict"] == "ok";
+        let sum = |file: &str| -> Result<Sum> {
+            let all = read(file)?;
+            let of = |key: &str| all["end"]["sum"][key].as_u64().context("no sum of iperf3");
+            let (sent, lost) = (of("packets")?, of("lost_packets")?);
+            Ok(Sum {
+                sent,
+                arrived: sent - lost.min(sent),
+                counted,
+                healthy,
+            })
+        };
+        Ok([sum("to")?, sum("from")?])
+    }
+}
+
+/// Datagrams one way.
+#[derive(Clone, Copy, Debug)]
+pub struct Sum {
+    sent: u64,
+    arrived: u64,
+    /// Lost by all counters of the switch, both ways.
+    counted: u64,
+    healthy: bool,
+}
