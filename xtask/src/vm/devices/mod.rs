@@ -15,7 +15,7 @@ use super::guest::Guest;
 use super::hosts::NETWORK;
 use super::interrupt;
 
-/// Modules of the kernel that the kinds need, beside those of guests with hosts, in the order of their dependencies.
+/// Modules of the kernel that the kinds need, beside those of guests with hosts.
 pub const MODULES: [&str; 15] = [
     "bonding",
     "bridge",
