@@ -374,7 +374,7 @@ fn scenarios_are_not_taken_for_sweeps() {
 
 #[test]
 fn the_book_has_every_key() {
-    let page = Path::new(env!("CARGO_MANIFEST_DIR")).join("../docs/src/guide/sweeps.md");
+    let page = Path::new(env!("CARGO_MANIFEST_DIR")).join("../docs/src/simulator/sweeps.md");
     let page = std::fs::read_to_string(page).unwrap();
     for (table, keys) in KEYS {
         for key in *keys {

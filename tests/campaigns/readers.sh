@@ -22,7 +22,7 @@ awk -v out="$work/block" '
     /^```python$/ { n++; inside = 1; next }
     /^```$/ { inside = 0 }
     inside { print > (out n ".py") }
-' "$checkout/docs/src/guide/sweeps.md"
+' "$checkout/docs/src/simulator/sweeps.md"
 blocks=("$work"/block*.py)
 [ "${#blocks[@]}" = 2 ] || { echo "${#blocks[@]} blocks of Python, not 2" >&2; exit 1; }
 for block in "${blocks[@]}"; do
