@@ -72,7 +72,7 @@ struct weir_host_priority {
 struct weir_host_totals {
 	__u64 pfc_frames;
 	__u64 pause_frames;       /* 802.3x */
-	__u64 bad_frames;         /* MAC control of another opcode, or too short */
+	__u64 bad_frames;         /* MAC control of another opcode, too short, tagged, or to another address */
 	__u64 wakes;              /* frames sent back to wake the queue */
 	__u64 freed;              /* frames that a reset or the end of the queue has freed */
 };

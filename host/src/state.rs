@@ -59,7 +59,7 @@ pub struct Totals {
     pub pfc_frames: u64,
     /// 802.3x PAUSE frames that were received.
     pub pause_frames: u64,
-    /// MAC control frames of another kind, or too short ones.
+    /// MAC control frames that are not obeyed: of another kind, too short, tagged, or to another address.
     pub bad_frames: u64,
     /// How often an XON released the queue.
     pub wakes: u64,

@@ -312,7 +312,7 @@ pub fn metrics_text(all: &[Status]) -> String {
         (
             "weir_host_bad_frames_total",
             "counter",
-            "MAC control frames of another kind, or too short",
+            "MAC control frames of another kind, too short, tagged, or to another address",
             |one| one.totals.bad_frames,
         ),
         (

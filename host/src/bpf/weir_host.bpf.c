@@ -340,6 +340,15 @@ struct mac_control {
 	__be16 times[WEIR_HOST_PRIORITIES];
 } __attribute__((packed));
 
+/* To 01-80-C2-00-00-01, which no bridge forwards. A tagged frame, or one to another address, may be from any station. */
+static __always_inline int is_of_the_neighbour(struct __sk_buff *skb, const struct mac_control *frame)
+{
+	const __u8 *to = frame->addresses;
+
+	return !skb->vlan_present && to[0] == 0x01 && to[1] == 0x80 && to[2] == 0xc2 && to[3] == 0 && to[4] == 0 &&
+	       to[5] == 0x01;
+}
+
 SEC("tcx/ingress")
 int wh_ingress(struct __sk_buff *skb)
 {
@@ -355,7 +364,7 @@ int wh_ingress(struct __sk_buff *skb)
 	all = totals();
 	if (!set || !all)
 		return PASS_ON;
-	if (bpf_skb_load_bytes(skb, 0, &frame, sizeof(frame))) {
+	if (bpf_skb_load_bytes(skb, 0, &frame, sizeof(frame)) || !is_of_the_neighbour(skb, &frame)) {
 		__sync_fetch_and_add(&all->bad_frames, 1);
 		return PASS_ON;
 	}

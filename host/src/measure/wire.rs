@@ -24,6 +24,8 @@ const NOBODY: [u8; 6] = [0x02, b'w', b'e', b'i', b'r', 1];
 const US: [u8; 6] = [0x02, b'w', b'e', b'i', b'r', 2];
 /// An Ethernet header.
 const HEADER_BYTES: usize = 14;
+/// linux/if_packet.h
+const PACKET_IGNORE_OUTGOING: libc::c_int = 23;
 /// The shortest frame, without FCS.
 pub const SHORTEST_BYTES: usize = 60;
 
@@ -63,11 +65,63 @@ pub fn number(frame: &[u8]) -> Option<u64> {
         .map(|bytes| u64::from_be_bytes(*bytes))
 }
 
-/// A packet socket at a device. Protocol 0 receives nothing.
-pub fn open(device: &Device, protocol: u16) -> io::Result<OwnedFd> {
+/// Opens a packet socket. It receives nothing before it is bound.
+fn raw() -> io::Result<OwnedFd> {
     let family = AddressFamily::Packet;
     let none: Option<SockProtocol> = None;
-    let socket = socket(family, SockType::Raw, SockFlag::SOCK_CLOEXEC, none)?;
+    Ok(socket(family, SockType::Raw, SockFlag::SOCK_CLOEXEC, none)?)
+}
+
+/// Opens a socket for the neighbour's MAC control frames. Of a frame that is tagged or to another address than
+/// 01-80-C2-00-00-01 it receives the header alone, which is no pause: any station may have sent it.
+pub fn open_control(device: &Device) -> io::Result<OwnedFd> {
+    // A socket for the EtherType alone receives a priority-tagged frame without a sign of its tag.
+    const ALL: u16 = libc::ETH_P_ALL as u16;
+    let socket = raw()?;
+    enlarge(&socket);
+    set(&socket, libc::SOL_PACKET, PACKET_IGNORE_OUTGOING, &1i32)?;
+    let program = of_the_neighbour();
+    let filter = libc::sock_fprog {
+        len: program.len() as libc::c_ushort,
+        filter: program.as_ptr().cast_mut(),
+    };
+    set(&socket, libc::SOL_SOCKET, libc::SO_ATTACH_FILTER, &filter)?;
+    bind(socket.as_raw_fd(), &address(device, ALL)?)?;
+    Ok(socket)
+}
+
+/// A filter in classic BPF: returns how many bytes of a frame the socket receives.
+fn of_the_neighbour() -> [libc::sock_filter; 11] {
+    const LOAD_16: u32 = libc::BPF_LD | libc::BPF_H | libc::BPF_ABS;
+    const LOAD_32: u32 = libc::BPF_LD | libc::BPF_W | libc::BPF_ABS;
+    const IF_EQUAL: u32 = libc::BPF_JMP | libc::BPF_JEQ | libc::BPF_K;
+    const RETURN: u32 = libc::BPF_RET | libc::BPF_K;
+    const IS_TAGGED: u32 = (libc::SKF_AD_OFF + libc::SKF_AD_VLAN_TAG_PRESENT) as u32;
+    let [a, b, c, d, e, f] = MAC_CONTROL_ADDRESS.0;
+    let step = |code: u32, k: u32, jt, jf| libc::sock_filter {
+        code: code as u16,
+        jt,
+        jf,
+        k,
+    };
+    [
+        step(LOAD_16, 12, 0, 0),
+        step(IF_EQUAL, u32::from(MAC_CONTROL_TYPE), 0, 8),
+        step(LOAD_32, IS_TAGGED, 0, 0),
+        step(IF_EQUAL, 0, 0, 5),
+        step(LOAD_32, 0, 0, 0),
+        step(IF_EQUAL, u32::from_be_bytes([a, b, c, d]), 0, 3),
+        step(LOAD_16, 4, 0, 0),
+        step(IF_EQUAL, u32::from(u16::from_be_bytes([e, f])), 0, 1),
+        step(RETURN, u32::from(u16::MAX), 0, 0),
+        step(RETURN, HEADER_BYTES as u32, 0, 0),
+        step(RETURN, 0, 0, 0),
+    ]
+}
+
+/// A packet socket at a device. Protocol 0 receives nothing.
+pub fn open(device: &Device, protocol: u16) -> io::Result<OwnedFd> {
+    let socket = raw()?;
     // Before the first frame can come: what a small buffer has no room for would count as missing.
     if protocol != 0 {
         enlarge(&socket);
@@ -95,20 +149,8 @@ fn address(device: &Device, protocol: u16) -> io::Result<LinkAddr> {
 }
 
 /// Has a socket's frames go to the driver past the queue, which may be paused itself.
-#[allow(unsafe_code)] // nix has no such option
 pub fn past_the_queue(socket: &OwnedFd) -> io::Result<()> {
-    let yes: libc::c_int = 1;
-    // SAFETY: the value is valid for the call and of the size that is given.
-    let result = unsafe {
-        libc::setsockopt(
-            socket.as_raw_fd(),
-            libc::SOL_PACKET,
-            libc::PACKET_QDISC_BYPASS,
-            std::ptr::from_ref(&yes).cast(),
-            size_of_val(&yes) as libc::socklen_t,
-        )
-    };
-    Errno::result(result).map(drop).map_err(io::Error::from)
+    set(socket, libc::SOL_PACKET, libc::PACKET_QDISC_BYPASS, &1i32)
 }
 
 /// Has a socket's device receive frames for everybody, for as long as the socket is open.
@@ -126,7 +168,6 @@ pub fn join_pauses(socket: &OwnedFd, device: &Device) -> io::Result<()> {
     member(socket.as_raw_fd(), device, kind, length, address)
 }
 
-#[allow(unsafe_code)] // nix has no such option
 fn member(
     socket: RawFd,
     device: &Device,
@@ -140,20 +181,28 @@ fn member(
         mr_alen: length,
         mr_address: address,
     };
-    // SAFETY: the value is valid for the call and of the size that is given.
+    set(
+        &socket,
+        libc::SOL_PACKET,
+        libc::PACKET_ADD_MEMBERSHIP,
+        &request,
+    )
+}
+
+/// Sets an option of a socket that nix does not have.
+#[allow(unsafe_code)]
+fn set<T>(socket: &impl AsRawFd, level: i32, name: i32, value: &T) -> io::Result<()> {
+    // SAFETY: the value, and for a filter the program that it points to, are valid for the call and of the size that is given.
     let result = unsafe {
         libc::setsockopt(
-            socket,
-            libc::SOL_PACKET,
-            libc::PACKET_ADD_MEMBERSHIP,
-            std::ptr::from_ref(&request).cast(),
-            size_of_val(&request) as libc::socklen_t,
+            socket.as_raw_fd(),
+            level,
+            name,
+            std::ptr::from_ref(value).cast(),
+            size_of::<T>() as libc::socklen_t,
         )
     };
-    match result {
-        0 => Ok(()),
-        _ => Err(io::Error::last_os_error()),
-    }
+    Errno::result(result).map(drop).map_err(io::Error::from)
 }
 
 /// Room for what comes in while we are not scheduled.
@@ -167,6 +216,12 @@ fn enlarge(socket: &OwnedFd) {
 
 #[cfg(test)]
 mod tests {
+    use std::process::Command;
+
+    use nix::sched::{unshare, CloneFlags};
+    use nix::sys::socket::{recv, send, MsgFlags};
+    use weir_core::wire::mac_control::MacControl;
+
     use super::*;
 
     #[test]
@@ -188,5 +243,67 @@ mod tests {
         assert_eq!(number(&pfc(Priority::ALL[0], 1)), None);
         assert_eq!(number(&frame[..20]), None);
         assert_eq!(load(0).len(), SHORTEST_BYTES);
+    }
+
+    /// What the socket receives of frames from the other end of a cable, in the order of the frames.
+    fn received(frames: &[Vec<u8>]) -> Vec<Vec<u8>> {
+        // In a thread of its own: the namespace goes with it.
+        let thread = std::thread::scope(|scope| {
+            let thread = scope.spawn(|| {
+                unshare(CloneFlags::CLONE_NEWNET).unwrap();
+                for words in [
+                    "link add a type veth peer name b",
+                    "link set a up",
+                    "link set b up",
+                ] {
+                    let done = Command::new("ip").args(words.split(' ')).status().unwrap();
+                    assert!(done.success(), "ip {words}");
+                }
+                let [from, to] = ["a", "b"].map(|name| Device::find(name).unwrap());
+                let control = open_control(&to).unwrap();
+                join_pauses(&control, &to).unwrap();
+                let sender = open(&from, 0).unwrap();
+                let mut all = Vec::new();
+                for frame in frames.iter().chain([&pfc(Priority::ALL[7], 1).to_vec()]) {
+                    send(sender.as_raw_fd(), frame, MsgFlags::empty()).unwrap();
+                }
+                // The last one is a pause that nothing is wrong with.
+                loop {
+                    let mut bytes = [0; 128];
+                    let length = recv(control.as_raw_fd(), &mut bytes, MsgFlags::empty()).unwrap();
+                    let frame = bytes[..length].to_vec();
+                    if frame == pfc(Priority::ALL[7], 1) {
+                        break all;
+                    }
+                    all.push(frame);
+                }
+            });
+            thread.join()
+        });
+        thread.unwrap()
+    }
+
+    #[test]
+    fn only_untagged_pauses_to_the_reserved_address_are_received_whole() {
+        if std::fs::File::open("/proc/1/mem").is_err() {
+            // Packet sockets and namespaces take root.
+            return;
+        }
+        let pause = pfc(Priority::ALL[3], 5).to_vec();
+        let with_address = |address: [u8; 6]| [&address[..], &pause[6..]].concat();
+        let with_tag = [&pause[..12], &[0x81, 0, 0, 0], &pause[12..]].concat();
+        let all = received(&[
+            load(60),
+            with_tag,
+            with_address([0x01, 0x80, 0xc2, 0, 0, 2]),
+            with_address([0xff; 6]),
+            pause.clone(),
+        ]);
+        let obeyed: Vec<bool> = all
+            .iter()
+            .map(|frame| MacControl::parse(frame).is_ok())
+            .collect();
+        assert_eq!(obeyed, [false, false, false, true], "{all:x?}");
+        assert_eq!(all[3], pause);
     }
 }

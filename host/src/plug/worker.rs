@@ -66,7 +66,7 @@ pub fn work(device: &Device, plan: &Plan, keeper: i32) -> io::Result<Summary> {
     set_pdeathsig(Signal::SIGTERM)?;
     let settings = &plan.settings;
     let live = Live::claim(&super::name(device))?;
-    let socket = wire::open(device, wire::MAC_CONTROL_TYPE)?;
+    let socket = wire::open_control(device)?;
     wire::join_pauses(&socket, device)?;
     let mut worker = Worker {
         device,
