@@ -270,7 +270,8 @@ fn a_reader_that_does_not_read_loses_nothing() {
     let metrics = String::from_utf8(weir_host(&["metrics"]).stdout).unwrap();
     let sockets = "weir_host_push_back_sockets{device=\"eth0\",priority=\"3\"} 1\n";
     assert!(metrics.contains(sockets), "{metrics}");
-    let words = ["push-back", "eth0", "--priority", "3", "--rate", "1Gbit"];
+    let words = "push-back eth0 --priority 3 --rate 1Gbit --all-sockets";
+    let words: Vec<&str> = words.split(' ').collect();
     let refused = String::from_utf8(weir_host(&words).stderr).unwrap();
     let who = format!("process {}", push_back.pid());
     assert!(refused.contains(&who), "{refused}");

@@ -27,8 +27,8 @@ The buffer above --xoff must hold what still arrives. The kernel's default of
 net.core.rmem_max. Under `chrt -f 10` this process reacts sooner.
 
 Examples:
-  weir-host push-back eth1 --priority 3
-  weir-host push-back eth1 --priority 3 --port 5000,5001 --longest 200ms")]
+  weir-host push-back eth1 --priority 3 --port 5000,5001 --longest 200ms
+  weir-host push-back eth1 --priority 3 --all-sockets")]
 pub struct PushBackArguments {
     /// The network device.
     pub device: String,
@@ -41,9 +41,17 @@ pub struct PushBackArguments {
     /// Resume when no buffer is filled further than this.
     #[arg(long, value_name = "PERCENT", default_value = "25%", value_parser = parse_percent)]
     pub xon: u8,
-    /// Watch only sockets bound to these UDP ports, up to eight [default: all UDP sockets].
-    #[arg(long = "port", value_name = "PORTS", value_delimiter = ',')]
+    /// Watch the sockets bound to these UDP ports, up to eight. Ports below 1024 only root can use.
+    #[arg(
+        long = "port",
+        value_name = "PORTS",
+        value_delimiter = ',',
+        required_unless_present = "all_sockets"
+    )]
     pub ports: Vec<u16>,
+    /// Watch all UDP sockets of the network namespace. Any local user can then have the switch pause the priority.
+    #[arg(long, conflicts_with = "ports")]
+    pub all_sockets: bool,
     /// How long a socket that nobody reads may cause pauses. It causes none again until it is read.
     #[arg(long, value_name = "TIME", default_value = "1s", value_parser = parse_span)]
     pub longest: Duration,
@@ -120,7 +128,7 @@ mod tests {
             "--priority",
             "3",
         ];
-        let cli = Cli::parse_from(words.iter().chain(options));
+        let cli = Cli::try_parse_from(words.iter().chain(options))?;
         let Command::PushBack(arguments) = cli.command else {
             panic!("no push-back");
         };
@@ -129,7 +137,7 @@ mod tests {
 
     #[test]
     fn options_become_a_plan() {
-        let usual = plan(&[]).unwrap();
+        let usual = plan(&["--all-sockets"]).unwrap();
         assert_eq!(
             (usual.limits.xoff_percent, usual.limits.xon_percent),
             (50, 25)
@@ -150,11 +158,16 @@ mod tests {
     #[test]
     fn what_is_wrong_is_named() {
         for (options, named) in [
-            (&["--xon", "50%"][..], "--xon 50%: must be below --xoff"),
+            (&[][..], "--port"),
+            (&["--all-sockets", "--port", "53"], "cannot be used with"),
+            (
+                &["--port", "53", "--xon", "50%"],
+                "--xon 50%: must be below --xoff",
+            ),
             (&["--port", "0"], "port 0 is not valid"),
             (&["--port", "1,2,3,4,5,6,7,8,9"], "9 ports; at most 8"),
-            (&["--look", "50us"], "from 100µs to 10ms"),
-            (&["--look", "11ms"], "from 100µs to 10ms"),
+            (&["--port", "53", "--look", "50us"], "from 100µs to 10ms"),
+            (&["--port", "53", "--look", "11ms"], "from 100µs to 10ms"),
         ] {
             let error = plan(options).unwrap_err().to_string();
             assert!(error.contains(named), "{error}");
