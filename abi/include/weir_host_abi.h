@@ -11,7 +11,7 @@
 
 #include <linux/types.h>
 
-#define WEIR_HOST_ABI_VERSION 1
+#define WEIR_HOST_ABI_VERSION 2
 
 #define WEIR_HOST_PRIORITIES 8
 #define WEIR_HOST_DSCPS 64
@@ -44,6 +44,9 @@ struct weir_host_settings {
 	__u64 multicast_added;    /* we have the device receive 01-80-C2-00-00-01 */
 	__u64 gso_segments_before; /* the device's gso_max_segs, 0: unchanged */
 	__u64 rate_bits_per_second;
+	/* The token bucket. */
+	__u64 max_rate_bits_per_second; /* of the frames on the wire, 0: unbounded */
+	__u64 burst_ns;           /* how long the bucket takes to fill */
 };
 
 /* What the kernel's side knows of a priority: keys 0 to 7 of the map wh_priorities. */
@@ -75,6 +78,7 @@ struct weir_host_totals {
 	__u64 bad_frames;         /* MAC control of another opcode, too short, tagged, or to another address */
 	__u64 wakes;              /* frames sent back to wake the queue */
 	__u64 freed;              /* frames that a reset or the end of the queue has freed */
+	__u64 rate_waits;         /* times that a frame waited for the token bucket */
 };
 
 #endif

@@ -41,6 +41,12 @@ pub enum Error {
         /// The device.
         device: String,
     },
+    /// The kernel has no token bucket.
+    #[error("{device}: this kernel has no queueing discipline `tbf`, which --max-rate needs; it needs CONFIG_NET_SCH_TBF (`modprobe sch_tbf`)")]
+    NoTbf {
+        /// The device.
+        device: String,
+    },
     /// `weir-host push-back` is at it already.
     #[error("{device}: `weir-host push-back` (process {process}) already pauses priority {priority} there; end it first")]
     PushedBack {

@@ -18,6 +18,8 @@ pub const DSCPS: usize = WEIR_HOST_DSCPS as usize;
 pub const PORTS_MAX: usize = WEIR_HOST_PORTS as usize;
 /// Size of the settings in the map.
 pub const SIZE_BYTES: usize = size_of::<weir_host_settings>();
+/// Bytes that a device whose rate is bounded sends at once at most, beside one frame: 43 frames of full size.
+pub(crate) const BURST_BYTES: u32 = 64 << 10;
 /// A quantum of a pause is 512 bit times (IEEE 802.3, annex 31B).
 const QUANTUM_BITS: u128 = 512;
 
@@ -71,6 +73,8 @@ pub struct PortRule {
 pub struct Settings {
     /// The link's rate, which says how long a quantum of a pause is.
     pub rate: BitRate,
+    /// The rate that the device does not exceed, with preamble, FCS and gap. `None`: unbounded.
+    pub max_rate: Option<BitRate>,
     /// Where priorities are taken from.
     pub source: Source,
     /// UDP ports come before that. At most [`PORTS_MAX`].
@@ -96,6 +100,7 @@ impl Settings {
     pub fn new(rate: BitRate) -> Self {
         Self {
             rate,
+            max_rate: None,
             source: Source::Socket,
             ports: Vec::new(),
             dscp: std::array::from_fn(|dscp| Priority::from_low_bits((dscp >> 3) as u8)),
@@ -113,6 +118,7 @@ impl Settings {
         let numbered = (0u8..).zip(&self.obeyed).filter(|(_, yes)| **yes);
         InForce {
             rate_bits_per_second: self.rate.get(),
+            max_rate_bits_per_second: self.max_rate.map(BitRate::get),
             source: self.source.name().to_owned(),
             obeyed: numbered.map(|(number, _)| number).collect(),
             obeys_global_pause: self.obeys_global_pause,
@@ -160,6 +166,12 @@ impl Settings {
         }
         let rate = offset_of!(weir_host_settings, rate_bits_per_second);
         words.set(rate, self.rate.get());
+        if let Some(max_rate) = self.max_rate {
+            let at = offset_of!(weir_host_settings, max_rate_bits_per_second);
+            words.set(at, max_rate.get());
+            let burst = max_rate.time_for(Bytes::new(u64::from(BURST_BYTES)));
+            words.set(offset_of!(weir_host_settings, burst_ns), burst.as_nanos());
+        }
         words.0
     }
 }
@@ -205,6 +217,23 @@ mod tests {
         assert_eq!(quantum(10_000_000_000), 51_200);
         assert_eq!(quantum(400_000_000_000), 1280);
         assert_eq!(quantum(1), 512_000_000_000_000);
+    }
+
+    #[test]
+    fn a_full_bucket_holds_the_burst() {
+        let mut settings = Settings::new(BitRate::new(1_000_000_000).unwrap());
+        let words = |settings: &Settings| Words(settings.to_abi());
+        let rate = offset_of!(weir_host_settings, max_rate_bits_per_second);
+        let burst = offset_of!(weir_host_settings, burst_ns);
+        let unbounded = words(&settings);
+        assert_eq!([unbounded.get(rate), unbounded.get(burst)], [0, 0]);
+        settings.max_rate = BitRate::new(100_000_000);
+        let bounded = words(&settings);
+        // 65,536 B at 80 ns a byte.
+        assert_eq!(
+            [bounded.get(rate), bounded.get(burst)],
+            [100_000_000, 5_242_880]
+        );
     }
 
     #[test]

@@ -65,6 +65,9 @@ pub struct Totals {
     pub wakes: u64,
     /// Frames freed unsent, with the device going down.
     pub freed: u64,
+    /// Times that a frame waited for `--max-rate`.
+    #[serde(default)]
+    pub rate_waits: u64,
 }
 
 /// The settings that matter later.
@@ -72,6 +75,9 @@ pub struct Totals {
 pub struct InForce {
     /// The link's rate.
     pub rate_bits_per_second: u64,
+    /// The rate that the device does not exceed; `None`: unbounded.
+    #[serde(default)]
+    pub max_rate_bits_per_second: Option<u64>,
     /// Where priorities are taken from.
     pub source: String,
     /// Priorities whose pauses are obeyed.

@@ -120,6 +120,12 @@ pub fn status_text(all: &[Status]) -> String {
             .chain([
                 ("qdisc", status.qdisc.clone()),
                 ("rate", rate(in_force.rate_bits_per_second)),
+                (
+                    "max rate",
+                    in_force
+                        .max_rate_bits_per_second
+                        .map_or_else(|| NONE.to_owned(), rate),
+                ),
                 ("priorities by", in_force.source.to_owned()),
                 ("obeys PFC for", list(&in_force.obeyed)),
                 ("PAUSE", pause.to_owned()),
@@ -179,6 +185,7 @@ pub fn counters_text(status: &Status) -> String {
         ("bad_frames", totals.bad_frames.to_string()),
         ("wakes", totals.wakes.to_string()),
         ("freed", totals.freed.to_string()),
+        ("rate_waits", totals.rate_waits.to_string()),
     ]);
     format!("{head}{}", table(&headings, rows))
 }
@@ -290,7 +297,7 @@ pub fn metrics_text(all: &[Status]) -> String {
         },
     );
     type OfDevice = (&'static str, &'static str, &'static str, fn(&Status) -> u64);
-    let of_devices: [OfDevice; 6] = [
+    let of_devices: [OfDevice; 7] = [
         (
             "weir_host_attached",
             "gauge",
@@ -326,6 +333,12 @@ pub fn metrics_text(all: &[Status]) -> String {
             "counter",
             "Frames freed unsent because the device went down",
             |one| one.totals.freed,
+        ),
+        (
+            "weir_host_rate_waits_total",
+            "counter",
+            "Times that a frame waited for --max-rate",
+            |one| one.totals.rate_waits,
         ),
     ];
     for (name, kind, help, of) in of_devices {

@@ -39,6 +39,12 @@ struct sk_buff {
 	__u32 mark;
 	__be16 protocol;
 	char cb[48];
+	unsigned int end;
+	unsigned char *head;
+};
+
+struct skb_shared_info {
+	unsigned short gso_segs;
 };
 
 struct gnet_stats_queue {

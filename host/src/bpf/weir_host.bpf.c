@@ -23,6 +23,10 @@ char LICENSE[] SEC("license") = "GPL";
 /* A share counts in these. */
 #define TURN_SHIFT 10
 #define FREED_MAX (1 << 20)
+/* Preamble, FCS and gap of a frame on the wire. */
+#define WIRE_OVERHEAD 24
+#define BITS_PER_BYTE 8
+#define NS_PER_S 1000000000ULL
 
 struct held {
 	struct sk_buff __kptr *skb;
@@ -64,6 +68,8 @@ struct {
 
 /* Where the common order stands: the turn of what was sent last. */
 __u64 now_served;
+/* The token bucket: when it lets the next frame go. */
+__u64 may_leave_ns;
 
 static __always_inline struct weir_host_settings *settings(void)
 {
@@ -88,6 +94,16 @@ static __always_inline struct weir_host_priority *of(__u32 priority)
 static __always_inline __u32 bytes_of(const struct sk_buff *skb)
 {
 	return *(const __u32 *)skb->cb;
+}
+
+/* How long a frame takes on a line of this rate, with each of its segments. */
+static __always_inline __u64 line_ns(const struct sk_buff *skb, __u64 bits_per_second)
+{
+	const struct skb_shared_info *shared = (const void *)(skb->head + skb->end);
+	__u64 frames = BPF_CORE_READ(shared, gso_segs);
+	__u64 bytes = bytes_of(skb) + (frames ? frames : 1) * WIRE_OVERHEAD;
+
+	return (bytes * BITS_PER_BYTE * NS_PER_S + bits_per_second - 1) / bits_per_second;
 }
 
 /* Ends a pause, if it is still the one that ends at `until`. */
@@ -156,9 +172,9 @@ drop:
 }
 
 /* Which priority is next; NOBODY with the earliest end of a pause, if only paused ones have frames. */
-static __always_inline __u32 choose(__u64 *ends)
+static __always_inline __u32 choose(__u64 now, __u64 *ends)
 {
-	__u64 now = bpf_ktime_get_ns(), least = ~0ULL;
+	__u64 least = ~0ULL;
 	__u32 next = NOBODY, number;
 
 	*ends = ~0ULL;
@@ -198,10 +214,10 @@ struct sk_buff *BPF_PROG(wh_dequeue, struct Qdisc *sch)
 	struct sk_buff *skb = NULL;
 	struct held *held;
 	struct fifo *fifo;
-	__u64 ends, share;
+	__u64 ends, share, now = bpf_ktime_get_ns();
 	__u32 number, bytes;
 
-	number = choose(&ends);
+	number = choose(now, &ends);
 	if (number >= WEIR_HOST_PRIORITIES) {
 		if (ends != ~0ULL)
 			bpf_qdisc_watchdog_schedule(sch, ends, 0);
@@ -211,6 +227,14 @@ struct sk_buff *BPF_PROG(wh_dequeue, struct Qdisc *sch)
 	fifo = bpf_map_lookup_elem(&wh_fifos, &number);
 	if (!set || !priority || !fifo)
 		return NULL;
+	if (set->max_rate_bits_per_second && may_leave_ns > now) {
+		struct weir_host_totals *all = totals();
+
+		if (all)
+			__sync_fetch_and_add(&all->rate_waits, 1);
+		bpf_qdisc_watchdog_schedule(sch, may_leave_ns, 0);
+		return NULL;
+	}
 	bpf_spin_lock(&fifo->lock);
 	node = bpf_list_pop_front(&fifo->frames);
 	bpf_spin_unlock(&fifo->lock);
@@ -222,6 +246,14 @@ struct sk_buff *BPF_PROG(wh_dequeue, struct Qdisc *sch)
 	if (!skb)
 		return NULL;
 	bytes = bytes_of(skb);
+	if (set->max_rate_bits_per_second) {
+		/* A bucket that is full fills no further. */
+		__u64 earliest = now > set->burst_ns ? now - set->burst_ns : 0;
+
+		if (may_leave_ns < earliest)
+			may_leave_ns = earliest;
+		may_leave_ns += line_ns(skb, set->max_rate_bits_per_second);
+	}
 	share = set->share[number & 7];
 	if (priority->turn > now_served)
 		now_served = priority->turn;

@@ -21,6 +21,10 @@ pub struct ObeyArguments {
     /// The link's rate, since pauses are in bit times [default: the device's].
     #[arg(long, value_parser = parse_rate)]
     pub rate: Option<BitRate>,
+    /// The rate that the device does not exceed, with preamble, FCS and gap. Bounds what a device without a line of its
+    /// own sends, such as veth [default: unbounded].
+    #[arg(long, value_name = "RATE", value_parser = parse_rate)]
+    pub max_rate: Option<BitRate>,
     /// Where a frame's priority comes from.
     #[arg(long, value_enum, default_value = "socket")]
     pub priorities: Source,
@@ -127,6 +131,7 @@ impl ObeyArguments {
     /// When a value is not valid, or the rate is not known.
     pub fn settings(&self, device: &Device) -> anyhow::Result<Settings> {
         let mut settings = Settings::new(rate(self.rate, device)?);
+        settings.max_rate = self.max_rate;
         settings.source = self.priorities;
         for text in &self.dscp {
             let (dscp, priority) = pair("--dscp", text, DSCPS as u16 - 1, (0, PRIORITY_MAX))?;
@@ -213,8 +218,16 @@ mod tests {
             "--limit",
             "1MiB",
             "--ignore-pause",
+            "--max-rate",
+            "1Gbit",
         ]);
         let read = read.unwrap();
+        assert_eq!(read.max_rate, BitRate::new(1_000_000_000));
+        assert_eq!(
+            read.in_force().max_rate_bits_per_second,
+            Some(1_000_000_000)
+        );
+        assert_eq!(read.rate, BitRate::new(10_000_000_000).unwrap());
         assert_eq!(read.dscp[26], Priority::ALL[4]);
         assert_eq!(read.dscp[25], Priority::ALL[3]);
         assert_eq!(read.ports[0].port, 4791);
@@ -251,6 +264,9 @@ mod tests {
             arguments.plan(&Device::find("lo").unwrap())
         };
         let read = plan(&["--priorities", "dscp", "--udp", "4791=3", "--obey", "3"]).unwrap();
+        assert_eq!(read.settings.max_rate, None);
+        let bounded = plan(&["--max-rate", "1Gbit"]).unwrap().settings;
+        assert_eq!(bounded.max_rate, BitRate::new(1_000_000_000));
         assert_eq!(read.settings.source, Source::Dscp);
         assert_eq!(read.settings.ports[0].priority, Priority::ALL[3]);
         assert_eq!(read.settings.in_force().obeyed, [3]);

@@ -165,8 +165,10 @@ impl Maps {
         let source = crate::settings::Source::from_abi(get(offset_of!(weir_host_settings, source)));
         let before = get(offset_of!(weir_host_settings, gso_segments_before));
         let share = offset_of!(weir_host_settings, share);
+        let max_rate = get(offset_of!(weir_host_settings, max_rate_bits_per_second));
         Ok(InForce {
             rate_bits_per_second: get(offset_of!(weir_host_settings, rate_bits_per_second)),
+            max_rate_bits_per_second: Some(max_rate).filter(|rate| *rate > 0),
             source: source.map_or("?", |source| source.name()).to_owned(),
             obeyed: (0..PRIORITIES as u8)
                 .filter(|bit| obeyed >> bit & 1 == 1)
@@ -225,6 +227,7 @@ impl Maps {
             bad_frames: words.get(offset_of!(weir_host_totals, bad_frames)),
             wakes: words.get(offset_of!(weir_host_totals, wakes)),
             freed: words.get(offset_of!(weir_host_totals, freed)),
+            rate_waits: words.get(offset_of!(weir_host_totals, rate_waits)),
         })
     }
 }

@@ -1,24 +1,34 @@
-//! `prio` with a `plug` for each priority, by rtnetlink.
+//! `prio` with a `plug` for each priority, over rtnetlink; below a `tbf` if the device's rate is bounded.
 
 use std::io;
 
+use weir_core::units::LINE_OVERHEAD;
+use weir_core::BitRate;
 use weir_netlink::message::{attribute, attributes, find, text, u32_at};
 use weir_netlink::queueing::{
     tcmsg, RTM_GETQDISC, RTM_NEWQDISC, TCA_KIND, TCA_OPTIONS, TCMSG, TC_H_ROOT,
 };
 use weir_netlink::socket::{dump, order, Protocol, NLM_F_CREATE, NLM_F_REPLACE};
 
-use crate::settings::PRIORITIES;
+use crate::settings::{BURST_BYTES, PRIORITIES};
 
 // linux/pkt_sched.h, linux/rtnetlink.h, linux/gen_stats.h
 const TCA_STATS2: u16 = 7;
 const TCA_STATS_BASIC: u16 = 1;
 const TCA_STATS_QUEUE: u16 = 3;
 const PRIOMAP: usize = 16;
-/// The kind at the root.
+const TCA_TBF_PARMS: u16 = 1;
+const TCA_TBF_RATE64: u16 = 4;
+const TCA_TBF_BURST: u16 = 6;
+const TC_LINKLAYER_ETHERNET: u8 = 1;
+/// The kind at the root of a device whose rate is unbounded.
 pub const PRIO: &str = "prio";
-/// The handle of our root (before the colon): by it what a dead daemon left is found.
+/// The kind at the root of a device whose rate is bounded.
+pub const TBF: &str = "tbf";
+/// The handle of our `prio` (before the colon): by it what a dead daemon left is found.
 pub const ROOT: u32 = 0x7748;
+/// The handle of our `tbf`.
+const BOUND: u32 = 0x7749;
 /// The handle of priority 0's plug; the others' follow.
 const PLUGS: u32 = 0x7740;
 
@@ -31,6 +41,15 @@ pub enum Action {
     Release,
     /// Hold no more than so many bytes.
     Limit(u32),
+}
+
+/// Counts of the whole tree.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Tree {
+    /// Those of each plug; none where there is no plug.
+    pub queues: [Option<Queue>; PRIORITIES],
+    /// Times that a frame waited for the bound on the rate.
+    pub rate_waits: u64,
 }
 
 /// What the kernel has counted at one plug.
@@ -57,8 +76,33 @@ fn handle(priority: usize) -> u32 {
     (PLUGS + priority as u32) << 16
 }
 
+/// A token bucket. The kernel segments frames that are larger than the burst, and ignores `buffer` beside TCA_TBF_BURST.
+fn tbf_body(ifindex: u32, rate: BitRate, limit: u32) -> Vec<u8> {
+    let bytes_per_second = (rate.get() / 8).max(1);
+    let [first, second] = (LINE_OVERHEAD.get() as u16).to_ne_bytes();
+    // struct tc_tbf_qopt: a struct tc_ratespec, one of zeros for the peak rate, limit, buffer and MTU.
+    let mut parameters = vec![0, TC_LINKLAYER_ETHERNET, first, second, 0, 0, 0, 0];
+    let low = u32::try_from(bytes_per_second).unwrap_or(u32::MAX);
+    parameters.extend(low.to_ne_bytes());
+    parameters.extend([0; 12]);
+    for word in [limit, 0, 0] {
+        parameters.extend(word.to_ne_bytes());
+    }
+    let options = [
+        attribute(TCA_TBF_PARMS, &parameters),
+        attribute(TCA_TBF_RATE64, &bytes_per_second.to_ne_bytes()),
+        attribute(TCA_TBF_BURST, &BURST_BYTES.to_ne_bytes()),
+    ];
+    body(ifindex, BOUND << 16, TC_H_ROOT, TBF, &options.concat())
+}
+
+/// Whether the discipline at a device's root is the uppermost one of our tree.
+pub fn is_root(kind: &str, handle: u32) -> bool {
+    (kind, handle) == (PRIO, ROOT) || (kind, handle) == (TBF, BOUND)
+}
+
 /// `by_socket`: what no filter takes has its socket's priority, and 0 otherwise.
-fn prio_body(ifindex: u32, by_socket: bool) -> Vec<u8> {
+fn prio_body(ifindex: u32, parent: u32, by_socket: bool) -> Vec<u8> {
     let mut options = (PRIORITIES as i32).to_ne_bytes().to_vec();
     options.extend((0..PRIOMAP).map(|priority| {
         // What is no priority of 802.1Q counts as 0.
@@ -66,7 +110,7 @@ fn prio_body(ifindex: u32, by_socket: bool) -> Vec<u8> {
         let priority = if is_one { priority } else { 0 };
         (PRIORITIES - 1 - priority) as u8
     }));
-    body(ifindex, ROOT << 16, TC_H_ROOT, PRIO, &options)
+    body(ifindex, ROOT << 16, parent, PRIO, &options)
 }
 
 fn plug_body(ifindex: u32, priority: usize, action: Action) -> Vec<u8> {
@@ -86,14 +130,32 @@ fn body(ifindex: u32, handle: u32, parent: u32, kind: &str, options: &[u8]) -> V
     body
 }
 
-/// Puts `prio` at the root, and an open plug with this limit below each of its bands. `by_socket`: sockets' priorities count.
+/// Makes `tbf` the root and bounds the rate.
+///
+/// # Errors
+///
+/// What the kernel says; `NotFound` when it has no such queueing discipline.
+pub fn bound(ifindex: u32, limit: u32, rate: BitRate) -> io::Result<()> {
+    ask(
+        NLM_F_CREATE | NLM_F_REPLACE,
+        &tbf_body(ifindex, rate, limit),
+    )
+}
+
+/// Puts `prio` at the root, or below the `tbf` there, and an open plug with this limit below each of its bands.
+/// `by_socket`: sockets' priorities count.
 ///
 /// # Errors
 ///
 /// What the kernel says; `NotFound` when it has no such queueing disciplines.
-pub fn make(ifindex: u32, limit: u32, by_socket: bool) -> io::Result<()> {
+pub fn make(ifindex: u32, limit: u32, is_bounded: bool, by_socket: bool) -> io::Result<()> {
     let create = NLM_F_CREATE | NLM_F_REPLACE;
-    ask(create, &prio_body(ifindex, by_socket))?;
+    let parent = if is_bounded {
+        BOUND << 16 | 1
+    } else {
+        TC_H_ROOT
+    };
+    ask(create, &prio_body(ifindex, parent, by_socket))?;
     for priority in 0..PRIORITIES {
         let made = plug_body(ifindex, priority, Action::Limit(limit));
         ask(create, &made)?;
@@ -116,32 +178,36 @@ fn ask(flags: u16, body: &[u8]) -> io::Result<()> {
     order(Protocol::NetlinkRoute, RTM_NEWQDISC, flags, body)
 }
 
-/// What is counted at each plug; none where there is no plug.
+/// Returns what the kernel has counted.
 ///
 /// # Errors
 ///
 /// What the kernel says.
-pub fn queues(ifindex: u32) -> io::Result<[Option<Queue>; PRIORITIES]> {
-    let mut all = [None; PRIORITIES];
+pub fn tree(ifindex: u32) -> io::Result<Tree> {
+    let mut tree = Tree::default();
     let question = tcmsg(ifindex, 0, 0, 0);
     dump(Protocol::NetlinkRoute, RTM_GETQDISC, &question, |body| {
         if u32_at(body, 4) != Some(ifindex) {
             return;
         }
-        let number = (u32_at(body, 8).unwrap_or(0) >> 16).wrapping_sub(PLUGS);
-        let Some(place) = all.get_mut(number as usize) else {
-            return;
-        };
+        let handle = u32_at(body, 8).unwrap_or(0) >> 16;
         let rest = body.get(TCMSG..).unwrap_or_default();
-        if find(rest, TCA_KIND).is_some_and(|kind| text(kind) == "plug") {
-            *place = Some(find(rest, TCA_STATS2).map_or_else(Queue::default, counted));
+        let kind = find(rest, TCA_KIND).map(text).unwrap_or_default();
+        let (queue, overlimits) = counted(find(rest, TCA_STATS2).unwrap_or_default());
+        if kind == TBF && handle == BOUND {
+            tree.rate_waits = overlimits;
+        }
+        let place = tree.queues.get_mut(handle.wrapping_sub(PLUGS) as usize);
+        if let Some(place) = place.filter(|_| kind == "plug") {
+            *place = Some(queue);
         }
     })?;
-    Ok(all)
+    Ok(tree)
 }
 
-fn counted(stats: &[u8]) -> Queue {
-    let mut queue = Queue::default();
+/// Counts of one queueing discipline, and how often it held a frame back.
+fn counted(stats: &[u8]) -> (Queue, u64) {
+    let (mut queue, mut overlimits) = (Queue::default(), 0);
     for (kind, value) in attributes(stats) {
         let word = |at| u64::from(u32_at(value, at).unwrap_or(0));
         match kind {
@@ -152,12 +218,12 @@ fn counted(stats: &[u8]) -> Queue {
             }
             TCA_STATS_QUEUE => {
                 (queue.queued_frames, queue.queued_bytes) = (word(0), word(4));
-                queue.dropped = word(8);
+                (queue.dropped, overlimits) = (word(8), word(16));
             }
             _ => {}
         }
     }
-    queue
+    (queue, overlimits)
 }
 
 #[cfg(test)]
@@ -166,7 +232,7 @@ mod tests {
 
     #[test]
     fn the_highest_priority_comes_first_and_what_is_none_is_0() {
-        let body = prio_body(7, true);
+        let body = prio_body(7, TC_H_ROOT, true);
         assert_eq!(body[4..8], 7u32.to_ne_bytes());
         let options = attributes(&body[TCMSG..]).nth(1).unwrap();
         assert_eq!(options.0, TCA_OPTIONS);
@@ -175,10 +241,43 @@ mod tests {
             options.1[4..],
             [7, 6, 5, 4, 3, 2, 1, 0, 7, 7, 7, 7, 7, 7, 7, 7]
         );
-        let of_none = prio_body(7, false);
+        let of_none = prio_body(7, BOUND << 16 | 1, false);
+        assert_eq!(u32_at(&of_none, 12), Some(0x7749_0001));
         let options = attributes(&of_none[TCMSG..]).nth(1).unwrap().1;
         assert_eq!(options[4..], [7; 16]);
         assert_eq!((class(7) & 0xffff, class(0) & 0xffff), (1, 8));
+    }
+
+    #[test]
+    fn a_token_bucket_counts_what_is_on_the_wire() {
+        let body = tbf_body(1, BitRate::new(100_000_000).unwrap(), 9);
+        assert_eq!(
+            [8, 12].map(|at| u32_at(&body, at)),
+            [Some(0x7749_0000), Some(TC_H_ROOT)]
+        );
+        let options = attributes(&body[TCMSG..]).nth(1).unwrap().1;
+        let find = |kind| find(options, kind).unwrap();
+        let parameters = find(TCA_TBF_PARMS);
+        assert_eq!(parameters.len(), 36);
+        assert_eq!(parameters[1], 1);
+        assert_eq!(parameters[2..4], 24u16.to_ne_bytes());
+        assert_eq!(u32_at(parameters, 8), Some(12_500_000));
+        assert_eq!(u32_at(parameters, 24), Some(9));
+        assert_eq!(find(TCA_TBF_RATE64), 12_500_000u64.to_ne_bytes());
+        assert_eq!(find(TCA_TBF_BURST), 65_536u32.to_ne_bytes());
+        // 400 Gbit/s are more bytes than 32 bits hold.
+        let body = tbf_body(1, BitRate::new(400_000_000_000).unwrap(), 9);
+        let options = attributes(&body[TCMSG..]).nth(1).unwrap().1;
+        let rate = super::find(options, TCA_TBF_RATE64).unwrap();
+        assert_eq!(rate, 50_000_000_000u64.to_ne_bytes());
+    }
+
+    #[test]
+    fn what_is_at_the_root_is_ours_by_kind_and_handle() {
+        assert!(is_root("prio", 0x7748) && is_root("tbf", 0x7749));
+        for (kind, handle) in [("tbf", 0x7748), ("prio", 0x7749), ("tbf", 1), ("", 0)] {
+            assert!(!is_root(kind, handle), "{kind} {handle:x}");
+        }
     }
 
     #[test]

@@ -33,7 +33,15 @@ pub struct Plan {
 
 /// Whether a root is one of ours.
 pub fn is_ours(root: &Root) -> bool {
-    root.kind == plug::PRIO && root.handle == plug::ROOT
+    plug::is_root(&root.kind, root.handle)
+}
+
+/// The kind of the root that these settings ask for.
+fn kind(settings: &Settings) -> &'static str {
+    match settings.max_rate {
+        Some(_) => plug::TBF,
+        None => plug::PRIO,
+    }
 }
 
 /// The name by which a device's worker is found.
@@ -128,6 +136,10 @@ pub fn keep(device: &Device, plan: &Plan) -> Result<bool, Error> {
         if !is_ours(root) && !plan.settings.replace {
             refuse_occupied(device, root)?;
         }
+        // What a dead process left may be the other tree.
+        if is_ours(root) && root.kind != kind(&plan.settings) {
+            remove(device)?;
+        }
     }
     // Before the worker: a signal that comes meanwhile waits.
     let mut wanted = SigSet::empty();
@@ -149,11 +161,22 @@ fn make(device: &Device, settings: &Settings) -> Result<(), Error> {
     let failed = |what| move |error| Error::system(&device.name, what, error);
     let limit = u32::try_from(settings.limit.get()).unwrap_or(u32::MAX);
     let by_socket = settings.source == Source::Socket;
-    plug::make(device.ifindex, limit, by_socket).map_err(|error| match error.kind() {
-        io::ErrorKind::NotFound => Error::NoPlug {
-            device: device.name.clone(),
-        },
-        _ => failed("making its queue")(error),
+    if let Some(rate) = settings.max_rate {
+        plug::bound(device.ifindex, limit, rate).map_err(|error| match error.kind() {
+            io::ErrorKind::NotFound => Error::NoTbf {
+                device: device.name.clone(),
+            },
+            _ => failed("bounding its rate")(error),
+        })?;
+    }
+    let is_bounded = settings.max_rate.is_some();
+    plug::make(device.ifindex, limit, is_bounded, by_socket).map_err(|error| {
+        match error.kind() {
+            io::ErrorKind::NotFound => Error::NoPlug {
+                device: device.name.clone(),
+            },
+            _ => failed("making its queue")(error),
+        }
     })?;
     filters::make(device.ifindex, settings).map_err(|error| match error.kind() {
         io::ErrorKind::NotFound => Error::NoFlower {

@@ -20,7 +20,7 @@ use super::Plan;
 use crate::device::Device;
 use crate::kernel::live::{self, Live};
 use crate::kernel::now_ns;
-use crate::kernel::plug::{self, Action, Queue};
+use crate::kernel::plug::{self, Action, Tree};
 use crate::measure::wire;
 use crate::settings::{Settings, PRIORITIES};
 use crate::state::{PriorityState, Totals};
@@ -85,7 +85,8 @@ pub fn work(device: &Device, plan: &Plan, keeper: i32) -> io::Result<Summary> {
     if getppid() == Pid::from_raw(keeper) {
         while !worker.turn(Some(&signals), None)? {}
     }
-    let sent_paused = worker.drain(plan)?;
+    let (sent_paused, freed) = worker.drain(plan)?;
+    worker.totals.freed = freed;
     let status = worker.status()?;
     if getppid() != Pid::from_raw(keeper) {
         super::remove(device).map_err(io::Error::other)?;
@@ -162,9 +163,9 @@ impl Worker<'_> {
 
     /// How the device is now.
     fn status(&self) -> io::Result<Status> {
-        let (queues, now) = (plug::queues(self.device.ifindex)?, now_ns()?);
+        let (tree, now) = (plug::tree(self.device.ifindex)?, now_ns()?);
         let of_priority = |priority: usize| {
-            let queue = queues[priority].unwrap_or_default();
+            let queue = tree.queues[priority].unwrap_or_default();
             let before = self.dropped_before.map_or(u64::MAX, |all| all[priority]);
             PriorityState {
                 paused_for_ns: self.pauses.left_ns(priority, now),
@@ -183,47 +184,47 @@ impl Worker<'_> {
         let wakes = priorities.iter().map(|one| one.counts.resumes).sum();
         Ok(Status {
             device: self.device.name.clone(),
-            qdisc: plug::PRIO.to_owned(),
+            qdisc: super::kind(self.settings).to_owned(),
             process: Some(std::process::id()),
-            whole: queues.iter().all(Option::is_some),
+            whole: tree.queues.iter().all(Option::is_some),
             settings: self.settings.in_force(),
             totals: Totals {
                 wakes,
+                rate_waits: tree.rate_waits,
                 ..self.totals
             },
             priorities,
         })
     }
 
-    /// Refuses what is new, obeys pauses until nothing waits, and lets go in the end what is still paused: so many frames.
-    fn drain(&mut self, plan: &Plan) -> io::Result<u64> {
-        let before = plug::queues(self.device.ifindex)?;
-        self.dropped_before = Some(before.map(|queue| queue.unwrap_or_default().dropped));
+    /// Refuses new frames and obeys pauses until no frame waits, then sends those that are still paused. Returns how many
+    /// frames it sent although they were paused, and how many are left for the kernel to free.
+    fn drain(&mut self, plan: &Plan) -> io::Result<(u64, u64)> {
+        let before = plug::tree(self.device.ifindex)?;
+        self.dropped_before = Some(before.queues.map(|queue| queue.unwrap_or_default().dropped));
         for priority in 0..PRIORITIES {
             plug::act(self.device.ifindex, priority, Action::Limit(0))?;
         }
         let ends = now_ns()? + plan.drain.limit.as_nanos() as u64;
-        let waiting = |queues: &[Option<Queue>]| -> u64 {
-            queues
-                .iter()
-                .flatten()
-                .map(|queue| queue.queued_frames)
-                .sum()
+        let waiting = |tree: &Tree| -> u64 {
+            let queues = tree.queues.iter().flatten();
+            queues.map(|queue| queue.queued_frames).sum()
         };
-        let mut left = waiting(&plug::queues(self.device.ifindex)?);
+        let mut left = waiting(&plug::tree(self.device.ifindex)?);
         while left > 0 && now_ns()? < ends {
             self.turn(None, Some(LOOK))?;
-            left = waiting(&plug::queues(self.device.ifindex)?);
+            left = waiting(&plug::tree(self.device.ifindex)?);
         }
         for priority in 0..PRIORITIES {
             plug::act(self.device.ifindex, priority, Action::Release)?;
         }
         let ends = now_ns()? + DRAIN_MAX.as_nanos() as u64 / 2;
-        let mut after = plug::queues(self.device.ifindex)?;
+        let mut after = plug::tree(self.device.ifindex)?;
         while waiting(&after) > 0 && now_ns()? < ends {
             std::thread::sleep(LOOK);
-            after = plug::queues(self.device.ifindex)?;
+            after = plug::tree(self.device.ifindex)?;
         }
-        Ok(left)
+        let freed = waiting(&after);
+        Ok((left.saturating_sub(freed), freed))
     }
 }

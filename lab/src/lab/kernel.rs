@@ -90,6 +90,8 @@ impl KernelHosts {
                 "dscp",
                 "--rate",
                 &rate,
+                "--max-rate",
+                &rate,
             ])
             .output()
             .map_err(|error| format!("{WEIR_HOST}: {error}"))?;
