@@ -114,40 +114,44 @@ fn advice_for_a_class_with_a_pool_is_legal() {
             "static-threshold = \"16KiB\"",
             &["static-threshold"][..],
         ),
-        ("", "static-threshold = \"64KiB\"", &["size"]),
+        ("", "static-threshold = \"64KiB\"", &["shared.size"]),
         ("", "alpha = \"1/8\"", &["alpha"]),
-        ("", "alpha = \"8\"", &["size"]),
+        ("", "alpha = \"8\"", &["shared.size"]),
         (
             "headroom = \"60KiB\"",
             "alpha = \"1/8\"",
-            &["alpha", "headroom", "headroom"],
+            &["alpha", "headroom", "shared.headroom"],
         ),
         (
             "headroom = \"30KiB\"\nheadroom-oversubscription = 2",
             "alpha = \"1\"",
-            &["size", "headroom", "headroom"],
+            &["shared.size", "headroom", "shared.headroom"],
         ),
     ] {
         let (guard, path) = file("leaf1.toml", &config(pool, class));
         let out = guard.path().join("applied.toml");
-        let arguments = [&text_of(&path), "--round-trip", "100us", "--json"];
+        let arguments = [&text_of(&path), "--round-trip", "300us", "--json"];
         let plan = run(&arguments);
         let json: Value = serde_json::from_str(&plan.stdout).unwrap();
         let advised = json["advice"].as_array().unwrap();
-        let advised: Vec<&str> = advised
-            .iter()
-            .map(|one| one["key"].as_str().unwrap())
-            .collect();
+        let place = |one: &Value| {
+            let key = one["key"].as_str().unwrap();
+            match one["pool"].as_str() {
+                Some(pool) => format!("{pool}.{key}"),
+                None => key.to_owned(),
+            }
+        };
+        let advised: Vec<String> = advised.iter().map(place).collect();
         for key in keys {
             assert!(
-                advised.contains(key),
+                advised.iter().any(|other| other == key),
                 "{key} of {pool} {class}: {advised:?}"
             );
         }
         let applied = run(&[
             &text_of(&path),
             "--round-trip",
-            "100us",
+            "300us",
             "--apply",
             &text_of(&out),
         ]);
