@@ -163,11 +163,12 @@ impl FakeDataplane {
         let (events, event_queue) = bounded(4_096);
         let (snapshots, snapshot_queue) = bounded(8);
         let (answers, answer_queue) = bounded(64);
+        let all: fn(&Command) -> bool = |_| true;
         let mut fake = Self {
             answers,
             answer_queue,
             outcome: Arc::new(Mutex::new(Ok(()))),
-            concerns: Arc::new(Mutex::new(|_| true)),
+            concerns: Arc::new(Mutex::new(all)),
             requests,
             request_queue,
             events: Some(events),
