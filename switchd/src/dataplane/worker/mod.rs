@@ -13,7 +13,6 @@
 //! there is work and for a moment longer, then sleeps until a frame comes, a request comes, or the switch
 //! core's next timeout.
 
-mod checksums;
 mod express;
 mod hand_on;
 mod housekeeping;
