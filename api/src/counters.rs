@@ -136,6 +136,12 @@ weir_core::counters! {
         IDLE_SECONDS "weir_dataplane_idle_seconds_total" [] Always
             "Time in rounds without work: spinning before sleep."
             { idle_nanos []; }
+        STALLS "weir_dataplane_stalls_total" [] Always
+            "Times that the dataplane thread did nothing for half a second or longer, because it was stopped or had no CPU."
+            { stalls []; }
+        STALL_SECONDS "weir_dataplane_stall_seconds_total" [] Always
+            "Time in these stalls."
+            { stall_nanos []; }
         DATAPLANE_FRAMES "weir_dataplane_frames_total" ["direction"] Always
             "Frames received from and handed to all sockets, control frames included."
             {

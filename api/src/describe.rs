@@ -63,6 +63,10 @@ pub fn event(port_name: PortName<'_>, event: &Event) -> Described {
         priority: Some(priority.get()),
         ..Described::new(event.at, kind)
     };
+    let at_port = |kind, port: PortId| Described {
+        port: Some(port_name(port)),
+        ..Described::new(event.at, kind)
+    };
     match event.kind {
         EventKind::Suspected {
             egress,
@@ -171,50 +175,47 @@ pub fn event(port_name: PortName<'_>, event: &Event) -> Described {
             priority,
             destination,
         } => about(EventName::RouteTooLong, ingress, priority).detail("destination", destination),
-        EventKind::ForwardingLoop { port, other, vlan } => Described {
-            port: Some(port_name(port)),
-            ..Described::new(event.at, EventName::ForwardingLoop)
+        EventKind::ForwardingLoop { port, other, vlan } => at_port(EventName::ForwardingLoop, port)
+            .detail("other", port_name(other))
+            .in_vlan(vlan),
+        EventKind::ForwardingLoopEnded { port, vlan } => {
+            at_port(EventName::ForwardingLoopEnded, port).in_vlan(vlan)
         }
-        .detail("other", port_name(other))
-        .in_vlan(vlan),
-        EventKind::ForwardingLoopEnded { port, vlan } => Described {
-            port: Some(port_name(port)),
-            ..Described::new(event.at, EventName::ForwardingLoopEnded)
-        }
-        .in_vlan(vlan),
         EventKind::AddressMoves {
             address,
             vlan,
             port,
             other,
-        } => Described {
-            port: Some(port_name(port)),
-            ..Described::new(event.at, EventName::AddressMoves)
+        } => at_port(EventName::AddressMoves, port)
+            .detail("other", port_name(other))
+            .detail("address", address)
+            .in_vlan(vlan),
+        EventKind::LearningTableFull {
+            port,
+            learned,
+            capacity,
+        } => at_port(EventName::LearningTableFull, port)
+            .detail("learned", learned)
+            .detail("capacity", capacity),
+        EventKind::TransmitterStalled { port } => at_port(EventName::TransmitterStalled, port),
+        EventKind::TransmitterResumed { port } => at_port(EventName::TransmitterResumed, port),
+        EventKind::DataplaneStalled { lasted } => {
+            Described::new(event.at, EventName::DataplaneStalled).detail("lasted", seconds(lasted))
         }
-        .detail("other", port_name(other))
-        .detail("address", address)
-        .in_vlan(vlan),
         EventKind::WaysChanged => Described::new(event.at, EventName::WaysChanged),
-        EventKind::RoundTripExceeded { port, measured } => Described {
-            port: Some(port_name(port)),
-            ..Described::new(event.at, EventName::RoundTripExceeded)
+        EventKind::RoundTripExceeded { port, measured } => {
+            at_port(EventName::RoundTripExceeded, port).detail("measured", seconds(measured))
         }
-        .detail("measured", seconds(measured)),
         EventKind::CableExceeded {
             port,
             measured,
             round_trip_max,
-        } => Described {
-            port: Some(port_name(port)),
-            ..Described::new(event.at, EventName::CableExceeded)
+        } => at_port(EventName::CableExceeded, port)
+            .detail("measured", seconds(measured))
+            .detail("enough_for", seconds(round_trip_max)),
+        EventKind::CableFits { port, measured } => {
+            at_port(EventName::CableFits, port).detail("measured", seconds(measured))
         }
-        .detail("measured", seconds(measured))
-        .detail("enough_for", seconds(round_trip_max)),
-        EventKind::CableFits { port, measured } => Described {
-            port: Some(port_name(port)),
-            ..Described::new(event.at, EventName::CableFits)
-        }
-        .detail("measured", seconds(measured)),
     }
 }
 

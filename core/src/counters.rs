@@ -36,7 +36,8 @@ crate::named! {
         TableFull => "table_full",
         /// The switch is shutting down and admits nothing more.
         Draining => "draining",
-        /// The port that it came in by is down, or the device of the port that it was to leave by is gone.
+        /// The port that it came in by is down, or the port that it was to leave by cannot send: its link has been down for
+        /// longer than frames wait for it, its device is gone, or its transmitter completes nothing.
         PortDown => "port_down",
         /// A host that is policed instead of paused has filled its ingress buffer.
         Policed => "policed",
@@ -294,6 +295,9 @@ counters! {
         ADDRESS_MOVES "weir_address_moves_total" ["port"] Always
             "Learned addresses that were seen at the port and had been behind another one. A station that moves counts once; many a second are the sign of a loop, or of a station that uses another one's address."
             { address_moves []; }
+        ADDRESSES_CROWDED "weir_learning_table_full_total" ["port"] Always
+            "Addresses that the port's frames came from and that found no room among the learned ones, or took that of one that was known still. Frames to forgotten addresses are flooded."
+            { addresses_crowded []; }
         PAUSE_FRAMES "weir_pause_frames_total" ["port", "protocol", "direction"] Always
             "MAC control frames by protocol: pfc (802.1Qbb) or pause (802.3x)."
             {

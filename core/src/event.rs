@@ -17,7 +17,7 @@ crate::named! {
         ReleaseRule => "release_rule",
         /// The neighbour's Transmit Feedback lets no Level out that waits.
         NoEligibleLevel => "no_eligible_level",
-        /// The transmitter takes nothing: its ring or its link is stuck.
+        /// The transmitter takes nothing: its ring is stuck.
         TransmitterStuck => "transmitter_stuck",
     }
 }
@@ -243,6 +243,31 @@ pub enum EventKind {
         egress: PortId,
         /// The priority.
         priority: Priority,
+    },
+    /// The transmitter of `port` has not completed a frame for long: frames for the port are dropped.
+    TransmitterStalled {
+        /// The port.
+        port: PortId,
+    },
+    /// The transmitter of `port` completes frames again.
+    TransmitterResumed {
+        /// The port.
+        port: PortId,
+    },
+    /// An address that `port` sent from found no room, or took that of an address that was known still. Reported once in a
+    /// minute.
+    LearningTableFull {
+        /// The port.
+        port: PortId,
+        /// Addresses that are known.
+        learned: u32,
+        /// Addresses that there is room for.
+        capacity: u32,
+    },
+    /// The dataplane did nothing for so long, by no choice of its own.
+    DataplaneStalled {
+        /// How long.
+        lasted: Duration,
     },
     /// While something was suspected a link came up, or a route was set: flows may have a way that they had not.
     WaysChanged,

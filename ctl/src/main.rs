@@ -95,6 +95,7 @@ fn act(cli: &Cli, output: &Output) -> anyhow::Result<bool> {
         Command::Events { follow, after } => show::events(target, output, *after, *follow)?,
         Command::Neighbors => show::neighbors(target, output)?,
         Command::Route(command) => route::route(target, output, command)?,
+        Command::Fdb(command) => change::fdb::fdb(target, output, command)?,
         Command::Trace(arguments) => {
             show::trace(target, output, &arguments.port, &arguments.frame)?;
         }

@@ -5,7 +5,9 @@ use std::time::Duration;
 
 use anyhow::Result;
 
-use crate::cli::{Command, DeadlockCommand, ImpairCommand, PfcwdCommand, RouteCommand, XdpCommand};
+use crate::cli::{
+    Command, DeadlockCommand, FdbCommand, ImpairCommand, PfcwdCommand, RouteCommand, XdpCommand,
+};
 use weir_output::Output;
 
 /// To the top left, with all below gone.
@@ -103,6 +105,7 @@ pub fn can_watch(command: &Command) -> bool {
         | Command::Mirrors
         | Command::Impair(ImpairCommand::List)
         | Command::Vlans
+        | Command::Fdb(FdbCommand::Show { .. } | FdbCommand::Count)
         | Command::Audit
         | Command::Neighbors
         | Command::Flows { .. }

@@ -102,6 +102,12 @@ metrics! {
         "1 during a PFC storm: while the PFC storm watchdog acts on the egress.";
     FORWARDING_BLOCKED Gauge "weir_forwarding_blocked" ["port"]
         "1 while the port floods and learns nothing, in a VLAN or in all, because of a loop.";
+    LEARNED_ADDRESSES Gauge "weir_learned_addresses" ["port"]
+        "Learned addresses behind the port.";
+    LEARNING_CAPACITY Gauge "weir_learning_capacity_addresses" []
+        "Learned addresses that there is room for in all; 0 without learning.";
+    TRANSMITTER_STUCK Gauge "weir_transmitter_stuck" ["port"]
+        "1 while the port's device completes no transmissions: frames for the port are dropped.";
     LIFETIME_STALLED Gauge "weir_lifetime_stalled" ["port", "priority"]
         "1 while the egress drops everything after too many drops by the lifetime limit in a row (VLStalled).";
     FEEDBACK Gauge "weir_level_feedback" ["port", "priority", "direction"]
@@ -144,6 +150,8 @@ metrics! {
         "Frames of packet memory in no ring and no queue.";
     ROUND_MAX_SECONDS Gauge "weir_dataplane_round_max_seconds" []
         "Longest round since the start, without sleep.";
+    DELAY_MAX_SECONDS Gauge "weir_dataplane_delay_max_seconds" []
+        "Longest time since the start for which the dataplane thread was held up: a round, or the time by which a sleep was too long.";
     ROUND_SECONDS Histogram "weir_dataplane_round_seconds" []
         "Length of rounds with work, without sleep.";
     BUSY_SECONDS Counter "weir_dataplane_busy_seconds_total" []

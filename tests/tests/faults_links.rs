@@ -15,17 +15,22 @@ fn wait_for_link(scene: &mut Scene, name: &str, up: bool) {
     });
 }
 
-/// Who sends to a port that is down waits, and who sends from there sends nothing. What was on the line is all that is
-/// lost, and service returns with the link.
+/// Senders towards a port that is down wait for `link-down-hold` at most; then their frames are dropped. Service returns with
+/// the link.
 fn a_link_goes_down_and_up(node: &str, device: &str) {
     let mut scene = Scene::new("one-switch.toml", &[], |_| ());
     for flap in 1..=FLAPS {
         scene.wait_for_all(100);
         scene.ip(node, &format!("link set {device} down"));
         wait_for_link(&mut scene, "h2", false);
-        // Those that wait for the link fill the buffer of whoever sends them.
-        until("the other host is paused", || {
-            pfc(scene.switch(0), "h1").pausing.then_some(())
+        let dropped = |scene: &mut Scene| {
+            let status = scene.switch(0).status().unwrap();
+            status.drops_total.get("port_down").copied().unwrap_or(0)
+        };
+        let before = dropped(&mut scene);
+        until("frames for it are dropped, and nobody is paused", || {
+            let is_paused = pfc(scene.switch(0), "h1").pausing;
+            (dropped(&mut scene) > before + 100 && !is_paused).then_some(())
         });
         scene.ip(node, &format!("link set {device} up"));
         wait_for_link(&mut scene, "h2", true);
@@ -187,5 +192,39 @@ fn a_device_is_deleted_and_made_again() {
         .sum();
     let received = reports.iter().flat_map(|it| &it.received);
     assert_eq!(sent, received.map(|it| it.frames).sum::<u64>());
+    scene.end();
+}
+
+/// Nobody else loses a frame or is paused for longer than the hold because a host is unplugged, and nothing is suspected.
+#[test]
+fn an_unplugged_host_holds_nobody() {
+    let mut scene = Scene::of(inline_scenario("three-hosts.toml", THREE_HOSTS), |_| ());
+    scene.wait_for_all(100);
+    let device = scene.stage.names().host_device().to_owned();
+    scene.ip("h3", &format!("link set {device} down"));
+    wait_for_link(&mut scene, "h3", false);
+    until("frames for it are dropped", || {
+        let status = scene.switch(0).status().unwrap();
+        (status.drops_total.get("port_down").copied().unwrap_or(0) > 100).then_some(())
+    });
+    assert!(!pfc(scene.switch(0), "h1").pausing);
+    for (host, name) in [(0, "h1"), (1, "h2")] {
+        scene.wait_for_more(host, 1_000);
+        assert!(!pfc(scene.switch(0), name).pausing, "{name}");
+    }
+    let status = scene.switch(0).status().unwrap();
+    let reasons: Vec<&str> = status.drops_total.keys().map(AsRef::as_ref).collect();
+    assert_eq!(reasons, ["port_down"]);
+    for kind in ["suspected", "storm_detected", "pause_stalled"] {
+        assert_eq!(events(scene.switch(0), kind).len(), 0, "{kind}");
+    }
+    let health = status.health.unwrap();
+    assert_eq!(health.why(), "", "{health:?}");
+    scene.settle();
+    let reports = scene.reports();
+    for (from, to) in [(0, 1), (1, 0)] {
+        let (sent, received) = (&reports[from].sent[0], &reports[to].received[0]);
+        assert_eq!(sent.frames, received.frames, "{}", sent.name);
+    }
     scene.end();
 }

@@ -5,6 +5,7 @@ use std::os::unix::net::UnixStream;
 use std::process::Command;
 use std::time::Duration;
 
+use weir_api::words::Trouble;
 use weir_config::daemon::DaemonConfig;
 use weir_lab::lab::configuration::use_express_path;
 use weir_lab::lab::process::Process;
@@ -141,6 +142,30 @@ fn the_dataplane_stands_still_for_longer_than_its_rings() {
     assert!(balance.lost_by_kernel > u64::from(RING), "{balance:?}");
     assert_eq!(balance.missing(), balance.accounted(), "{balance:?}");
     assert_eq!(balance.held, 0, "{balance:?}");
+    scene.end();
+}
+
+/// A process that is stopped says so when it goes on, with the time for which it was.
+#[test]
+fn a_stopped_process_says_for_how_long() {
+    const STOP: Duration = Duration::from_secs(2);
+    let mut scene = scene(&[]);
+    scene.wait_for_all(100);
+    scene.switch(0).freeze(true);
+    std::thread::sleep(STOP);
+    scene.switch(0).freeze(false);
+    let told = until("it says so", || {
+        switches::events(&scene.stage.switches[0], "dataplane_stalled").pop()
+    });
+    let lasted = told.details["lasted"].trim_end_matches(" s");
+    let lasted: f64 = lasted.parse().unwrap();
+    assert!(lasted >= 1.5, "{lasted} s of 2 s");
+    until("health says so", || {
+        let health = scene.stage.switches[0].status().ok()?.health?;
+        let is_it =
+            |reason: &weir_api::daemon::HealthReason| reason.kind == Trouble::DataplaneStalled;
+        health.reasons.iter().any(is_it).then_some(())
+    });
     scene.end();
 }
 

@@ -44,7 +44,9 @@ pub use restart::Restarting;
 pub use routes::{
     Changed, Pin, Route, RouteDetail, RouteMember, Routes, SetRoute, Station, ToPort,
 };
-pub use vlans::{LearntAddress, LoopBlocked, PortVlans, VlanTraffic, Vlans};
+pub use vlans::{
+    Fdb, FdbFlush, FdbPort, LearntAddress, LoopBlocked, PortVlans, VlanTraffic, Vlans,
+};
 pub use watermarks::{
     PoolWatermarks, QueueWatermarks, ReaderWatermarks, WatermarkClear, Watermarks,
 };

@@ -1,4 +1,4 @@
-//! `GET /v1/vlans`: VLANs, their ports and counters, and learnt addresses.
+//! `GET /v1/vlans`: VLANs, their ports and counters, and learnt addresses; `/v1/fdb`: learned addresses alone.
 
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
@@ -66,6 +66,47 @@ pub struct LearntAddress {
     pub port: String,
     /// Seconds since the last frame from it.
     pub idle_seconds: f64,
+}
+
+/// `GET /v1/fdb`: the forwarding database, which is what frames have taught the switch.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, ToSchema)]
+pub struct Fdb {
+    /// Whether the switch learns addresses (`forwarding.learning`).
+    pub learning: bool,
+    /// Learned addresses.
+    pub count: u64,
+    /// Learned addresses that there is room for. They share sets of four places: an address may find no room before all
+    /// places are taken.
+    pub capacity: u64,
+    /// By port, in the order of the configuration.
+    pub ports: Vec<FdbPort>,
+    /// Learned addresses, at most 4,096, by VLAN and address.
+    pub addresses: Vec<LearntAddress>,
+    /// Learned addresses that are not shown.
+    pub left_out: u64,
+}
+
+/// The learned addresses of one port.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub struct FdbPort {
+    /// The port.
+    pub port: String,
+    /// Learned addresses behind it. One that is too old counts until it is swept, within an eighth of `forwarding.age`.
+    pub count: u64,
+    /// Addresses of its frames that found no room, or took that of an address that was still known.
+    pub full_total: u64,
+}
+
+/// `POST /v1/fdb/flush`: which addresses to forget. Without `port` and `vlan`: all.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub struct FdbFlush {
+    /// Only those behind this port.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub port: Option<String>,
+    /// Only those in this VLAN, 0 to 4094; 0 for frames without one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub vlan: Option<u16>,
 }
 
 /// What of a port floods and learns nothing because of a loop.

@@ -38,6 +38,8 @@ pub enum Endpoint {
     EndImpairment,
     /// [`Vlans`](crate::daemon::Vlans).
     Vlans,
+    Fdb,
+    FlushFdb,
     Audit,
     Deadlocks,
     Deadlock,

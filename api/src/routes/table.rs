@@ -11,35 +11,50 @@ use crate::counters::Counters;
 use crate::daemon::trace::{Trace, TraceRequest};
 use crate::daemon::Restarting;
 use crate::daemon::{
-    Buffers, Changed, Deadlocks, EcnChange, EcnProfile, EventPage, FlightRecord, Flows, History,
-    ImpairRequest, Impairment, Levels, MirrorState, PauseCounters, Pfc, Port, PortChange, Queue,
-    RouteDetail, Routes, SetRoute, Status, ToPort, Vlans, WatermarkClear, Watermarks,
+    Buffers, Changed, Deadlocks, EcnChange, EcnProfile, EventPage, Fdb, FdbFlush, FlightRecord,
+    Flows, History, ImpairRequest, Impairment, Levels, MirrorState, PauseCounters, Pfc, Port,
+    PortChange, Queue, RouteDetail, Routes, SetRoute, Status, ToPort, Vlans, WatermarkClear,
+    Watermarks,
 };
 use crate::neighbors::Neighbor;
 use crate::overview::Overview;
 use crate::pfcwd::{Pfcwd, PfcwdChange};
 use crate::reload::{Configuration, ConfigurationHistory, Confirmed, PastConfiguration, Reload};
 
+/// A route without parameters that shows something and is never refused.
+const fn shown(
+    endpoint: Endpoint,
+    path: &'static str,
+    summary: &'static str,
+    content: Content,
+    commands: &'static [&'static str],
+) -> Route {
+    Route {
+        endpoint,
+        path,
+        summary,
+        answer: Answer::Json(content),
+        commands,
+        ..BARE
+    }
+}
+
 /// All routes, in the order of the book.
 pub const ROUTES: &[Route] = &[
-    Route {
-        endpoint: Endpoint::Status,
-        method: Method::Get,
-        path: "/v1/status",
-        summary: "The switch as a whole.",
-        answer: Answer::Json(Content::of::<Status>()),
-        commands: &["status"],
-        ..BARE
-    },
-    Route {
-        endpoint: Endpoint::Ports,
-        method: Method::Get,
-        path: "/v1/ports",
-        summary: "Every port.",
-        answer: Answer::Json(Content::list_of::<Port>()),
-        commands: &["ports"],
-        ..BARE
-    },
+    shown(
+        Endpoint::Status,
+        "/v1/status",
+        "The switch as a whole.",
+        Content::of::<Status>(),
+        &["status"],
+    ),
+    shown(
+        Endpoint::Ports,
+        "/v1/ports",
+        "Every port.",
+        Content::list_of::<Port>(),
+        &["ports"],
+    ),
     Route {
         endpoint: Endpoint::SetPort,
         method: Method::Put,
@@ -51,51 +66,41 @@ pub const ROUTES: &[Route] = &[
         refusals: &[400, 404, 503],
         commands: &["port add", "port remove"],
     },
-    Route {
-        endpoint: Endpoint::Queues,
-        method: Method::Get,
-        path: "/v1/queues",
-        summary: "Every (port, priority) that is configured or was used.",
-        answer: Answer::Json(Content::list_of::<Queue>()),
-        commands: &["queues"],
-        ..BARE
-    },
-    Route {
-        endpoint: Endpoint::Pfc,
-        method: Method::Get,
-        path: "/v1/pfc",
-        summary: "Every (port, priority) that pauses its neighbour by thresholds.",
-        answer: Answer::Json(Content::list_of::<Pfc>()),
-        commands: &["pfc"],
-        ..BARE
-    },
-    Route {
-        endpoint: Endpoint::PauseCounters,
-        method: Method::Get,
-        path: "/v1/pfc/counters",
-        summary: "Pauses sent and received: frames, how often, when and for how long.",
-        answer: Answer::Json(Content::list_of::<PauseCounters>()),
-        commands: &["pfc counters"],
-        ..BARE
-    },
-    Route {
-        endpoint: Endpoint::Buffers,
-        method: Method::Get,
-        path: "/v1/buffers",
-        summary: "Pools, and what each (port, priority) has of them.",
-        answer: Answer::Json(Content::of::<Buffers>()),
-        commands: &["buffers"],
-        ..BARE
-    },
-    Route {
-        endpoint: Endpoint::Watermarks,
-        method: Method::Get,
-        path: "/v1/watermarks",
-        summary: "Peaks of buffers, headroom and backlogs, by reader.",
-        answer: Answer::Json(Content::of::<Watermarks>()),
-        commands: &["watermark show"],
-        ..BARE
-    },
+    shown(
+        Endpoint::Queues,
+        "/v1/queues",
+        "Every (port, priority) that is configured or was used.",
+        Content::list_of::<Queue>(),
+        &["queues"],
+    ),
+    shown(
+        Endpoint::Pfc,
+        "/v1/pfc",
+        "Every (port, priority) that pauses its neighbour by thresholds.",
+        Content::list_of::<Pfc>(),
+        &["pfc"],
+    ),
+    shown(
+        Endpoint::PauseCounters,
+        "/v1/pfc/counters",
+        "Pauses sent and received: frames, how often, when and for how long.",
+        Content::list_of::<PauseCounters>(),
+        &["pfc counters"],
+    ),
+    shown(
+        Endpoint::Buffers,
+        "/v1/buffers",
+        "Pools, and what each (port, priority) has of them.",
+        Content::of::<Buffers>(),
+        &["buffers"],
+    ),
+    shown(
+        Endpoint::Watermarks,
+        "/v1/watermarks",
+        "Peaks of buffers, headroom and backlogs, by reader.",
+        Content::of::<Watermarks>(),
+        &["watermark show"],
+    ),
     Route {
         endpoint: Endpoint::ClearWatermarks,
         method: Method::Post,
@@ -107,42 +112,34 @@ pub const ROUTES: &[Route] = &[
         commands: &["watermark clear"],
         ..BARE
     },
-    Route {
-        endpoint: Endpoint::Counters,
-        method: Method::Get,
-        path: "/v1/counters",
-        summary: "Every counter of the switch, its ports and their priorities.",
-        answer: Answer::Json(Content::list_of::<Counters>()),
-        commands: &["counters"],
-        ..BARE
-    },
-    Route {
-        endpoint: Endpoint::Levels,
-        method: Method::Get,
-        path: "/v1/levels",
-        summary: "The Level protocol, by link and by destination.",
-        answer: Answer::Json(Content::of::<Levels>()),
-        commands: &["levels"],
-        ..BARE
-    },
-    Route {
-        endpoint: Endpoint::Mirrors,
-        method: Method::Get,
-        path: "/v1/mirrors",
-        summary: "Mirrors, and what they have copied.",
-        answer: Answer::Json(Content::list_of::<MirrorState>()),
-        commands: &["mirrors"],
-        ..BARE
-    },
-    Route {
-        endpoint: Endpoint::Impairments,
-        method: Method::Get,
-        path: "/v1/impairments",
-        summary: "What is done on purpose to frames and links.",
-        answer: Answer::Json(Content::list_of::<Impairment>()),
-        commands: &["impair list"],
-        ..BARE
-    },
+    shown(
+        Endpoint::Counters,
+        "/v1/counters",
+        "Every counter of the switch, its ports and their priorities.",
+        Content::list_of::<Counters>(),
+        &["counters"],
+    ),
+    shown(
+        Endpoint::Levels,
+        "/v1/levels",
+        "The Level protocol, by link and by destination.",
+        Content::of::<Levels>(),
+        &["levels"],
+    ),
+    shown(
+        Endpoint::Mirrors,
+        "/v1/mirrors",
+        "Mirrors, and what they have copied.",
+        Content::list_of::<MirrorState>(),
+        &["mirrors"],
+    ),
+    shown(
+        Endpoint::Impairments,
+        "/v1/impairments",
+        "What is done on purpose to frames and links.",
+        Content::list_of::<Impairment>(),
+        &["impair list"],
+    ),
     Route {
         endpoint: Endpoint::Impair,
         method: Method::Post,
@@ -167,7 +164,6 @@ pub const ROUTES: &[Route] = &[
     },
     Route {
         endpoint: Endpoint::Vlans,
-        method: Method::Get,
         path: "/v1/vlans",
         summary: "VLANs: their ports, counters and learnt addresses.",
         answer: Answer::Json(Content::of::<Vlans>()),
@@ -176,8 +172,27 @@ pub const ROUTES: &[Route] = &[
         ..BARE
     },
     Route {
+        endpoint: Endpoint::Fdb,
+        path: "/v1/fdb",
+        summary: "Learned addresses, and how many each port has.",
+        answer: Answer::Json(Content::of::<Fdb>()),
+        refusals: &[503],
+        commands: &["fdb show", "fdb count"],
+        ..BARE
+    },
+    Route {
+        endpoint: Endpoint::FlushFdb,
+        method: Method::Post,
+        path: "/v1/fdb/flush",
+        summary: "Forgets learned addresses.",
+        body: Some(Content::of::<FdbFlush>()),
+        answer: Answer::Json(Content::of::<Changed>()),
+        refusals: &[400, 409, 503],
+        commands: &["fdb flush"],
+        ..BARE
+    },
+    Route {
         endpoint: Endpoint::Audit,
-        method: Method::Get,
         path: "/v1/audit",
         summary: "Where every frame and every chunk of packet memory is.",
         answer: Answer::Json(Content::of::<Audit>()),
@@ -185,18 +200,15 @@ pub const ROUTES: &[Route] = &[
         commands: &["audit"],
         ..BARE
     },
-    Route {
-        endpoint: Endpoint::Deadlocks,
-        method: Method::Get,
-        path: "/v1/deadlocks",
-        summary: "Suspected deadlocks, ongoing and past.",
-        answer: Answer::Json(Content::of::<Deadlocks>()),
-        commands: &["deadlock"],
-        ..BARE
-    },
+    shown(
+        Endpoint::Deadlocks,
+        "/v1/deadlocks",
+        "Suspected deadlocks, ongoing and past.",
+        Content::of::<Deadlocks>(),
+        &["deadlock"],
+    ),
     Route {
         endpoint: Endpoint::Deadlock,
-        method: Method::Get,
         path: "/v1/deadlocks/{id}",
         summary: "The record of one suspected deadlock.",
         parameters: &[SUSPICION],
@@ -207,7 +219,6 @@ pub const ROUTES: &[Route] = &[
     },
     Route {
         endpoint: Endpoint::Events,
-        method: Method::Get,
         path: "/v1/events",
         summary: "Events, oldest first.",
         parameters: &[AFTER, WAIT_SECONDS],
@@ -218,7 +229,6 @@ pub const ROUTES: &[Route] = &[
     },
     Route {
         endpoint: Endpoint::History,
-        method: Method::Get,
         path: "/v1/history",
         summary: "Samples of buffers and rates, oldest first.",
         parameters: &[AFTER],
@@ -226,18 +236,15 @@ pub const ROUTES: &[Route] = &[
         refusals: &[400],
         ..BARE
     },
-    Route {
-        endpoint: Endpoint::Neighbors,
-        method: Method::Get,
-        path: "/v1/neighbors",
-        summary: "Neighbours, as LLDP announces them.",
-        answer: Answer::Json(Content::list_of::<Neighbor>()),
-        commands: &["neighbors"],
-        ..BARE
-    },
+    shown(
+        Endpoint::Neighbors,
+        "/v1/neighbors",
+        "Neighbours, as LLDP announces them.",
+        Content::list_of::<Neighbor>(),
+        &["neighbors"],
+    ),
     Route {
         endpoint: Endpoint::Flows,
-        method: Method::Get,
         path: "/v1/flows",
         summary: "Recent flows by ingress and egress port.",
         answer: Answer::Json(Content::of::<Flows>()),
@@ -245,18 +252,15 @@ pub const ROUTES: &[Route] = &[
         commands: &["flows"],
         ..BARE
     },
-    Route {
-        endpoint: Endpoint::Overview,
-        method: Method::Get,
-        path: "/v1/overview",
-        summary: "The whole switch at one moment, bounded.",
-        answer: Answer::Json(Content::of::<Overview>()),
-        commands: &["top"],
-        ..BARE
-    },
+    shown(
+        Endpoint::Overview,
+        "/v1/overview",
+        "The whole switch at one moment, bounded.",
+        Content::of::<Overview>(),
+        &["top"],
+    ),
     Route {
         endpoint: Endpoint::Routes,
-        method: Method::Get,
         path: "/v1/routes",
         summary: "Routes and flow pins.",
         answer: Answer::Json(Content::of::<Routes>()),
@@ -266,7 +270,6 @@ pub const ROUTES: &[Route] = &[
     },
     Route {
         endpoint: Endpoint::Route,
-        method: Method::Get,
         path: "/v1/routes/{destination}",
         summary: "One route with its buckets and pins.",
         parameters: &[DESTINATION],
@@ -330,15 +333,13 @@ pub const ROUTES: &[Route] = &[
         commands: &["route unpin"],
         ..BARE
     },
-    Route {
-        endpoint: Endpoint::Pfcwd,
-        method: Method::Get,
-        path: "/v1/pfcwd",
-        summary: "The PFC watchdog: settings and storms.",
-        answer: Answer::Json(Content::of::<Pfcwd>()),
-        commands: &["pfcwd show", "pfcwd stats"],
-        ..BARE
-    },
+    shown(
+        Endpoint::Pfcwd,
+        "/v1/pfcwd",
+        "The PFC watchdog: settings and storms.",
+        Content::of::<Pfcwd>(),
+        &["pfcwd show", "pfcwd stats"],
+    ),
     Route {
         endpoint: Endpoint::SetPfcwd,
         method: Method::Put,
@@ -350,15 +351,13 @@ pub const ROUTES: &[Route] = &[
         commands: &["pfcwd start", "pfcwd start_default", "pfcwd stop"],
         ..BARE
     },
-    Route {
-        endpoint: Endpoint::Ecn,
-        method: Method::Get,
-        path: "/v1/ecn",
-        summary: "How frames are marked Congestion Experienced, by profile.",
-        answer: Answer::Json(Content::list_of::<EcnProfile>()),
-        commands: &["ecn"],
-        ..BARE
-    },
+    shown(
+        Endpoint::Ecn,
+        "/v1/ecn",
+        "How frames are marked Congestion Experienced, by profile.",
+        Content::list_of::<EcnProfile>(),
+        &["ecn"],
+    ),
     Route {
         endpoint: Endpoint::SetEcn,
         method: Method::Put,
@@ -372,7 +371,6 @@ pub const ROUTES: &[Route] = &[
     },
     Route {
         endpoint: Endpoint::Captures,
-        method: Method::Get,
         path: "/v1/captures",
         summary: "Captures that run.",
         answer: Answer::Json(Content::list_of::<Capture>()),
@@ -401,7 +399,6 @@ pub const ROUTES: &[Route] = &[
     },
     Route {
         endpoint: Endpoint::Configuration,
-        method: Method::Get,
         path: "/v1/config",
         summary: "The configuration in force, as a file.",
         answer: Answer::Json(Content::of::<Configuration>()),
@@ -411,7 +408,6 @@ pub const ROUTES: &[Route] = &[
     },
     Route {
         endpoint: Endpoint::ConfigurationHistory,
-        method: Method::Get,
         path: "/v1/config/history",
         summary: "The configuration files that were put in force last.",
         answer: Answer::Json(Content::of::<ConfigurationHistory>()),
@@ -421,7 +417,6 @@ pub const ROUTES: &[Route] = &[
     },
     Route {
         endpoint: Endpoint::PastConfiguration,
-        method: Method::Get,
         path: "/v1/config/history/{number}",
         summary: "One of them.",
         parameters: &[PAST_CONFIGURATION],
@@ -474,7 +469,6 @@ pub const ROUTES: &[Route] = &[
     },
     Route {
         endpoint: Endpoint::OpenApi,
-        method: Method::Get,
         path: "/v1/openapi.json",
         summary: "The OpenAPI document.",
         answer: Answer::Document,

@@ -112,6 +112,16 @@ named! {
         ForwardingLoopEnded => "forwarding_loop_ended",
         /// A learned address moves between two ports as no station does: a loop that no probe comes round, or a station that uses another one's address.
         AddressMoves => "address_moves",
+        /// A source address found no room among the learned ones, or took that of one that was known still. Reported once in a minute.
+        LearningTableFull => "learning_table_full",
+        /// A request had learned addresses forgotten.
+        AddressesForgotten => "addresses_forgotten",
+        /// The device of a port has completed no transmission for a second: frames for the port are dropped.
+        TransmitterStalled => "transmitter_stalled",
+        /// The device completes transmissions again, and frames leave by the port.
+        TransmitterResumed => "transmitter_resumed",
+        /// The thread that forwards frames did nothing for half a second or longer, because it was stopped or had no CPU.
+        DataplaneStalled => "dataplane_stalled",
         /// The measured round trip is longer than the configured one.
         RoundTripExceeded => "round_trip_exceeded",
         /// A measured round trip needs more headroom than follows from the port's cable.

@@ -186,6 +186,12 @@ named! {
         Storm => "storm",
         /// A port floods and learns nothing because of a loop.
         ForwardingLoop => "forwarding_loop",
+        /// The device of a port completes no transmissions.
+        TransmitterStalled => "transmitter_stalled",
+        /// Learned addresses have no room.
+        LearningTableFull => "learning_table_full",
+        /// The dataplane did nothing for a while.
+        DataplaneStalled => "dataplane_stalled",
         /// The control plane has missed events.
         EventsLost => "events_lost",
         /// The dataplane does not answer.

@@ -5,7 +5,7 @@ use weir_core::config::{
     OnMoves, RouteConfig,
 };
 use weir_core::control::Policy;
-use weir_core::{Duration, MacAddress, PortId, VlanId};
+use weir_core::{Duration, MacAddress, PortId, SwitchConfig, VlanId};
 
 use crate::entries::entries;
 use crate::reader::{line_of, FromItem, Table};
@@ -27,6 +27,8 @@ settings! {
             "Maximum number of learned addresses, 1 to 1048576."
         "age" age: Duration = Duration::from_secs(300), "", Restart, valid::anything;
             "A learned address is forgotten after this long without a frame from it."
+        "link-down-hold" link_down_hold: Duration = SwitchConfig::LINK_DOWN_HOLD, "", Restart, valid::between((Duration::ZERO, LINK_DOWN_HOLD_MAX));
+            "How long frames wait for a port whose link is down, 0 s to 10 s. A link that is back by then has lost none of them. Then they are dropped (`port_down`), and addresses learned at the port are forgotten. Meanwhile lossless frames may have their senders paused; lossy ones use at most half of their senders' buffers. See [One host never harms another](../experiments/robustness/harm.md#why-100-ms)."
         "loop-detection" loop_detection: bool = true, "", Restart, valid::anything;
             "With `learning`: each port sends probes in its VLANs, at most 24 a second, which all bridges flood. One that comes back has gone round a [loop](../operations/operations.md#loops): the port that it comes back by floods and learns nothing in that VLAN until no probe has come round for 30 s, and that is reported."
         "mac-moves" on_moves: OnMoves = OnMoves::Block, "", Restart, valid::anything;
@@ -43,6 +45,9 @@ settings! {
 words! {
     OnMoves: OnMoves::NAMED;
 }
+
+/// The longest time that one port may hold others.
+const LINK_DOWN_HOLD_MAX: Duration = Duration::from_secs(10);
 
 /// From one probe for loops to the next: a storm of flooded frames lasts as long.
 const PROBE_INTERVAL: Duration = Duration::from_secs(1);

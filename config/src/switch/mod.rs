@@ -127,6 +127,7 @@ impl Switch {
                 0
             },
             learning_age: self.forwarding.age,
+            link_down_hold: self.forwarding.link_down_hold,
             loops: self.forwarding.loops(),
             detector: Some(DetectorConfig {
                 detect: self.deadlock.detect,

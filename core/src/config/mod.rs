@@ -74,6 +74,9 @@ pub struct SwitchConfig {
     pub loops: Option<LoopConfig>,
     /// Deadlock detection; `None` turns it off.
     pub detector: Option<DetectorConfig>,
+    /// Frames for a port whose link is down are kept for this long, then dropped as
+    /// [`PortDown`](crate::DropReason::PortDown).
+    pub link_down_hold: Duration,
     /// The head-of-queue lifetime limit; `None` turns it off.
     pub lifetime: Option<LifetimeConfig>,
     /// Pause time that XOFF asks for; refreshed after half of it.
@@ -98,6 +101,10 @@ pub struct SwitchConfig {
 impl SwitchConfig {
     /// [`strict_share`](Self::strict_share) where nobody says otherwise.
     pub const STRICT_SHARE: PartsPerMillion = PartsPerMillion::from_percent(95);
+
+    /// The default of [`link_down_hold`](Self::link_down_hold): half of the storm watchdog's default detection time, so
+    /// that no neighbour that is paused meanwhile takes the pause for a storm.
+    pub const LINK_DOWN_HOLD: Duration = Duration::from_millis(100);
 
     /// By how much a caller may be late at a line of `rate` and catch up.
     pub(crate) fn shaper_lateness(&self, rate: BitRate) -> Duration {
@@ -129,6 +136,7 @@ impl SwitchConfig {
             learning_age: Duration::from_secs(300),
             loops: None,
             detector: None,
+            link_down_hold: Self::LINK_DOWN_HOLD,
             lifetime: None,
             pause_time: Quanta::MAX,
             feedback_refresh: Duration::from_millis(10),

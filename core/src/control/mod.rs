@@ -183,6 +183,10 @@ impl ControlPlane {
             | EventKind::RoundTripExceeded { .. }
             | EventKind::CableExceeded { .. }
             | EventKind::CableFits { .. }
+            | EventKind::TransmitterStalled { .. }
+            | EventKind::TransmitterResumed { .. }
+            | EventKind::LearningTableFull { .. }
+            | EventKind::DataplaneStalled { .. }
             | EventKind::HeadroomExceeded { .. }
             | EventKind::StormDetected { .. }
             | EventKind::LifetimeStalled { .. } => {}

@@ -255,6 +255,11 @@ impl Switch {
         &self.ports[port.index()].counters
     }
 
+    /// Whether the link of `port` is up.
+    pub fn is_up(&self, port: PortId) -> bool {
+        self.ports.get(port.index()).is_some_and(|port| port.up)
+    }
+
     /// Counts a frame that the caller itself refused.
     pub fn count_drop(&mut self, port: PortId, reason: DropReason) {
         if let Some(port) = self.ports.get_mut(port.index()) {

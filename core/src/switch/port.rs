@@ -7,7 +7,7 @@ use super::levels::{FeedbackSent, LevelState};
 use super::link::{
     Authentication, Due, EchoState, Limiter, PauseReceived, PauseSpans, CLCM_QUEUE_CAPACITY,
 };
-use super::recovery::{Head, Storms};
+use super::recovery::{Head, Outage, Storms};
 use super::schedule::{EgressState, Precedence, PriorityTurn, Shaper};
 use crate::config::{FeedbackCoding, Neighbour, PortConfig, PortRole, SwitchConfig};
 use crate::counters::PortCounters;
@@ -33,7 +33,7 @@ pub(super) struct Port {
     pub(super) coding: FeedbackCoding,
     /// Priorities with frames to send.
     pub(super) waiting: PrioritySet,
-    /// Priorities for which all frames for this egress are dropped on arrival.
+    /// Priorities for which frames for this egress are, or may be, dropped on arrival.
     pub(super) refuses: PrioritySet,
     /// Priorities with a traffic release in force.
     pub(super) forced: PrioritySet,
@@ -65,6 +65,10 @@ pub(super) struct Port {
     pub(super) link_sent: FeedbackSent,
     /// What the neighbour was told.
     pub(super) pause_sent: [PauseSpans; PRIORITY_COUNT],
+    /// How long its link has been down.
+    pub(super) outage: Outage,
+    /// Its transmitter completes nothing.
+    pub(super) stuck: bool,
 }
 
 impl Port {
@@ -95,6 +99,8 @@ impl Port {
             takes_frames: true,
             up: true,
             gone: false,
+            outage: Outage::None,
+            stuck: false,
             reserved: false,
             ingress: core::array::from_fn(|priority| {
                 let class = &config.classes[priority];
@@ -131,7 +137,7 @@ impl Port {
         self.takes_frames = self.up && !self.reserved;
         self.refuses = PrioritySet::default();
         for priority in Priority::ALL {
-            if self.why_refused(priority).is_some() {
+            if self.may_refuse(priority) {
                 self.refuses.insert(priority);
             }
         }

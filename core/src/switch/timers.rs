@@ -20,6 +20,7 @@ impl Switch {
             if let (Some(authentication), true) = (&mut state.authentication, state.up) {
                 authentication.refresh(now);
             }
+            self.end_hold(now, port);
             self.end_traffic_releases(now, port);
             for priority in self.lossless.iter() {
                 self.refresh_pause(now, port, priority);
@@ -28,6 +29,7 @@ impl Switch {
             }
         }
         self.look_for_loops(now);
+        self.sweep_learnt(now);
         self.drop_aged(now);
         self.drop_overdue_heads(now);
         self.sample_for_storms(now);
@@ -64,6 +66,7 @@ impl Switch {
         .flatten()
         .min()
         .unwrap_or(Instant::FAR_FUTURE)
+        .min(self.forwarding.next_sweep())
         .min(
             self.loops
                 .as_ref()
@@ -73,7 +76,7 @@ impl Switch {
 
     /// When something is due at one port.
     pub(super) fn port_timer(&self, port: &Port) -> Instant {
-        let mut next = port.link_sent.refresh_at();
+        let mut next = port.link_sent.refresh_at().min(port.outage.next_change());
         if let (Some(echo), true) = (&port.echo, port.up) {
             next = next.min(echo.next_at());
         }

@@ -5,6 +5,7 @@ mod copies;
 #[path = "../level_node/mod.rs"]
 mod level_node;
 mod link_back;
+mod link_down;
 mod marking;
 mod pauses;
 mod peaks;

@@ -2,6 +2,7 @@
 
 pub mod check;
 pub mod ecn;
+pub mod fdb;
 pub mod impair;
 pub mod port;
 pub mod reload;

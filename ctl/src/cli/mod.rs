@@ -32,7 +32,7 @@ pub use exit::*;
 pub use impair::{Duty, Frames, ImpairCommand};
 pub use manual::MANUAL;
 pub use port::PortCommand;
-pub use route::{FlowHash, RouteCommand};
+pub use route::{FdbArguments, FdbCommand, FlowHash, RouteCommand};
 pub use trace::TraceArguments;
 pub use watermark::{WatermarkArguments, WatermarkCommand, WatermarkShow};
 pub use xdp::XdpCommand;
@@ -303,6 +303,9 @@ Examples:
         #[arg(long, value_name = "PORT", add = complete::ports())]
         egress: Option<String>,
     },
+    /// Learned addresses: show, count and forget them.
+    #[command(subcommand)]
+    Fdb(FdbCommand),
     /// What the switch would do with a frame, and why. Nothing is sent.
     #[command(after_help = trace::TRACE_HELP)]
     Trace(TraceArguments),

@@ -1,4 +1,4 @@
-//! `switchctl route` as it is written.
+//! `switchctl route` and `switchctl fdb` as they are written.
 
 use clap::Subcommand;
 use weir_core::MacAddress;
@@ -114,6 +114,57 @@ Example:
         #[arg(long, value_name = "VLAN")]
         vlan: Option<u16>,
     },
+}
+
+/// `switchctl fdb …`.
+#[derive(Debug, Subcommand)]
+pub enum FdbCommand {
+    /// Learned addresses with their ports.
+    #[command(after_help = "\
+An address is forgotten `forwarding.age` after its last frame, or when the link
+of its port has been down for `forwarding.link-down-hold`.
+
+Examples:
+  switchctl fdb show
+  switchctl fdb show --port h1 --vlan 20
+  switchctl --json fdb show | jq -r '.addresses[].address'")]
+    Show {
+        #[command(flatten)]
+        of: FdbArguments,
+    },
+    /// How many addresses each port has, and the room for them.
+    #[command(after_help = "\
+`found no room` counts addresses of the port's frames for which the table had no
+room, or another address had to be forgotten. The port with most addresses
+gives way first. Frames to forgotten addresses are flooded.
+
+Example:
+  switchctl fdb count")]
+    Count,
+    /// Forget learned addresses: all, or those of a port, a VLAN, or both.
+    #[command(after_help = "\
+Frames to them are flooded until they are learned again. A host that moved
+without sending a frame is found that way.
+
+Examples:
+  switchctl fdb flush
+  switchctl fdb flush --port h1
+  switchctl fdb flush --vlan 20")]
+    Flush {
+        #[command(flatten)]
+        of: FdbArguments,
+    },
+}
+
+/// Which learned addresses.
+#[derive(Clone, Debug, Default, clap::Args)]
+pub struct FdbArguments {
+    /// Only those behind this port.
+    #[arg(long, value_name = "PORT", add = complete::ports())]
+    pub port: Option<String>,
+    /// Only those in this VLAN, 0 to 4094; 0 for frames without one.
+    #[arg(long, value_name = "VLAN", value_parser = clap::value_parser!(u16).range(0..=4094))]
+    pub vlan: Option<u16>,
 }
 
 /// A flow's hash as `switchctl flows` writes it.

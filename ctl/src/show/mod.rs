@@ -32,7 +32,7 @@ pub use pauses::pfc_counters;
 pub use pfcwd::{pfcwd, pfcwd_change};
 pub use trace::{trace, FrameArgument};
 pub use views::{cable, express, link_state, loop_blocked, verdict};
-pub use vlans::vlans;
+pub use vlans::{learnt, vlans};
 pub use watermarks::watermark;
 
 /// `switchctl status`; returns it.

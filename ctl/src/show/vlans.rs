@@ -77,7 +77,8 @@ fn traffic(vlans: &[VlanTraffic]) -> String {
     )
 }
 
-fn learnt(learnt: &[LearntAddress]) -> String {
+/// Learned addresses as a table.
+pub fn learnt(learnt: &[LearntAddress]) -> String {
     table(
         &[">VLAN", "address", "port", ">idle"],
         learnt.iter().map(|entry| {

@@ -31,7 +31,16 @@ alerts! {
         "The daemon restarted within the last 15 minutes. Its buffered frames are lost unless it was restarted with `switchctl restart` or drained.";
     WeirLinkDown Warning if "weir:link_up:min" "< 1" for "1m"
         "Port {{ $labels.port }} of {{ $labels.instance }} is down"
-        "The port's device has been down or without carrier for a minute.";
+        "The port's device has been down or without carrier for a minute. Frames for it are dropped.";
+    WeirTransmitterStuck Critical if "weir:transmitter_stuck:max" "> 0" for "0m"
+        "The device of port {{ $labels.port }} of {{ $labels.instance }} completes no transmissions"
+        "Frames for the port are dropped until it does.";
+    WeirDataplaneStalled Warning if "weir:dataplane_stalls:increase5m" "> 0" for "0m"
+        "The dataplane thread of {{ $labels.instance }} was stopped or had no CPU"
+        "It did nothing for half a second or longer: frames waited in the RX rings, and those that found no room there are lost.";
+    WeirLearningTableFull Warning if "weir:learning_table_full:increase5m" "> 0" for "0m"
+        "Learned addresses of port {{ $labels.port }} of {{ $labels.instance }} find no room"
+        "Frames to addresses that are forgotten are flooded to all ports.";
     WeirLosslessDrops Critical if "weir:drops_headroom:increase5m" "> 0" for "0m"
         "Lossless frames from port {{ $labels.port }} of {{ $labels.instance }} are lost"
         "The headroom was used up: the neighbour does not obey pauses in time, or the headroom is too small for the link.";

@@ -3,6 +3,7 @@
 //! that was admitted must have left.
 
 mod model;
+mod outage;
 mod run;
 pub mod setup;
 

@@ -28,6 +28,7 @@ pub struct Model {
     /// Egress by destination.
     pub routes: BTreeMap<u8, u8>,
     pub up: [bool; PORTS],
+    pub outage: [Outage; PORTS],
     /// Control messages that wait to be sent.
     pub messages: [VecDeque<Clcm>; PORTS],
     pub pause_all: [u64; PORTS],
@@ -36,6 +37,15 @@ pub struct Model {
     pub rules: BTreeMap<(u8, u8), (u8, u64)>,
     raise: [[Raise; 8]; PORTS],
     pub pausing: [[bool; 8]; PORTS],
+}
+
+/// How long a link has been down.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Outage {
+    None,
+    /// Frames wait for it until then.
+    Held(u64),
+    Over,
 }
 
 /// What a release did to an ingress buffer's thresholds.
@@ -61,6 +71,7 @@ impl Model {
             sent: Vec::new(),
             routes: (0..PORTS as u8).map(|port| (port, port)).collect(),
             up: [true; PORTS],
+            outage: [Outage::None; PORTS],
             messages: Default::default(),
             pause_all: [0; PORTS],
             pause: [[0; 8]; PORTS],
@@ -110,20 +121,51 @@ impl Model {
     /// Raises end by the clock, and their limit with the frames that they let in.
     pub fn settle_raises(&mut self, now: u64) {
         for port in 0..PORTS as u8 {
-            for priority in LOSSLESS {
-                let occupancy = self.occupancy(port, priority);
-                let raise = self.raise_of(port, priority);
-                match *raise {
-                    Raise::Active { xoff, until, .. } if until <= now => {
-                        *raise = Raise::Draining { xoff };
-                    }
-                    _ => {}
+            self.settle_raises_of(port, now);
+        }
+    }
+
+    pub fn settle_raises_of(&mut self, port: u8, now: u64) {
+        for priority in LOSSLESS {
+            let occupancy = self.occupancy(port, priority);
+            let raise = self.raise_of(port, priority);
+            match *raise {
+                Raise::Active { xoff, until, .. } if until <= now => {
+                    *raise = Raise::Draining { xoff };
                 }
-                if matches!(raise, Raise::Draining { .. }) && occupancy <= XOFF {
-                    *raise = Raise::None;
-                }
+                _ => {}
+            }
+            if matches!(raise, Raise::Draining { .. }) && occupancy <= XOFF {
+                *raise = Raise::None;
             }
         }
+    }
+
+    /// Whether a frame from `ingress` for a link that is down would leave less than half of its buffer to others.
+    pub fn crowds_others(&self, ingress: u8, egress: u8, priority: u8) -> bool {
+        self.outage[usize::from(egress)] != Outage::None
+            && !LOSSLESS.contains(&priority)
+            && 2 * self.occupancy(ingress, priority) >= LOSSY
+    }
+
+    /// Takes out a frame that is the oldest of its virtual queue at `egress`.
+    pub fn take_front(&mut self, egress: u8, handle: FrameHandle) -> Option<ModelFrame> {
+        let is_it = |(key, frames): &(&QueueKey, &VecDeque<ModelFrame>)| {
+            key.0 == egress && frames.front().is_some_and(|frame| frame.handle == handle)
+        };
+        let key = *self.waiting.iter().find(is_it)?.0;
+        let queue = self.waiting.get_mut(&key)?;
+        let frame = queue.pop_front();
+        if queue.is_empty() {
+            self.waiting.remove(&key);
+        }
+        frame
+    }
+
+    /// Frames that wait for `egress`.
+    pub fn waits_for(&self, egress: u8) -> usize {
+        let queues = self.waiting.iter().filter(|((e, ..), _)| *e == egress);
+        queues.map(|(_, frames)| frames.len()).sum()
     }
 
     pub fn frames(&self) -> impl Iterator<Item = &ModelFrame> {

@@ -11,7 +11,7 @@ use weir_core::{
     Quanta, Spuid, Switch, Transmission,
 };
 
-use super::model::{Model, ModelFrame};
+use super::model::{Model, ModelFrame, Outage};
 use super::setup::{
     address, config, CELL, DESTINATIONS, FRAME_LENGTH_MAX, HEADROOM, LOSSLESS, PORTS, PRIORITIES,
     RATE, XOFF,
@@ -27,14 +27,15 @@ const ROUNDS_MAX: usize = 10_000;
 
 /// A run in the making.
 pub struct Run {
-    switch: Switch,
-    model: Model,
-    now: u64,
-    free: Vec<FrameHandle>,
+    pub(super) switch: Switch,
+    pub(super) model: Model,
+    pub(super) now: u64,
+    pub(super) free: Vec<FrameHandle>,
     frame_count: usize,
     admitted: u64,
     refused: u64,
     delivered: u64,
+    pub(super) given_up: u64,
 }
 
 impl Default for Run {
@@ -61,10 +62,11 @@ impl Run {
             admitted: 0,
             refused: 0,
             delivered: 0,
+            given_up: 0,
         }
     }
 
-    fn instant(&self) -> Instant {
+    pub(super) fn instant(&self) -> Instant {
         Instant::from_nanos(self.now)
     }
 
@@ -115,11 +117,8 @@ impl Run {
             Operation::Wait { micros } => self.wait(Duration::from_micros(u64::from(micros))),
         }
         while self.switch.poll_event().is_some() {}
-        assert_eq!(
-            self.switch.poll_discarded(),
-            None,
-            "nothing here is too old"
-        );
+        let more = self.switch.poll_discarded();
+        assert_eq!(more, None, "only links that are down have frames dropped");
         self.follow_pauses();
         self.check();
     }
@@ -152,7 +151,8 @@ impl Run {
         }
         self.check();
         assert_eq!(self.free.len(), self.frame_count, "every handle is back");
-        assert_eq!(self.delivered, self.admitted, "what came in went out");
+        let left = self.delivered + self.given_up;
+        assert_eq!(left, self.admitted, "what came in went out");
         let (mut admitted, mut sent, mut dropped) = (0, 0, 0);
         for port in (0..PORTS).filter_map(PortId::from_index) {
             let counters = self.switch.counters(port);
@@ -162,7 +162,7 @@ impl Run {
         }
         assert_eq!(
             (admitted, sent, dropped),
-            (self.admitted, self.delivered, self.refused),
+            (self.admitted, self.delivered, self.refused + self.given_up),
             "the counters say so"
         );
     }
@@ -172,7 +172,11 @@ impl Run {
         self.switch.handle_timeout(self.instant());
         let now = self.now;
         self.model.rules.retain(|_, (_, until)| *until > now);
-        self.model.settle_raises(now);
+        for port in 0..PORTS as u8 {
+            self.end_hold(port);
+            self.model.settle_raises_of(port, now);
+            self.follow_pauses();
+        }
     }
 
     fn receive(&mut self, port: u8, priority: u8, destination: u8, length: u64) {
@@ -196,6 +200,12 @@ impl Run {
             _ if !self.model.up[usize::from(port)] => Err(DropReason::PortDown),
             None => Err(DropReason::NoRoute),
             Some(egress) if egress == port => Err(DropReason::Hairpin),
+            Some(egress) if self.model.outage[usize::from(egress)] == Outage::Over => {
+                Err(DropReason::PortDown)
+            }
+            Some(egress) if self.model.crowds_others(port, egress, priority) => {
+                Err(DropReason::PortDown)
+            }
             _ if before + cells <= limit => Ok(()),
             _ if LOSSLESS.contains(&priority) => Err(DropReason::HeadroomExceeded),
             _ => Err(DropReason::BufferFull),
@@ -226,20 +236,13 @@ impl Run {
         let index = usize::from(port);
         match self.switch.transmit(self.instant(), PortId::new(port)) {
             Some(Transmission::Data { handle, length, .. }) => {
-                let (key, frame) = eligible
-                    .into_iter()
-                    .find(|(_, frame)| frame.handle == handle)
+                let is_it = |(_, frame): &&(_, ModelFrame)| frame.handle == handle;
+                let (_, frame) = *eligible
+                    .iter()
+                    .find(is_it)
                     .expect("the oldest frame of an eligible virtual queue");
                 assert_eq!(length.get(), frame.length);
-                let queue = self
-                    .model
-                    .waiting
-                    .get_mut(&key)
-                    .expect("it was found there");
-                queue.pop_front();
-                if queue.is_empty() {
-                    self.model.waiting.remove(&key);
-                }
+                self.model.take_front(port, handle);
                 self.model.sent.push((port, frame));
             }
             Some(Transmission::Control(ControlFrame::Mac(MacControl::Pfc { times }))) => {
@@ -364,15 +367,6 @@ impl Run {
         }
     }
 
-    fn set_link(&mut self, port: u8, up: bool) {
-        let command = Command::SetLink {
-            port: PortId::new(port),
-            up,
-        };
-        assert_eq!(self.switch.apply(self.instant(), command), Ok(()));
-        self.model.up[usize::from(port)] = up;
-    }
-
     /// There is room for as many routes as there are ports.
     fn set_route(&mut self, destination: u8, port: Option<u8>) {
         let routes = &mut self.model.routes;
@@ -430,22 +424,6 @@ impl Run {
         }
     }
 
-    /// The pause state machine of each buffer, recomputed from thresholds and occupancy.
-    fn follow_pauses(&mut self) {
-        for port in 0..PORTS as u8 {
-            for priority in LOSSLESS {
-                let occupancy = self.model.occupancy(port, priority);
-                let (xoff, xon) = self.model.thresholds(port, priority);
-                let pausing = &mut self.model.pausing[usize::from(port)][usize::from(priority)];
-                if occupancy >= xoff {
-                    *pausing = true;
-                } else if occupancy <= xon {
-                    *pausing = false;
-                }
-            }
-        }
-    }
-
     fn check(&self) {
         assert_eq!(
             self.switch.held_frames(),
@@ -453,6 +431,10 @@ impl Run {
             "conservation"
         );
         for port in 0..PORTS as u8 {
+            if let Outage::Held(until) = self.model.outage[usize::from(port)] {
+                let due = self.switch.next_timeout();
+                assert!(due.is_some_and(|at| at <= Instant::from_nanos(until)));
+            }
             for priority in PRIORITIES {
                 let gauges = self.switch.gauges(
                     self.instant(),

@@ -3,8 +3,8 @@
 
 use weir_core::config::{EcmpConfig, RouteConfig};
 use weir_core::{
-    BitRate, Bytes, ClassConfig, ClassMode, MacAddress, PfcThresholds, PortConfig, PortId,
-    PortRole, SwitchConfig,
+    BitRate, Bytes, ClassConfig, ClassMode, Duration, MacAddress, PfcThresholds, PortConfig,
+    PortId, PortRole, SwitchConfig,
 };
 
 /// Ports, each of which is the way to the destination of its number.
@@ -21,6 +21,8 @@ pub const XON: u64 = 2048;
 pub const HEADROOM: u64 = 2048;
 /// Buffer of each lossy class in bytes.
 pub const LOSSY: u64 = 4096;
+/// For how long frames wait for a link that is down: a few of the waits between operations.
+pub const HOLD: Duration = Duration::from_micros(1_000);
 /// Of each port.
 pub const RATE: BitRate = BitRate::from_mbit(1000);
 /// Priorities of the lossless classes.
@@ -65,6 +67,7 @@ pub fn config() -> SwitchConfig {
     let mut config = SwitchConfig {
         cell: Bytes::new(CELL),
         shaper_burst: Bytes::new(100_000),
+        link_down_hold: HOLD,
         ecmp: EcmpConfig {
             spare_routes: 0,
             ..EcmpConfig::default()

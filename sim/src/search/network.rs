@@ -319,6 +319,7 @@ impl Case {
             detector: Some(DetectorConfig {
                 detect: Duration::from_micros(200),
             }),
+            link_down_hold: SwitchConfig::LINK_DOWN_HOLD,
             lifetime: None,
             pause_time: PAUSE_TIME,
             feedback_refresh: Duration::from_micros(200),

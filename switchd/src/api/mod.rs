@@ -43,7 +43,7 @@ use weir_api::routes::{Endpoint, Route, ROUTES};
 
 use crate::control::Shared;
 use crate::dataplane::tables::Tables;
-use forwarding::{flows, levels, mirrors, routes, trace, vlans};
+use forwarding::{fdb, flows, levels, mirrors, routes, trace, vlans};
 use life::{reload, restart};
 use pfcwd::PfcwdError;
 use views::watermarks::ClearError;
@@ -91,6 +91,8 @@ fn handler(route: &Route) -> MethodRouter<Arc<Shared>> {
         Endpoint::Impair => on(method, impair::begin),
         Endpoint::EndImpairment => on(method, impair::end),
         Endpoint::Vlans => on(method, vlans::show),
+        Endpoint::Fdb => on(method, fdb::show),
+        Endpoint::FlushFdb => on(method, fdb::flush),
         Endpoint::Audit => on(method, books),
         Endpoint::Deadlocks => on(method, deadlocks),
         Endpoint::Deadlock => on(method, flight),

@@ -144,6 +144,10 @@ impl DeadlockLog {
             | EventKind::RoundTripExceeded { .. }
             | EventKind::CableExceeded { .. }
             | EventKind::CableFits { .. }
+            | EventKind::TransmitterStalled { .. }
+            | EventKind::TransmitterResumed { .. }
+            | EventKind::LearningTableFull { .. }
+            | EventKind::DataplaneStalled { .. }
             | EventKind::WaysChanged
             | EventKind::PauseStalled { .. }
             | EventKind::PauseStallEnded { .. }

@@ -20,6 +20,9 @@ pub(super) fn event(described: &Described) {
         EventName::RouteTooLong
         | EventName::ForwardingLoop
         | EventName::AddressMoves
+        | EventName::LearningTableFull
+        | EventName::TransmitterStalled
+        | EventName::DataplaneStalled
         | EventName::CableExceeded
         | EventName::LinkDown
         | EventName::DeviceGone

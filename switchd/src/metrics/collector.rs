@@ -89,7 +89,7 @@ impl Collector for SnapshotCollector {
         }
         self.collect_pools(&mut families, &watermarks);
         self.collect_cables(&mut families);
-        self.collect_loops(&mut families);
+        self.collect_forwarding(&mut families);
         for row in &self.snapshot.vlans.traffic {
             let name = row.vlan.map_or("other".to_owned(), |vlan| vlan.to_string());
             families.add_counters(VLAN_COUNTERS, &[&name], &row.counters);
@@ -160,6 +160,8 @@ impl SnapshotCollector {
         families.add(&define::BUSY_SECONDS, &[], busy_nanos as f64 * NANOS);
         let round_max = rounds.round_max.as_secs_f64();
         families.add(&define::ROUND_MAX_SECONDS, &[], round_max);
+        let delay_max = rounds.delay_max.as_secs_f64();
+        families.add(&define::DELAY_MAX_SECONDS, &[], delay_max);
         let times = self.shared.records.deadlocks().times();
         for (metric, histogram, scale) in [
             (&define::ROUND_SECONDS, &rounds.round_times, NANOS),

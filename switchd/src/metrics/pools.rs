@@ -9,13 +9,20 @@ use crate::api::views::buffers::threshold;
 use crate::control::shared::watermarks::Watermarks;
 
 impl SnapshotCollector {
-    /// Which ports flood nothing because of a loop.
-    pub(super) fn collect_loops(&self, families: &mut Families) {
+    /// Learned addresses, and ports that flood nothing or send nothing.
+    pub(super) fn collect_forwarding(&self, families: &mut Families) {
         let ports = self.shared().info.ports.iter();
         for (port, state) in ports.zip(&self.snapshot().ports) {
-            let blocked = f64::from(u8::from(state.blocked.is_any()));
-            families.add(&define::FORWARDING_BLOCKED, &[port.name.as_str()], blocked);
+            for (metric, value) in [
+                (&define::FORWARDING_BLOCKED, state.blocked.is_any().into()),
+                (&define::TRANSMITTER_STUCK, state.stuck.into()),
+                (&define::LEARNED_ADDRESSES, state.learned),
+            ] {
+                families.add(metric, &[port.name.as_str()], f64::from(value));
+            }
         }
+        let capacity = self.snapshot().learning_capacity as f64;
+        families.add(&define::LEARNING_CAPACITY, &[], capacity);
     }
 
     /// What follows from cables, of the ports whose cables are known.

@@ -59,6 +59,10 @@ pub struct Observed {
     pub age_seconds: f64,
     /// Events that the control plane has not heard of.
     pub events_lost: u64,
+    /// Times that the dataplane did nothing for long, within the window of what comes back.
+    pub stalls: u64,
+    /// Seconds in these.
+    pub stall_seconds: f64,
     /// False where the policy does nothing about deadlocks.
     pub releases: bool,
     /// Ports at which something was seen.
@@ -92,6 +96,10 @@ pub struct ObservedPort {
     pub small_mtu: Option<(u64, u64)>,
     /// The reason why its device cannot be used, or not as it is now.
     pub unfit: Option<String>,
+    /// Its device completes no transmissions.
+    pub stuck: bool,
+    /// Addresses of its frames that found no room among the learned ones.
+    pub addresses_crowded: u64,
     /// Priorities at which something was seen.
     pub queues: Vec<ObservedQueue>,
 }
@@ -112,6 +120,8 @@ impl ObservedPort {
             loop_blocked: false,
             small_mtu: None,
             unfit: None,
+            stuck: false,
+            addresses_crowded: 0,
             queues: Vec::new(),
         }
     }
@@ -163,6 +173,19 @@ pub fn judge(seen: &Observed) -> Health {
             text,
         );
         reasons.push(lost);
+    }
+    if seen.stalls > 0 {
+        let text = format!(
+            "the dataplane did nothing for {}{}: it was stopped, or had no CPU; frames waited, and those that found no room in the RX rings are lost",
+            seconds(seen.stall_seconds),
+            often(seen.stalls, seen.recurrence_seconds)
+        );
+        reasons.push(reason(
+            Trouble::DataplaneStalled,
+            Verdict::Degraded,
+            seen.stalls,
+            text,
+        ));
     }
     for port in &seen.ports {
         for queue in &port.queues {
@@ -242,6 +265,30 @@ fn judge_port(port: &ObservedPort, reasons: &mut Vec<HealthReason>) {
                 Verdict::Degraded,
                 0,
                 format!("{name}: {why}"),
+            )
+        });
+    }
+    if port.stuck {
+        let text = format!(
+            "{name}: its device completes no transmissions, and frames for it are dropped: set the link down and up, or reset the device"
+        );
+        reasons.push(HealthReason {
+            port: Some(name.clone()),
+            ..reason(Trouble::TransmitterStalled, Verdict::Failing, 0, text)
+        });
+    }
+    if port.addresses_crowded > 0 {
+        let count = grouped(port.addresses_crowded);
+        let text = format!(
+            "{name}: {count} source addresses found no room among the learned ones, so that frames to some addresses are flooded: a host makes up addresses, or `forwarding.capacity` is too small (`switchctl fdb count`)"
+        );
+        reasons.push(HealthReason {
+            port: Some(name.clone()),
+            ..reason(
+                Trouble::LearningTableFull,
+                Verdict::Degraded,
+                port.addresses_crowded,
+                text,
             )
         });
     }

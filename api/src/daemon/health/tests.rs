@@ -189,3 +189,23 @@ fn a_device_that_does_not_fit_degrades_for_as_long_as_that_is_so() {
     let why = "h1: is a port of the bridge `br0`";
     check(&observed, Verdict::Degraded, why);
 }
+
+#[test]
+fn a_device_that_is_stuck_fails_and_a_table_without_room_and_a_stall_degrade() {
+    let mut observed = seen(PortRole::Edge, ObservedQueue::default());
+    observed.ports[0].stuck = true;
+    let why = "h1: its device completes no transmissions, and frames for it are dropped: set the link down and up, or reset the device";
+    check(&observed, Verdict::Failing, why);
+    observed.ports[0].stuck = false;
+    observed.ports[0].addresses_crowded = 1_234;
+    let why = "h1: 1,234 source addresses found no room among the learned ones, so that frames to some addresses are flooded: a host makes up addresses, or `forwarding.capacity` is too small (`switchctl fdb count`)";
+    check(&observed, Verdict::Degraded, why);
+    let stalled = Observed {
+        stalls: 1,
+        stall_seconds: 2.1,
+        recurrence_seconds: 60.0,
+        ..Observed::default()
+    };
+    let why = "the dataplane did nothing for 2.1 s, once: it was stopped, or had no CPU; frames waited, and those that found no room in the RX rings are lost";
+    check(&stalled, Verdict::Degraded, why);
+}

@@ -160,6 +160,15 @@ impl IngressBuffer {
         self.limit
     }
 
+    /// True when half of what may be charged is charged.
+    pub(in crate::switch) fn is_half_full(&self, pools: &Pools) -> bool {
+        let limit = match &self.pooled {
+            Some(pooled) => pooled.room(pools),
+            None => self.limit,
+        };
+        self.occupancy + self.occupancy >= limit
+    }
+
     fn limit_of_mode(&self) -> Bytes {
         match (self.mode, self.raise) {
             (BufferMode::Bounded { buffer: limit } | BufferMode::Policed { limit, .. }, _) => limit,

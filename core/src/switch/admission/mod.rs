@@ -8,6 +8,7 @@ mod charges;
 mod copies;
 mod early_drops;
 mod ingress;
+mod learning;
 mod marking;
 mod mode;
 mod outcome;

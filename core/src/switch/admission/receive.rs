@@ -91,11 +91,11 @@ impl Switch {
             return Err(DropReason::Vlan);
         }
         if self.forwarding.learns() {
-            let moved = self
+            let noted = self
                 .forwarding
                 .learn(now, frame.source, frame.destination, port);
-            if let Some(moved) = moved {
-                self.note_move(now, None, frame.source, port, moved);
+            if let Some(noted) = noted {
+                self.note_learnt(now, None, frame.source, port, noted);
             }
         }
         let egress = match self.forwarding.single_port(frame.destination) {
@@ -119,7 +119,7 @@ impl Switch {
         if egress == port {
             return Err(DropReason::Hairpin);
         }
-        self.check_refusal(egress, frame.priority)?;
+        self.check_refusal(port, egress, frame.priority)?;
         if self.with_levels.contains(frame.priority) {
             self.admit_at_level(now, port, frame, egress)
         } else {
@@ -167,7 +167,7 @@ impl Switch {
         let mut ports = PortSet::EMPTY;
         let mut refusal = DropReason::NoRoute;
         for egress in self.flood_ways(ingress, vlan).iter() {
-            match self.check_refusal(egress, frame.priority) {
+            match self.check_refusal(ingress, egress, frame.priority) {
                 Ok(()) => ports.insert(egress),
                 Err(reason) => refusal = reason,
             }
@@ -291,18 +291,18 @@ impl Switch {
         mark
     }
 
-    /// `Err` while `egress` drops what is for it; the copy is counted there.
+    /// `Err` while `egress` drops frames from `ingress`; the copy is counted there.
     #[inline(always)]
     pub(super) fn check_refusal(
         &mut self,
+        ingress: PortId,
         egress: PortId,
         priority: Priority,
     ) -> Result<(), DropReason> {
-        let state = &mut self.ports[egress.index()];
-        match state.refusal(priority) {
+        match self.refusal(ingress, egress, priority) {
             None => Ok(()),
             Some(reason) => {
-                state.count_egress_drop(priority, reason);
+                self.ports[egress.index()].count_egress_drop(priority, reason);
                 Err(reason)
             }
         }

@@ -97,11 +97,11 @@ impl Switch {
         self.check_arrival(port, takes, frame)?;
         let vlan = self.vlan_of(port, tag).ok_or(DropReason::Vlan)?;
         if self.forwarding.learns() {
-            let moved = self
+            let noted = self
                 .forwarding
                 .learn_in(now, vlan, frame.source, frame.destination, port);
-            if let Some(moved) = moved {
-                self.note_move(now, Some(vlan), frame.source, port, moved);
+            if let Some(noted) = noted {
+                self.note_learnt(now, Some(vlan), frame.source, port, noted);
             }
         }
         let decision = self
@@ -114,7 +114,7 @@ impl Switch {
             }
             Decision::Port(egress) | Decision::Learnt(egress) => {
                 self.check_way(port, egress, vlan)?;
-                self.check_refusal(egress, frame.priority)?;
+                self.check_refusal(port, egress, frame.priority)?;
                 PortSet::from_iter([egress])
             }
             Decision::Flood => self.flood_ports(now, port, frame, Some(vlan))?,

@@ -2,6 +2,7 @@
 
 use crate::command::CommandError;
 use crate::counters::DropReason;
+use crate::switch::recovery::Outage;
 use crate::switch::Switch;
 use crate::units::{Instant, PortId, Priority, Quanta};
 
@@ -67,10 +68,10 @@ impl Switch {
         let state = self.port_mut(port)?;
         state.up = false;
         state.gone = true;
-        state.settle_arrivals();
-        for priority in Priority::ALL {
-            while self.drop_head(now, port, priority, DropReason::PortDown) {}
-        }
+        state.stuck = false;
+        self.note_outage(now, port);
+        self.drop_all_for(now, port);
+        self.forget_learnt_at(now, port);
         Ok(())
     }
 
@@ -85,7 +86,8 @@ impl Switch {
             return Ok(());
         }
         state.gone = false;
-        state.settle_arrivals();
+        // Frames wait for its link again.
+        state.outage = Outage::None;
         state.pause_received.receive_pause(now, Quanta::ZERO);
         for priority in Priority::ALL {
             state
@@ -97,6 +99,7 @@ impl Switch {
                 level.told.forget();
             }
         }
+        self.note_outage(now, port);
         Ok(())
     }
 

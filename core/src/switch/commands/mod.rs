@@ -48,6 +48,10 @@ impl Switch {
             Command::SetLink { port, up } => self.set_link(now, port, up),
             Command::DeviceGone { port } => self.give_up_port(now, port),
             Command::DeviceBack { port } => self.take_port_back(now, port),
+            Command::SetTransmitter { port, completes } => {
+                self.set_transmitter(now, port, completes)
+            }
+            Command::ForgetLearned { port, vlan } => self.forget_learnt(now, port, vlan),
             Command::SetNeighbour { port, neighbour } => self.set_neighbour(port, neighbour),
             Command::SetFeedback { port, coding } => self.set_feedback(port, coding),
             Command::SetRoute {

@@ -1,5 +1,6 @@
 //! What the tables have, for whoever asks.
 
+use super::sweep::Forget;
 use super::{key, Forwarding, PinnedBy, Way};
 use crate::sets::vlans::VlanId;
 use crate::sets::PortSet;
@@ -93,6 +94,39 @@ impl Forwarding {
                 port,
                 seen_at,
             })
+    }
+
+    pub(in crate::switch) fn learnt_count(&self) -> u32 {
+        self.learnt.len()
+    }
+
+    pub(in crate::switch) fn learnt_at(&self, port: PortId) -> u32 {
+        self.learnt.count_at(port)
+    }
+
+    pub(in crate::switch) fn learnt_capacity(&self) -> usize {
+        self.learnt.capacity()
+    }
+
+    /// Forgets learned addresses. False where there is no room for another request.
+    pub(in crate::switch) fn forget_learnt(
+        &mut self,
+        now: Instant,
+        port: Option<PortId>,
+        vlan: Option<VlanId>,
+    ) -> bool {
+        let at = now;
+        self.learnt.forget(now, Forget { port, vlan, at })
+    }
+
+    /// When [`sweep_learnt`](Self::sweep_learnt) has something to do.
+    pub(in crate::switch) fn next_sweep(&self) -> Instant {
+        self.learnt.next_sweep()
+    }
+
+    /// Forgets some of the addresses that are too old, or to be forgotten.
+    pub(in crate::switch) fn sweep_learnt(&mut self, now: Instant) {
+        self.learnt.sweep(now);
     }
 
     /// The port that a frame of this flow from `ingress` would leave by, if it has a way of its own. Nothing is noted.

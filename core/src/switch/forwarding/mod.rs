@@ -14,6 +14,7 @@ mod index;
 mod learnt;
 mod pins;
 mod routes;
+mod sweep;
 mod vlans;
 
 use crate::command::CommandError;
@@ -31,7 +32,7 @@ use pins::Pins;
 pub(super) use egresses::Egresses;
 pub use entries::{LearntEntry, PinEntry, RouteEntry};
 pub use explain::How;
-pub(super) use learnt::Moved;
+pub(super) use learnt::{Moved, Noted};
 pub use pins::PinnedBy;
 pub(crate) use vlans::check_route;
 pub(super) use vlans::{OtherCopies, Vlans};
@@ -245,8 +246,7 @@ impl Forwarding {
     }
 
     /// Notes that the source of a frame is behind `port`, unless it is a probe for loops. Addresses with a static entry are not learnt, and none is from a port that
-    /// is not on the tree: a frame that came by a static entry there says nothing of where the tree leads. Says so if it was
-    /// behind another port before.
+    /// is not on the tree: a frame that came by a static entry there says nothing of where the tree leads.
     #[inline(never)]
     pub(super) fn learn(
         &mut self,
@@ -254,7 +254,7 @@ impl Forwarding {
         source: MacAddress,
         destination: MacAddress,
         port: PortId,
-    ) -> Option<Moved> {
+    ) -> Option<Noted> {
         self.learn_in(now, VlanId::UNTAGGED, source, destination, port)
     }
 
@@ -266,7 +266,7 @@ impl Forwarding {
         source: MacAddress,
         destination: MacAddress,
         port: PortId,
-    ) -> Option<Moved> {
+    ) -> Option<Noted> {
         let is_probe = destination == LOOP_PROBE_ADDRESS;
         if !self.learns() || source.is_group() || is_probe || !self.is_on_tree(port, vlan) {
             return None;

@@ -14,7 +14,6 @@ impl Port {
     fn note_link(&mut self, up: bool) -> bool {
         let up = up && !self.gone;
         let was_up = core::mem::replace(&mut self.up, up);
-        self.settle_arrivals();
         if !up || was_up {
             return false;
         }
@@ -56,7 +55,9 @@ impl Switch {
         port: PortId,
         up: bool,
     ) -> Result<(), CommandError> {
-        if self.port_mut(port)?.note_link(up) {
+        let is_back = self.port_mut(port)?.note_link(up);
+        self.note_outage(now, port);
+        if is_back {
             self.note_ways_changed(now);
         }
         if !up {

@@ -126,7 +126,7 @@ impl Switch {
                 return dropped(DropReason::Vlan)
             }
             Decision::Port(egress) | Decision::Learnt(egress) => {
-                match self.ports[egress.index()].refusal(frame.priority) {
+                match self.refusal(port, egress, frame.priority) {
                     Some(reason) => return dropped(reason),
                     None => [egress].into_iter().collect(),
                 }
@@ -163,7 +163,7 @@ impl Switch {
         let mut ports = PortSet::EMPTY;
         let mut refusal = DropReason::NoRoute;
         for egress in self.flood_ways(ingress, vlan).iter() {
-            match self.ports[egress.index()].refusal(frame.priority) {
+            match self.refusal(ingress, egress, frame.priority) {
                 None => ports.insert(egress),
                 Some(reason) => refusal = reason,
             }

@@ -2,10 +2,10 @@
 
 use super::age_lists::Expired;
 use crate::counters::DropReason;
-use crate::frame::{Discarded, Frame};
+use crate::frame::Frame;
 use crate::switch::virtual_queues::Place;
 use crate::switch::Switch;
-use crate::units::{Bytes, Instant, PortId, Priority};
+use crate::units::{Instant, PortId, Priority};
 
 impl Switch {
     /// A frame is admitted; `only` is the one port that it leaves by.
@@ -52,23 +52,7 @@ impl Switch {
                 destination: expired.destination.to_u64(),
             };
             // It is the oldest of its virtual queue: all others there came later.
-            let Some(length) = self.queues.remove_front(&place, expired.handle) else {
-                continue;
-            };
-            dropped = true;
-            let state = &mut self.ports[egress.index()];
-            state.heads[priority.index()].note_first(now);
-            if state.egress[priority.index()].note_discard(Bytes::new(u64::from(length))) {
-                self.note_empty(egress, priority);
-            }
-            if let Some(handle) = self.complete(now, egress, expired.handle) {
-                self.discarded.push_back(Discarded {
-                    handle,
-                    ingress,
-                    priority,
-                    reason: DropReason::Aged,
-                });
-            }
+            dropped |= self.take_if_front(now, &place, expired.handle, DropReason::Aged);
         }
         if dropped {
             self.count_drop(ingress, DropReason::Aged);

@@ -105,12 +105,14 @@ impl Switch {
             let Some(egress) = PortId::from_index(index) else {
                 return;
             };
+            let up = self.ports[index].up;
             for priority in self.lossless.iter() {
-                let change = self.ports[index].egress[priority.index()].sample(
-                    now,
-                    elapsed,
-                    detector.detect,
-                );
+                let state = &mut self.ports[index].egress[priority.index()];
+                let change = match up {
+                    true => state.sample(now, elapsed, detector.detect),
+                    // It is known why it sends nothing.
+                    false => state.watch_anew(now),
+                };
                 self.note_watch_change(now, egress, priority, change);
             }
         }

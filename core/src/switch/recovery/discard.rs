@@ -1,9 +1,10 @@
 //! Frames that are given up: before they wait, or where they wait.
 
+use super::Outage;
 use crate::counters::DropReason;
-use crate::frame::Discarded;
+use crate::frame::{Discarded, FrameHandle};
 use crate::switch::port::Port;
-use crate::switch::virtual_queues::Gate;
+use crate::switch::virtual_queues::{Gate, Place};
 use crate::switch::Switch;
 use crate::units::{Bytes, Instant, PortId, Priority};
 
@@ -11,8 +12,9 @@ impl Switch {
     /// A frame that the switch has given up where it waited: its handle is the caller's again, and it does not come by
     /// [`complete`](Self::complete).
     ///
-    /// To be asked until it gives `None` after [`handle_timeout`](Self::handle_timeout) and after
-    /// [`apply`](Self::apply): time gives up frames, and so do commands. A caller that forgets it runs out of handles.
+    /// To be asked until it gives `None` after [`handle_timeout`](Self::handle_timeout), [`apply`](Self::apply) and
+    /// [`receive`](Self::receive): time gives up frames, and so do commands and addresses that move. A caller that forgets it
+    /// runs out of handles.
     #[must_use = "the handle is the caller's again"]
     pub fn poll_discarded(&mut self) -> Option<Discarded> {
         self.discarded.pop_front()
@@ -61,34 +63,101 @@ impl Switch {
     }
 }
 
-impl Port {
-    /// Why frames for this egress are dropped on arrival, if they are.
-    #[inline]
-    pub(in crate::switch) fn refusal(&self, priority: Priority) -> Option<DropReason> {
+impl Switch {
+    /// Why a frame from `ingress` for `egress` is dropped on arrival, if it is.
+    #[inline(always)]
+    pub(in crate::switch) fn refusal(
+        &self,
+        ingress: PortId,
+        egress: PortId,
+        priority: Priority,
+    ) -> Option<DropReason> {
+        let state = &self.ports[egress.index()];
         debug_assert_eq!(
-            self.refuses.contains(priority),
-            self.why_refused(priority).is_some(),
+            state.refuses.contains(priority),
+            state.may_refuse(priority),
             "settled after every change"
         );
-        if self.refuses.contains(priority) {
-            self.why_refused(priority)
+        if state.refuses.contains(priority) {
+            self.why_refused(ingress, egress, priority)
         } else {
             None
         }
     }
 
-    /// The same from what it follows from: see [`settle_arrivals`](Self::settle_arrivals).
+    #[cold]
+    fn why_refused(
+        &self,
+        ingress: PortId,
+        egress: PortId,
+        priority: Priority,
+    ) -> Option<DropReason> {
+        let reason = self.ports[egress.index()].why_refused(priority);
+        reason.or_else(|| {
+            self.crowds_others(ingress, egress, priority)
+                .then_some(DropReason::PortDown)
+        })
+    }
+
+    /// Drops the frame at the front of a virtual queue; false when it holds none. O(1).
+    pub(super) fn drop_front(&mut self, now: Instant, place: &Place, reason: DropReason) -> bool {
+        let front = self.queues.front(place);
+        let dropped = front.is_some_and(|handle| self.take_if_front(now, place, handle, reason));
+        if dropped {
+            self.count_drop(place.ingress, reason);
+        }
+        dropped
+    }
+
+    /// Drops `handle` where it is at the front of its virtual queue. The drop is counted at its ingress port by the
+    /// caller.
+    pub(super) fn take_if_front(
+        &mut self,
+        now: Instant,
+        place: &Place,
+        handle: FrameHandle,
+        reason: DropReason,
+    ) -> bool {
+        let Some(length) = self.queues.remove_front(place, handle) else {
+            return false;
+        };
+        let (egress, priority) = (place.egress, place.priority);
+        let state = &mut self.ports[egress.index()];
+        state.heads[priority.index()].note_first(now);
+        if state.egress[priority.index()].note_discard(Bytes::new(u64::from(length))) {
+            self.note_empty(egress, priority);
+        }
+        if let Some(handle) = self.complete(now, egress, handle) {
+            self.discarded.push_back(Discarded {
+                handle,
+                ingress: place.ingress,
+                priority,
+                reason,
+            });
+        }
+        true
+    }
+}
+
+impl Port {
+    /// Why all frames for this egress are dropped on arrival, if they are.
     #[cold]
     pub(in crate::switch) fn why_refused(&self, priority: Priority) -> Option<DropReason> {
         if self.storms.drops(priority) {
             Some(DropReason::Storm)
         } else if self.heads[priority.index()].is_stalled() {
             Some(DropReason::Lifetime)
-        } else if self.gone {
+        } else if self.gone || self.stuck || self.outage == Outage::Over {
             Some(DropReason::PortDown)
         } else {
             None
         }
+    }
+
+    /// Whether any frame for this egress may be dropped on arrival: see [`settle_arrivals`](Self::settle_arrivals).
+    #[cold]
+    pub(in crate::switch) fn may_refuse(&self, priority: Priority) -> bool {
+        self.outage != Outage::None || self.why_refused(priority).is_some()
     }
 
     /// Counts a copy that was dropped at or before this egress.

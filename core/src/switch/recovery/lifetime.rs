@@ -119,8 +119,12 @@ impl Switch {
         }
     }
 
-    /// Classes of mode `pfc` have one, and of those with Levels what has come further than D links.
+    /// Classes of mode `pfc` have one, and of those with Levels what has come further than D links. A link that is down has
+    /// a limit of its own.
     fn has_lifetime(&self, egress: PortId, priority: Priority) -> bool {
+        if !self.ports[egress.index()].up {
+            return false;
+        }
         match self.config.classes[priority.index()].mode {
             ClassMode::Lossy { .. } => false,
             ClassMode::Pfc(_) => true,

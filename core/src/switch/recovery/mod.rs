@@ -1,5 +1,5 @@
 //! What is done about traffic that stands still: the deadlock detector, releases and traffic releases, reroutes, the storm
-//! watchdog, lifetime and age limits.
+//! watchdog, links that are down, lifetime and age limits.
 //!
 //! Owns the clocks and samples by which standing still is found, and what is given up. It finds and acts; what a finding
 //! means is judged by the control plane, which hears of it by events and answers with commands.
@@ -9,6 +9,7 @@ mod aging;
 mod detector;
 mod discard;
 mod lifetime;
+mod outage;
 mod release;
 mod reroute;
 mod storms;
@@ -17,5 +18,6 @@ mod traffic_release;
 pub(in crate::switch) use age_lists::Ages;
 pub(in crate::switch) use detector::Detector;
 pub(in crate::switch) use lifetime::Head;
+pub(in crate::switch) use outage::Outage;
 pub(in crate::switch) use reroute::Candidate;
 pub(in crate::switch) use storms::{StormClock, Storms};

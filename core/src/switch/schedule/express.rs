@@ -36,7 +36,7 @@ impl Switch {
             let class = &self.config.classes[priority.index()];
             let levels = state.levels[priority.index()].as_ref();
             let is_held = state.pause_received.is_paused(now, priority)
-                || state.refusal(priority).is_some()
+                || state.refuses.contains(priority)
                 || levels.is_some_and(|levels| !levels.lets_all_out(state.coding))
                 || class.ecn.is_some()
                 || class.scheduler.rate_max.is_some()

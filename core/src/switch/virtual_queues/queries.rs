@@ -1,7 +1,8 @@
 //! What waits and what leaves next, for those who only look.
 
 use super::lone::LevelTurn;
-use super::{level_turn_index, Backlog, Gate, VirtualQueues};
+use super::{level_turn_index, Backlog, Gate, Place, VirtualQueues};
+use crate::frame::FrameHandle;
 use crate::level::Level;
 use crate::units::{PortId, Priority};
 
@@ -74,6 +75,15 @@ impl VirtualQueues {
             waiting &= !(1 << level);
         }
         None
+    }
+
+    /// The first frame of a virtual queue. O(1).
+    pub(in crate::switch) fn front(&self, place: &Place) -> Option<FrameHandle> {
+        if let Some(lone) = self.lone_at(place) {
+            return Some(lone.handle);
+        }
+        let index = self.queues.find(self.path(place), place.destination)?;
+        self.nodes.front(&self.queues.all[index as usize].frames)
     }
 
     /// True when frames wait at (`egress`, `priority`) at `level`. O(1).

@@ -1,5 +1,6 @@
-//! Which way frames go: routes, recent flows, the Level Table, VLANs, and what would become of a frame.
+//! Which way frames go: routes, learned addresses, recent flows, the Level Table, VLANs, and what would become of a frame.
 
+pub(super) mod fdb;
 pub mod flows;
 pub mod levels;
 pub(super) mod mirrors;

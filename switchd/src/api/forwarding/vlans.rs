@@ -36,8 +36,6 @@ pub fn vlans(info: &SwitchInfo, snapshot: &Snapshot) -> Vlans {
         .collect();
     let mut rows: Vec<&Traffic> = tables.traffic.iter().collect();
     rows.sort_by_key(|row| (row.vlan.is_none(), row.vlan));
-    let mut learnt: Vec<&LearntEntry> = tables.learnt.iter().collect();
-    learnt.sort_by_key(|entry| (entry.vlan, entry.destination));
     Vlans {
         vlan_aware: !tables.ports.is_empty(),
         ports: settings
@@ -50,10 +48,7 @@ pub fn vlans(info: &SwitchInfo, snapshot: &Snapshot) -> Vlans {
             })
             .collect(),
         vlans: rows.iter().map(|row| traffic(row, &settings)).collect(),
-        learnt: learnt
-            .iter()
-            .map(|entry| address(info, snapshot.at, entry))
-            .collect(),
+        learnt: addresses(info, snapshot),
         learnt_left_out: tables.learnt_left_out,
     }
 }
@@ -79,6 +74,14 @@ fn traffic(row: &Traffic, settings: &[(String, &VlanPort)]) -> VlanTraffic {
         tx_bytes_total: row.counters.tx_bytes,
         copies_dropped_total: row.counters.copies_dropped,
     }
+}
+
+/// Learned addresses of a snapshot, by VLAN and address.
+pub(super) fn addresses(info: &SwitchInfo, snapshot: &Snapshot) -> Vec<LearntAddress> {
+    let mut learnt: Vec<&LearntEntry> = snapshot.vlans.learnt.iter().collect();
+    learnt.sort_by_key(|entry| (entry.vlan, entry.destination));
+    let shown = learnt.iter().map(|entry| address(info, snapshot.at, entry));
+    shown.collect()
 }
 
 fn address(info: &SwitchInfo, now: Instant, entry: &LearntEntry) -> LearntAddress {

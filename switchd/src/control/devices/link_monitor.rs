@@ -32,9 +32,6 @@ const FAMILY_OF_ALL: u8 = 0;
 const IFLA_PROP_LIST: u16 = 52;
 /// `IFF_LOWER_UP` of linux/if.h: the carrier itself. `IFF_RUNNING` may follow it a second later.
 const IFF_LOWER_UP: u32 = 1 << 16;
-/// The kernel may hold back the news of a carrier for a second too, during which a port that is taken
-/// for down would drop frames: while a port is down it is asked about this often.
-const RECHECK: Duration = Duration::from_millis(100);
 
 /// A subscription to the link state of one network namespace.
 #[derive(Debug)]
@@ -94,9 +91,11 @@ impl LinkMonitor {
         self.look_back(&mut buffer, &shared).await;
         self.ask_for_all()?;
         loop {
+            let recheck = shared.links.recheck_after();
+            let soon = Duration::from_nanos(recheck.unwrap_or_default().as_nanos());
             let read = tokio::select! {
                 () = shared.life.ending() => return Ok(()),
-                () = tokio::time::sleep(RECHECK), if shared.links.any_link_down() => {
+                () = tokio::time::sleep(soon), if recheck.is_some() => {
                     self.ask_for_all()?;
                     continue;
                 }

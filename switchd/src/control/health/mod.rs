@@ -77,6 +77,8 @@ fn sample(
         at: clock::now(),
         taken: snapshot.at,
         events_lost: snapshot.rounds.counters.events_lost,
+        stalls: snapshot.rounds.counters.stalls,
+        stall_nanos: snapshot.rounds.counters.stall_nanos,
         ports: ports
             .zip(devices)
             .map(|(((id, _), state), device)| PortSample {
@@ -108,6 +110,8 @@ fn port_sample(
             .small_mtu(id)
             .map(|mtu| (mtu.into(), shared.info.mtu.get())),
         unfit: None,
+        stuck: state.stuck,
+        addresses_crowded: state.counters.addresses_crowded,
         queues: Priority::ALL.map(|priority| {
             let counters = &state.counters.priority[priority.index()];
             let gauges = &state.gauges[priority.index()];

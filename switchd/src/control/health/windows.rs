@@ -21,6 +21,8 @@ pub(super) struct Sample {
     /// When the dataplane took them: long before, where it does not answer.
     pub taken: Instant,
     pub events_lost: u64,
+    pub stalls: u64,
+    pub stall_nanos: u64,
     pub ports: Vec<PortSample>,
 }
 
@@ -33,6 +35,8 @@ pub(super) struct PortSample {
     pub loop_blocked: bool,
     pub small_mtu: Option<(u64, u64)>,
     pub unfit: Option<String>,
+    pub stuck: bool,
+    pub addresses_crowded: u64,
     pub queues: [QueueSample; PRIORITY_COUNT],
 }
 
@@ -60,6 +64,8 @@ impl Windows {
             at: now,
             taken: now,
             events_lost: 0,
+            stalls: 0,
+            stall_nanos: 0,
             ports: vec![PortSample::default(); info.ports.len()],
         };
         Self {
@@ -122,6 +128,11 @@ impl Windows {
             recurrence_seconds: since(recurrences),
             age_seconds: now.at.saturating_since(now.taken).as_secs_f64(),
             events_lost: now.events_lost.saturating_sub(losses.events_lost),
+            stalls: now.stalls.saturating_sub(recurrences.stalls),
+            stall_seconds: Duration::from_nanos(
+                now.stall_nanos.saturating_sub(recurrences.stall_nanos),
+            )
+            .as_secs_f64(),
             releases: policy != Policy::Off,
             ports: observed_ports(losses, recurrences, now, info),
         })
@@ -159,6 +170,8 @@ fn observed_ports(
                 loop_blocked: port.loop_blocked,
                 small_mtu: port.small_mtu,
                 unfit: port.unfit.clone(),
+                stuck: port.stuck,
+                addresses_crowded: more(|it| it.addresses_crowded),
                 queues: queues.collect(),
                 ..ObservedPort::new(info.name.clone(), info.role)
             }
@@ -172,11 +185,13 @@ fn observed_ports(
                 port.xdp_drops,
                 port.device_overruns,
                 port.device_errors,
+                port.addresses_crowded,
             ];
             lost.iter().any(|count| *count > 0)
                 || port.loop_blocked
                 || port.small_mtu.is_some()
                 || port.unfit.is_some()
+                || port.stuck
                 || !port.queues.is_empty()
         })
         .collect()
@@ -279,6 +294,8 @@ mod tests {
                     at: at(second),
                     taken: at(second),
                     events_lost: 0,
+                    stalls: 0,
+                    stall_nanos: 0,
                     ports: vec![port.clone()],
                 });
                 assert!(windows.samples.len() as u64 <= RECURRENCE_WINDOW_SECONDS + 2);

@@ -5,16 +5,26 @@ use std::sync::{Mutex, MutexGuard};
 
 use tokio::sync::Notify;
 use weir_core::control::neighbours::{AnnouncedPort, Neighbours};
-use weir_core::PortId;
+use weir_core::{Duration, Instant, PortId};
 
 use super::lock;
 use crate::control::info::{PortInfo, SwitchInfo};
 use crate::model::clock;
 
+/// The kernel may hold back the news of a carrier for a second. Frames for a port that is taken for down are dropped
+/// meanwhile, so that the kernel is asked about links that are down.
+const RECHECK: Duration = Duration::from_millis(100);
+/// The same while frames may wait for a link that has just gone down.
+const RECHECK_SOON: Duration = Duration::from_millis(10);
+/// A link that has been down for longer does not flap.
+const FLAP_MAX: Duration = Duration::from_secs(1);
+
 /// By port.
 pub struct Links {
     places: Vec<Place>,
     neighbours: Mutex<Neighbours>,
+    /// When a link last went down.
+    last_down: Mutex<Option<Instant>>,
     lldp_due: Notify,
     tending_due: Notify,
     asking_due: Notify,
@@ -67,6 +77,7 @@ impl Links {
         Self {
             places: places.collect(),
             neighbours: Mutex::new(neighbours),
+            last_down: Mutex::default(),
             lldp_due: Notify::new(),
             tending_due: Notify::new(),
             asking_due: Notify::new(),
@@ -94,12 +105,17 @@ impl Links {
         self.is(port, |place| &place.up)
     }
 
-    /// True while a port's device is there, and is down or has no carrier.
-    pub fn any_link_down(&self) -> bool {
+    /// How soon the kernel is asked about links again; `None` while no device that is there is down or without carrier.
+    pub fn recheck_after(&self) -> Option<Duration> {
         let is_down = |place: &Place| {
             !place.up.load(Ordering::Relaxed) && !place.gone.load(Ordering::Relaxed)
         };
-        self.places.iter().any(is_down)
+        if !self.places.iter().any(is_down) {
+            return None;
+        }
+        let last = *lock(&self.last_down);
+        let is_recent = last.is_some_and(|last| clock::now().saturating_since(last) < FLAP_MAX);
+        Some(if is_recent { RECHECK_SOON } else { RECHECK })
     }
 
     /// True while the port has no device.
@@ -243,7 +259,11 @@ impl Links {
     /// Whether the link is up now, where that is news.
     pub(super) fn settle_up(&self, port: PortId) -> Option<bool> {
         let up = self.is(port, |place| &place.carrier) && !self.is(port, |place| &place.flapped);
-        self.note(port, |place| &place.up, up).then_some(up)
+        let is_news = self.note(port, |place| &place.up, up);
+        if is_news && !up {
+            *lock(&self.last_down) = Some(clock::now());
+        }
+        is_news.then_some(up)
     }
 
     /// True when this is news.

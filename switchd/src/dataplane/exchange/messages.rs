@@ -144,6 +144,8 @@ pub struct Snapshot {
     pub explanation: Option<Explanation>,
     /// What each mirror has copied, in the order of the configuration.
     pub mirrors: [MirrorCounters; MIRRORS_MAX],
+    /// Learned addresses that there is room for.
+    pub learning_capacity: u64,
     /// Frames inside the switch.
     pub held_frames: u64,
     /// The most since the snapshot before, as with the peaks of the gauges; what the control plane publishes has the most
@@ -172,6 +174,10 @@ pub struct PortSnapshot {
     pub cable: Option<CableGauges>,
     /// Where it floods nothing because of a loop.
     pub blocked: BlockedIn,
+    /// Learned addresses behind it.
+    pub learned: u32,
+    /// Its device completes no transmissions.
+    pub stuck: bool,
     /// What the kernel lost on the way to or from the socket.
     pub kernel: KernelLosses,
     /// Frames taken from the RX rings.
@@ -275,6 +281,8 @@ pub struct RoundStats {
     pub counters: DataplaneCounters,
     /// Longest round, sleep left out.
     pub round_max: Duration,
+    /// The longest time for which the thread was held up: a round, or what a sleep took longer than it was to.
+    pub delay_max: Duration,
     /// Lengths of the busy rounds in nanoseconds.
     pub round_times: Histogram,
     /// Frames taken from an RX ring that was not empty.
@@ -286,6 +294,7 @@ impl Default for RoundStats {
         Self {
             counters: DataplaneCounters::default(),
             round_max: Duration::ZERO,
+            delay_max: Duration::ZERO,
             round_times: Histogram::new(ROUND_BOUNDS),
             batches: Histogram::new(BATCH_BOUNDS),
         }

@@ -1,6 +1,7 @@
 //! What a round does beside frames: memory for the kernel, news for the control plane, and sleep.
 
-use weir_core::{Duration, Instant, PortId, Priority};
+use weir_core::event::EventKind;
+use weir_core::{Duration, Event, Instant, PortId, Priority};
 
 use super::Worker;
 use crate::dataplane::exchange::vlan_tables::BlockedIn;
@@ -11,6 +12,10 @@ use crate::dataplane::rings::io::{Io, BATCH, COMPLETION_WAIT};
 pub(super) const SLEEP_MIN: Duration = Duration::from_micros(20);
 /// Programs take a switch for dead that has said nothing for five times as long. Gates are looked at as often.
 const BEAT: Duration = Duration::from_millis(10);
+/// The longest sleep. The thread is on time when it wakes up by then: a stop of the process shows as a sleep that was longer.
+pub(super) const SLEEP_MAX: Duration = Duration::from_millis(250);
+/// What is not done for so long is reported: RX rings overflow meanwhile.
+pub(super) const STALL_MIN: Duration = Duration::from_millis(500);
 /// The switch is taken for drained once nothing was admitted for this long: a neighbour that was just told to pause may still
 /// have frames on their way, and may be a program that has lost its CPU before it could send them.
 pub(super) const DRAIN_QUIET: Duration = Duration::from_millis(40);
@@ -70,6 +75,7 @@ impl<I: Io> Worker<I> {
         let held = self.switch.held_frames();
         snapshot.held_frames = held as u64;
         snapshot.held_frames_max = std::mem::replace(&mut self.held_max, held).max(held) as u64;
+        snapshot.learning_capacity = self.switch.learning_capacity() as u64;
         snapshot.umem_frames = self.pool.count() as u64;
         snapshot.umem_frames_free = self.pool.free_count() as u64;
         snapshot.rounds = self.stats;
@@ -107,6 +113,8 @@ impl<I: Io> Worker<I> {
             state.pool_thresholds = config.map_or_else(Default::default, |it| it.pool_thresholds);
             state.cable = self.switch.cable_gauges(port);
             state.blocked = BlockedIn::of(&self.switch, port);
+            state.learned = self.switch.learnt_at(port);
+            state.stuck = self.ports.get(index).is_some_and(|it| it.stuck);
             state.kernel = self.losses(index);
             let book = self.accounts.of(index);
             (state.received, state.completed) = (book.received, book.completed);
@@ -167,6 +175,27 @@ impl<I: Io> Worker<I> {
             self.stats.counters.idle_nanos += took.as_nanos();
         }
         self.stats.round_max = self.stats.round_max.max(took);
+        self.note_delay(now, took);
+    }
+
+    /// The thread was held up for so long by others.
+    fn note_delay(&mut self, now: Instant, lasted: Duration) {
+        self.stats.delay_max = self.stats.delay_max.max(lasted);
+        if lasted < STALL_MIN {
+            return;
+        }
+        self.stats.counters.stalls += 1;
+        self.stats.counters.stall_nanos += lasted.as_nanos();
+        let kind = EventKind::DataplaneStalled { lasted };
+        if self
+            .queues
+            .events
+            .try_send(Event { at: now, kind })
+            .is_err()
+        {
+            self.stats.counters.events_lost += 1;
+        }
+        self.queues.notify.signal();
     }
 
     pub(super) fn is_finished(&self, now: Instant) -> bool {
@@ -175,7 +204,7 @@ impl<I: Io> Worker<I> {
         };
         let is_sent =
             self.leaves_the_rest(now) || self.switch.held_frames() == 0 && self.is_quiet(now);
-        (is_sent && self.outstanding() == 0) || now >= deadline
+        (is_sent && !self.awaits_completions()) || now >= deadline
     }
 
     /// Nothing is sent any more: another switch will do that, and neighbours wait for it.
@@ -188,8 +217,10 @@ impl<I: Io> Worker<I> {
         now.saturating_since(self.last_admitted) >= DRAIN_QUIET
     }
 
-    pub(super) fn outstanding(&self) -> usize {
-        self.ports.iter().map(|state| state.outstanding.len()).sum()
+    /// Some transmitter has frames that it will be done with.
+    pub(super) fn awaits_completions(&self) -> bool {
+        let mut ports = self.ports.iter();
+        ports.any(|state| !state.stuck && !state.outstanding.is_empty())
     }
 
     /// Sleeps, unless there is something to do soon. Gives the moment at which it ended.
@@ -198,7 +229,7 @@ impl<I: Io> Worker<I> {
             .switch
             .next_timeout()
             .map(|due| due.saturating_since(now));
-        if self.outstanding() > 0 {
+        if self.awaits_completions() {
             // A port that could send but whose transmitter is full has a timeout in the past.
             let soonest = timeout.filter(|span| !span.is_zero());
             timeout = Some(soonest.map_or(COMPLETION_WAIT, |span| span.min(COMPLETION_WAIT)));
@@ -213,7 +244,8 @@ impl<I: Io> Worker<I> {
         if self.express.is_on() {
             timeout = Some(timeout.map_or(BEAT, |span| span.min(BEAT)));
         }
-        if timeout.is_some_and(|span| span < SLEEP_MIN) {
+        let timeout = timeout.map_or(SLEEP_MAX, |span| span.min(SLEEP_MAX));
+        if timeout < SLEEP_MIN {
             return now;
         }
         self.queues.wake.clear();
@@ -222,10 +254,11 @@ impl<I: Io> Worker<I> {
         }
         self.stats.counters.sleeps += 1;
         self.spin.note_sleep(now);
-        self.io.wait(timeout);
+        self.io.wait(Some(timeout));
         let awake = (self.clock)();
         self.spin.note_awake(awake);
         self.stats.counters.sleep_nanos += awake.saturating_since(now).as_nanos();
+        self.note_delay(awake, awake.saturating_since(now + timeout));
         awake
     }
 }

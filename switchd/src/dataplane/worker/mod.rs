@@ -56,6 +56,9 @@ const REQUESTS_PER_ROUND: usize = 32;
 
 /// The shortest frame without its FCS; shorter ones are filled up.
 const FRAME_MIN: Bytes = Bytes::new(60);
+/// A device that has frames to send and completes none for this long is stuck. It is longer than any frame takes, and than
+/// a link partner may pause it in hardware between two refreshes at any rate that carries traffic.
+const COMPLETION_STALL: Duration = Duration::from_secs(1);
 /// FCS, preamble, start delimiter and interpacket gap.
 const LINE_OVERHEAD: Bytes = Bytes::new(4 + 8 + 12);
 
@@ -153,6 +156,10 @@ struct PortState {
     outstanding: VecDeque<(Chunk, Bytes)>,
     /// Their sum.
     on_line: Bytes,
+    /// When the transmitter last completed a frame, or got the first one that it has.
+    progress_at: Instant,
+    /// It has completed none for [`COMPLETION_STALL`].
+    stuck: bool,
     /// Its device is gone.
     gone: bool,
     /// It has no rings.
@@ -169,6 +176,8 @@ impl PortState {
             limits,
             outstanding: VecDeque::with_capacity(limits.outstanding_max),
             on_line: Bytes::ZERO,
+            progress_at: Instant::ZERO,
+            stuck: false,
             gone: false,
             parted: false,
             lost_with_device: 0,
@@ -195,7 +204,10 @@ impl PortState {
             && self.on_line < self.limits.outstanding_bytes
     }
 
-    fn note_sent(&mut self, chunk: Chunk, length: Bytes) {
+    fn note_sent(&mut self, now: Instant, chunk: Chunk, length: Bytes) {
+        if self.outstanding.is_empty() {
+            self.progress_at = now;
+        }
         let on_line = length.max(FRAME_MIN) + LINE_OVERHEAD;
         self.outstanding.push_back((chunk, on_line));
         self.on_line += on_line;

@@ -11,7 +11,7 @@ impl<I: Io> Worker<I> {
     /// Takes back what the transmitter of a device that is gone will never say that it is done with.
     pub(super) fn give_up_port(&mut self, now: Instant, port: PortId) {
         if let Some(state) = self.ports.get_mut(port.index()) {
-            state.gone = true;
+            (state.gone, state.stuck) = (true, false);
         }
         while let Some(chunk) = self.take_outstanding(port) {
             self.accounts.note_completed(port.index(), 1);

@@ -1,8 +1,8 @@
 //! Out of the switch into the TX rings, and back when the transmitters are done.
 
-use weir_core::{Bytes, FrameHandle, Instant, MacAddress, PortId, Transmission};
+use weir_core::{Bytes, Command, FrameHandle, Instant, MacAddress, PortId, Transmission};
 
-use super::{PortState, Worker};
+use super::{PortState, Worker, COMPLETION_STALL};
 use crate::dataplane::memory::pool::Chunk;
 use crate::dataplane::rings::io::{Io, BATCH, FEW};
 
@@ -108,7 +108,7 @@ impl<I: Io> Worker<I> {
                 None => self.accounts.note_sent_control(port.index()),
             }
             if let Some(state) = self.ports.get_mut(port.index()) {
-                state.note_sent(chunk, line);
+                state.note_sent(now, chunk, line);
             }
         } else {
             // The ring is longer than what may be outstanding.
@@ -137,7 +137,27 @@ impl<I: Io> Worker<I> {
                 self.take_back(now, port, chunk);
             }
         }
+        self.watch_transmitter(now, port, count > 0);
         count > 0
+    }
+
+    /// Looks whether a transmitter that has frames completes any. One that does not holds the buffers that its frames
+    /// came in by: nothing more is kept for it.
+    fn watch_transmitter(&mut self, now: Instant, port: PortId, completes: bool) {
+        let is_up = self.switch.is_up(port);
+        let Some(state) = self.ports.get_mut(port.index()) else {
+            return;
+        };
+        // A link that is down may keep what its transmitter has.
+        if completes || !is_up {
+            state.progress_at = now;
+        }
+        let is_late = now.saturating_since(state.progress_at) >= COMPLETION_STALL;
+        let stuck = is_late || state.stuck && !completes;
+        if core::mem::replace(&mut state.stuck, stuck) != stuck {
+            let completes = !stuck;
+            let _ = self.apply(now, Command::SetTransmitter { port, completes });
+        }
     }
 
     /// A transmitter is done with a chunk.

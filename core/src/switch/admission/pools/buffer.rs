@@ -82,7 +82,12 @@ impl Pooled {
         }
         let threshold = self.threshold.at(pools.get(self.pool).free());
         let xon = threshold.saturating_sub(self.xon_offset);
-        (self.reserved + threshold, self.reserved + xon)
+        (self.room(pools), self.reserved + xon)
+    }
+
+    /// What it may have of its own and of the pool as it is now.
+    pub(in crate::switch::admission) fn room(&self, pools: &Pools) -> Bytes {
+        self.reserved + self.threshold.at(pools.get(self.pool).free())
     }
 
     fn set_over(&mut self, pool: &mut Pool, over: bool) {

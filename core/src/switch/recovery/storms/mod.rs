@@ -289,7 +289,8 @@ impl Switch {
             paused: (counters.pause_received > 0 && state.pause_received.is_paused(now, priority))
                 || held_too_far
                 || (is_storm && shut),
-            waiting: state.waiting.contains(priority),
+            // A link that is down holds its frames itself.
+            waiting: state.up && state.waiting.contains(priority),
         };
         let change = watch.sample(&config, &seen);
         self.note_storm_change(now, egress, priority, change);

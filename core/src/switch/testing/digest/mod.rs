@@ -5,6 +5,7 @@ mod setup;
 use crate::config::FeedbackCoding;
 use crate::switch::levels::LevelState;
 use crate::switch::port::Port;
+use crate::switch::recovery::Outage;
 use crate::switch::Switch;
 use crate::testing::{Clock, Digest};
 use crate::units::{Bytes, Duration, PortId, Priority};
@@ -18,7 +19,7 @@ impl Switch {
     ///
     /// `None` for what is not looked at: learning and groups of ports, the recent-flow monitor, age and lifetime limits,
     /// the storm watchdog, strict priorities and rates of classes, authentication, limits of control frames, grants, Feedback for whole links, marking, a
-    /// switch that drains, and one that holds frames under way, lossy ones, or events that nobody has polled.
+    /// switch that drains, one with a link that is down or a transmitter that is stuck, and one that holds frames under way, lossy ones, or events that nobody has polled.
     ///
     /// O(ports × lossless priorities × Levels + frames).
     pub fn digest(&self, clock: Clock) -> Option<u128> {
@@ -77,7 +78,9 @@ impl Switch {
         !(self.observes_arrivals || self.draining || pending || lossy || under_way)
             && self.marks_departures.is_empty()
             && setup::is_plain(&self.config)
-            && self.ports.iter().all(|port| port.storms.config().is_none())
+            && self.ports.iter().all(|port| {
+                port.storms.config().is_none() && port.outage == Outage::None && !port.stuck
+            })
     }
 
     fn digest_port(&self, digest: &mut Digest, id: PortId, port: &Port) {

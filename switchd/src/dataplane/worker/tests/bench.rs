@@ -56,6 +56,7 @@ pub(super) struct Setup {
     pub(super) ring: usize,
     /// Chunks beyond those that back the buffers.
     pub(super) spare: usize,
+    pub(super) link_down_hold: Duration,
     /// By port; none where tags mean nothing.
     pub(super) vlans: Vec<VlanPort>,
 }
@@ -75,6 +76,7 @@ impl Default for Setup {
             buffer: Bytes::new(8 * 1024),
             ring: RING,
             spare: PORT_COUNT * (RING + RESERVE),
+            link_down_hold: SwitchConfig::LINK_DOWN_HOLD,
             vlans: Vec::new(),
         }
     }
@@ -203,6 +205,12 @@ impl Bench {
         audit(["a", "b", "c"].into_iter(), &snapshot)
     }
 
+    /// Chunks that transmitters have.
+    pub(super) fn outstanding(&self) -> usize {
+        let ports = self.worker.ports.iter();
+        ports.map(|state| state.outstanding.len()).sum()
+    }
+
     pub(super) fn is_notified(&self) -> bool {
         let mut descriptors = [PollFd::new(self.notify.as_fd(), PollFlags::POLLIN)];
         poll(&mut descriptors, PollTimeout::ZERO).unwrap() == 1
@@ -278,6 +286,7 @@ pub(super) fn switch_config(setup: &Setup) -> SwitchConfig {
             ..FlowMonitorConfig::default()
         },
         learning_capacity: setup.learning_capacity,
+        link_down_hold: setup.link_down_hold,
         detector: Some(DetectorConfig {
             detect: Duration::from_millis(20),
         }),

@@ -86,6 +86,8 @@ pub(super) struct FakeIo {
     pub(super) sent: SentLog,
     /// The limit of every sleep so far.
     pub(super) waits: Vec<Option<Duration>>,
+    /// How long the next sleep takes.
+    pub(super) sleeps: Option<Duration>,
     /// The port whose rings were taken last.
     joined: Option<usize>,
 }
@@ -114,6 +116,7 @@ impl FakeIo {
             part: CHUNK_SIZE,
             sent: SentLog::default(),
             waits: Vec::new(),
+            sleeps: None,
             joined: None,
         }
     }
@@ -418,6 +421,6 @@ impl Io for FakeIo {
             return;
         }
         let timeout = timeout.expect("nobody would ever end this sleep");
-        set_clock(NOW.get() + timeout);
+        set_clock(NOW.get() + self.sleeps.take().unwrap_or(timeout));
     }
 }

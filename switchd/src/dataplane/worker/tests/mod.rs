@@ -22,7 +22,7 @@ use weir_core::wire::ControlFrame;
 use weir_core::{BitRate, Bytes, FrameHandle, Quanta};
 use weir_ebpf::{FrameClass, Meta};
 
-use super::housekeeping::{DRAIN_QUIET, SLEEP_MIN};
+use super::housekeeping::{DRAIN_QUIET, SLEEP_MAX, SLEEP_MIN, STALL_MIN};
 use super::*;
 use crate::dataplane::messages::LevelTableSnapshot;
 use crate::dataplane::rings::io::{BATCH, COMPLETION_WAIT, FEW, RECEIVE_BATCHES};

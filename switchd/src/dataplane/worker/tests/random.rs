@@ -187,7 +187,7 @@ fn let_go(bench: &mut Bench) -> Result<(), TestCaseError> {
         bench.round_after(Duration::from_millis(1));
         bench.assert_conserved();
         let rx_waiting: usize = ports().map(|port| bench.worker.io.rx_waiting(port)).sum();
-        let is_empty = bench.worker.switch.held_frames() == 0 && bench.worker.outstanding() == 0;
+        let is_empty = bench.worker.switch.held_frames() == 0 && bench.outstanding() == 0;
         if is_empty && rx_waiting == 0 {
             return Ok(());
         }
@@ -265,6 +265,7 @@ proptest! {
         let mut bench = Bench::new(&Setup {
             rate: if is_slow { BitRate::from_mbit(100) } else { FAST },
             learning_capacity: if learns { 16 } else { 0 },
+            link_down_hold: Duration::from_secs(3_600),
             outstanding_max,
             buffer: Bytes::new(if has_large_buffers { 64 * 1024 } else { 1536 }),
             ring: SMALL_RING,

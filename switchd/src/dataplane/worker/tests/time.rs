@@ -9,8 +9,88 @@ fn an_idle_loop_sleeps_until_it_is_woken() {
     // A frame that nobody has looked at ends the fake's sleep.
     bench.arrive_data(0, 1, LOSSY, 1);
     bench.worker.sleep(bench.now);
-    assert_eq!(bench.worker.io.waits, [None]);
+    assert_eq!(bench.worker.io.waits, [Some(SLEEP_MAX)]);
     assert_eq!(bench.worker.stats.counters.sleeps, 1);
+}
+
+fn stalls(bench: &Bench) -> Vec<Duration> {
+    let of_kind = |event: Event| match event.kind {
+        EventKind::DataplaneStalled { lasted } => Some(lasted),
+        _ => None,
+    };
+    bench.events.try_iter().filter_map(of_kind).collect()
+}
+
+/// As when the process is stopped while it sleeps, or in the middle of a round.
+#[test]
+fn a_stall_is_counted_and_reported_with_its_length() {
+    let mut bench = Bench::new(&Setup::default());
+    bench.settle();
+    let late = STALL_MIN.saturating_mul(4);
+    for (longer, expected) in [
+        (Duration::ZERO, None),
+        (Duration::from_millis(499), None),
+        (late, Some(late)),
+    ] {
+        bench.round();
+        bench.worker.io.sleeps = Some(SLEEP_MAX + longer);
+        bench.worker.sleep(bench.now);
+        // Each look at the fake clock takes a microsecond.
+        let told = stalls(&bench).first().map(|it| it.as_nanos() / 1_000_000);
+        assert_eq!(told, expected.map(|it| it.as_nanos() / 1_000_000));
+    }
+    let began = bench.now;
+    bench.worker.note_round(began, began + late, true);
+    assert_eq!(stalls(&bench), [late]);
+    let rounds = bench.snapshot().rounds;
+    assert_eq!(rounds.counters.stalls, 2);
+    assert!(rounds.counters.stall_nanos >= 2 * late.as_nanos());
+    assert!(rounds.delay_max >= late);
+    assert!(bench.is_notified());
+}
+
+/// A device that completes nothing holds nobody: what waits for it is dropped, and what it has stays with it.
+#[test]
+fn a_transmitter_that_completes_nothing_holds_nobody() {
+    let mut bench = Bench::new(&Setup {
+        outstanding_max: 4,
+        ..Setup::default()
+    });
+    bench.worker.io.set_budget(1, 0);
+    let mut count = 0;
+    while bench.sent_by(0).is_empty() {
+        bench.arrive_data(0, 1, LOSSLESS, count);
+        bench.round();
+        count += 1;
+    }
+    assert_eq!(pause_of(&bench.sent_by(0)[0]), Some(Quanta::MAX));
+    bench.round_after(COMPLETION_STALL);
+    bench.settle();
+    let kinds = |bench: &Bench| -> Vec<EventKind> {
+        bench.events.try_iter().map(|event| event.kind).collect()
+    };
+    let is_stalled = |kind: &EventKind| *kind == EventKind::TransmitterStalled { port: id(1) };
+    assert!(kinds(&bench).iter().any(is_stalled));
+    assert!(bench.snapshot().ports[1].stuck);
+    let last = bench.sent_by(0).pop().unwrap();
+    assert_eq!(pause_of(&last), Some(Quanta::ZERO), "the sender may go on");
+    assert_eq!(bench.worker.switch.held_frames(), bench.outstanding());
+    bench.arrive_data(0, 1, LOSSLESS, 1_000);
+    bench.arrive_data(0, 2, LOSSLESS, 1_001);
+    bench.settle();
+    assert_eq!(bench.sent_by(2), [data(0, 2, 1_001, 500)]);
+    // It does not keep the loop awake.
+    bench.worker.sleep(bench.now);
+    assert_eq!(bench.worker.io.waits.pop(), Some(Some(SLEEP_MAX)));
+    bench.worker.io.set_budget(1, usize::MAX);
+    bench.settle();
+    let resumed = EventKind::TransmitterResumed { port: id(1) };
+    assert_eq!(kinds(&bench), [resumed]);
+    bench.arrive_data(0, 1, LOSSLESS, 1_002);
+    bench.settle();
+    assert!(bench.sent_by(1).contains(&data(0, 1, 1_002, 500)));
+    assert_eq!(bench.audit().differences(), []);
+    bench.assert_conserved();
 }
 
 #[test]
@@ -188,7 +268,7 @@ fn who_hands_on_waits_for_the_transmitter() {
         bench.arrive_data(0, 1, LOSSLESS, number);
     }
     bench.round();
-    let outstanding = bench.worker.outstanding();
+    let outstanding = bench.outstanding();
     assert!(outstanding > 0);
     bench.request(Request::Stop {
         drain: Duration::from_secs(10),

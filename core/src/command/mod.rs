@@ -1,12 +1,16 @@
 //! What the control plane asks of the dataplane.
 
+mod error;
+
 use crate::config::{
-    ClassConfig, DetectorConfig, FeedbackCoding, Neighbour, RedConfig, RedError, WatchdogConfig,
+    ClassConfig, DetectorConfig, FeedbackCoding, Neighbour, RedConfig, WatchdogConfig,
 };
 use crate::sets::vlans::VlanId;
 use crate::sets::PortSet;
 use crate::units::{Bytes, Duration, MacAddress, PortId, Priority};
 use crate::wire::clcm::Clcm;
+
+pub use error::CommandError;
 
 /// One request to [`Switch::apply`](crate::Switch::apply).
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -59,7 +63,10 @@ pub enum Command {
         period: Duration,
     },
     /// Tell the dataplane that `port`'s link went up or down. A port that is down admits nothing and
-    /// sends nothing; what waits for it waits on.
+    /// sends nothing. Frames wait for it for as long as
+    /// [`link_down_hold`](crate::SwitchConfig::link_down_hold); then they are dropped, as
+    /// [`PortDown`](crate::DropReason::PortDown), and so are those that arrive for it. Addresses learned at the port are
+    /// forgotten with them.
     SetLink {
         /// The port.
         port: PortId,
@@ -79,6 +86,23 @@ pub enum Command {
     DeviceBack {
         /// The port.
         port: PortId,
+    },
+    /// Tell the dataplane whether the transmitter of `port` completes frames. While it does not, frames for it are
+    /// dropped, as [`PortDown`](crate::DropReason::PortDown): nothing else would bound how long they hold the buffers of
+    /// others. Frames that the transmitter has stay with it.
+    SetTransmitter {
+        /// The port.
+        port: PortId,
+        /// Whether it completes them.
+        completes: bool,
+    },
+    /// Forget learned addresses: those at `port`, those of `vlan`, those that are both, or all. Tables of more than 4,096
+    /// addresses are gone through in steps of so many, one for each timeout, beginning at once.
+    ForgetLearned {
+        /// At this port; `None` for any.
+        port: Option<PortId>,
+        /// In this VLAN; `None` for any. Addresses of frames without a VLAN are in [`VlanId::UNTAGGED`].
+        vlan: Option<VlanId>,
     },
     /// Speak to the switch on the other side of `port` as `neighbour` from now on. The Feedback in force
     /// is told again at once, in the new manner; the neighbour's own counts until it expires. The same
@@ -324,176 +348,4 @@ impl Command {
             Some(vlan) => Self::RemoveVlanRoute { vlan, destination },
         }
     }
-}
-
-/// Why a [`Command`] was refused. The switch is as it was before.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum CommandError {
-    /// The command names a port that the configuration does not have.
-    #[error("port {0} does not exist")]
-    NoSuchPort(PortId),
-    /// The port's control queue has no room.
-    #[error("the control queue of port {0} is full")]
-    ControlQueueFull(PortId),
-    /// Another loop holds this egress until its release ends.
-    #[error(
-        "egress {egress} priority {priority} is held for ingress {holder} until its release ends"
-    )]
-    ReleaseConflict {
-        /// The contested egress port.
-        egress: PortId,
-        /// The contested priority.
-        priority: Priority,
-        /// The ingress port that the rule in force favours.
-        holder: PortId,
-    },
-    /// Grants are given up, and taken up again, by ports that were configured for them; all others stay as they are.
-    #[error("port {0}: the coding of Feedback can change only if it is configured as grants, and only to pfc")]
-    FeedbackFixed(PortId),
-    /// Only lossless classes have an ingress buffer that can be enlarged.
-    #[error("priority {0} is not a lossless class")]
-    NotLossless(Priority),
-    /// Nothing stalls there: it has moved since, or is not watched, or is a storm already.
-    #[error("egress {egress} priority {priority} is not stalled by a pause")]
-    NotStalled {
-        /// The egress port.
-        egress: PortId,
-        /// The priority.
-        priority: Priority,
-    },
-    /// A watchdog that takes no time.
-    #[error("the storm watchdog's detection and restoration times must be above zero")]
-    ZeroStorm,
-    /// A class with Levels does not deadlock while no route is longer than D.
-    #[error("priority {0} is a class with Levels: only the Deadlock Breaker releases it, and only what has come further than D links")]
-    HasLevels(Priority),
-    /// A group has one port at least.
-    #[error("the route to {0} needs at least one port")]
-    NoMembers(MacAddress),
-    /// Each member needs a bucket.
-    #[error("{buckets} buckets for {members} ports; valid are {members} to {max}", max = crate::config::BUCKETS_MAX)]
-    BucketCount {
-        /// Buckets asked for.
-        buckets: u16,
-        /// Members of the group.
-        members: usize,
-    },
-    /// The configuration's room for destinations is used up.
-    #[error("no room for another route: all {0} are in use")]
-    RoutesFull(usize),
-    /// The configuration's room for buckets is used up.
-    #[error("{wanted} buckets requested, but only {free} of {capacity} are free")]
-    BucketsFull {
-        /// Buckets asked for.
-        wanted: u16,
-        /// Buckets that are free.
-        free: usize,
-        /// Buckets in all.
-        capacity: usize,
-    },
-    /// The configuration's room for pins is used up.
-    #[error("no room for another flow pin: all {0} are in use")]
-    PinsFull(usize),
-    /// No static entry for this destination.
-    #[error("no route to {0}")]
-    NoSuchRoute(MacAddress),
-    /// A single port leaves no choice.
-    #[error("the route to {0} has a single port: there is nothing to move or pin")]
-    SingleMember(MacAddress),
-    /// A route leads to the port that is to send copies only.
-    #[error("port {0} is in a route, so that it cannot be kept for mirrored frames")]
-    PortInUse(PortId),
-    /// The port does not pause its neighbour by thresholds in this priority.
-    #[error("port {port} does not pause its neighbour by thresholds in priority {priority}")]
-    NotPausing {
-        /// The port.
-        port: PortId,
-        /// The priority.
-        priority: Priority,
-    },
-    /// The port sends copies only.
-    #[error("port {0} sends mirrored frames only")]
-    PortReserved(PortId),
-    /// Frames may only go by ports of the group.
-    #[error("port {port} is not a member of the group of {destination}")]
-    NotAMember {
-        /// The group's destination.
-        destination: MacAddress,
-        /// The port.
-        port: PortId,
-    },
-    /// The group has fewer buckets.
-    #[error("bucket {bucket} does not exist: the group of {destination} has buckets 0 to {last}", last = .buckets.saturating_sub(1))]
-    NoSuchBucket {
-        /// The group's destination.
-        destination: MacAddress,
-        /// The bucket named.
-        bucket: u16,
-        /// How many there are.
-        buckets: u16,
-    },
-    /// The flow goes by its bucket already.
-    #[error("flow {flow_hash:08x} to {destination} is not pinned")]
-    NotPinned {
-        /// The group's destination.
-        destination: MacAddress,
-        /// The flow.
-        flow_hash: u32,
-    },
-    /// Tags mean nothing here, or the VLAN is none that has tags.
-    #[error("a route for one VLAN needs a port with VLANs (`tag`, `trunks` or `vlan-mode`), and a VLAN from 1 to 4094")]
-    NoVlans,
-    /// Frames would be lost by it.
-    #[error("route to {destination}: port {port} does not carry {}", crate::config::of_vlans(*.vlan))]
-    NotInVlan {
-        /// The destination.
-        destination: MacAddress,
-        /// The route's VLAN.
-        vlan: Option<VlanId>,
-        /// The port.
-        port: PortId,
-    },
-    /// What frames were admitted by cannot change while they wait.
-    #[error(
-        "priority {0}: mode, Levels and age limit of a class are those that the switch began with"
-    )]
-    ClassFixed(Priority),
-    /// What [`SwitchConfig::validate`](crate::SwitchConfig::validate) refuses.
-    #[error("priority {0}: invalid thresholds, weight or rates")]
-    BadClass(Priority),
-    /// Thresholds that no frame can be marked by.
-    #[error("priority {priority}: {error}")]
-    BadMarking {
-        /// The priority.
-        priority: Priority,
-        /// What is wrong with them.
-        error: RedError,
-    },
-    /// Each admitted frame needs memory.
-    #[error(
-        "the thresholds need {needed} frames of packet memory, but there are only {frame_count}"
-    )]
-    TooFewFrames {
-        /// Frames that all ingress buffers together may hold.
-        needed: usize,
-        /// Frames that there are.
-        frame_count: usize,
-    },
-    /// A buffer holds more than its thresholds let in: a release, or a change of thresholds, is not over.
-    #[error("the ingress buffer of port {port} priority {priority} holds more than the new thresholds allow; try again when it has drained")]
-    BufferDrains {
-        /// The port.
-        port: PortId,
-        /// The priority.
-        priority: Priority,
-    },
-    /// There is no way back from [`Command::Drain`].
-    #[error("the switch is stopping")]
-    Draining,
-    /// A detection that takes no time.
-    #[error("the detection time must be above zero")]
-    ZeroDetect,
-    /// Without the recent-flow monitor nobody knows what to move.
-    #[error("the recent-flow monitor is off: there are no flows to move")]
-    NoFlowMonitor,
 }

@@ -1,0 +1,81 @@
+//! What follows from the source addresses of frames, and what is asked of the table that has them.
+
+use crate::command::CommandError;
+use crate::event::EventKind;
+use crate::sets::vlans::VlanId;
+use crate::switch::forwarding::Noted;
+use crate::switch::Switch;
+use crate::units::{Instant, MacAddress, PortId};
+
+impl Switch {
+    /// `address` was noted as one behind `port`.
+    #[cold]
+    pub(super) fn note_learnt(
+        &mut self,
+        now: Instant,
+        vlan: Option<VlanId>,
+        address: MacAddress,
+        port: PortId,
+        noted: Noted,
+    ) {
+        match noted {
+            Noted::Moved(moved) => {
+                self.drop_moved(now, moved.from, address);
+                self.note_move(now, vlan, address, port, moved);
+            }
+            Noted::First => self.ready.note_timers(),
+            Noted::Crowded { is_news } => {
+                self.ports[port.index()].counters.addresses_crowded += 1;
+                if is_news {
+                    let event = EventKind::LearningTableFull {
+                        port,
+                        learned: self.forwarding.learnt_count(),
+                        capacity: self.forwarding.learnt_capacity() as u32,
+                    };
+                    self.push_event(now, event);
+                }
+            }
+        }
+    }
+
+    /// Addresses that are known to be behind `port`. An address that has become too old may count for an eighth of its age
+    /// more. O(1).
+    pub fn learnt_at(&self, port: PortId) -> u32 {
+        self.forwarding.learnt_at(port)
+    }
+
+    /// Addresses that there is room for; zero where none are learned. They share sets of four places, so that one may find
+    /// no room before all places are taken.
+    pub fn learning_capacity(&self) -> usize {
+        self.forwarding.learnt_capacity()
+    }
+
+    /// [`Command::ForgetLearned`](crate::Command::ForgetLearned).
+    pub(in crate::switch) fn forget_learnt(
+        &mut self,
+        now: Instant,
+        port: Option<PortId>,
+        vlan: Option<VlanId>,
+    ) -> Result<(), CommandError> {
+        if let Some(port) = port {
+            self.port_mut(port)?;
+        }
+        if !self.forwarding.learns() {
+            return Err(CommandError::NoLearning);
+        }
+        match self.forwarding.forget_learnt(now, port, vlan) {
+            true => Ok(()),
+            false => Err(CommandError::StillForgetting),
+        }
+    }
+
+    /// The addresses behind `port` are somewhere else from now on. There is room for one such request of each port.
+    pub(in crate::switch) fn forget_learnt_at(&mut self, now: Instant, port: PortId) {
+        let has_room = self.forwarding.forget_learnt(now, Some(port), None);
+        debug_assert!(has_room, "one for each port");
+    }
+
+    pub(in crate::switch) fn sweep_learnt(&mut self, now: Instant) {
+        self.forwarding.sweep_learnt(now);
+    }
+}

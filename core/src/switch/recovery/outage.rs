@@ -1,0 +1,160 @@
+//! Frames for a port whose link is down: they wait for a bounded time, and are then dropped.
+//!
+//! A link that flaps loses nothing that waits for it. A link that stays down must not hold others: frames that wait for
+//! it are charged to the ports that they came in by, whose lossy frames are dropped and whose neighbours are paused once
+//! those buffers are full. A lossless frame may cost its sender a pause of
+//! [`link_down_hold`](crate::SwitchConfig::link_down_hold). Lossy frames use at most half of a buffer meanwhile, so that
+//! the other half is left for frames to other ports.
+
+use crate::command::CommandError;
+use crate::counters::DropReason;
+use crate::event::EventKind;
+use crate::level::Level;
+use crate::switch::virtual_queues::{Gate, Place};
+use crate::switch::Switch;
+use crate::units::{Instant, MacAddress, PortId, Priority};
+
+/// How long the link of a port has been down.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(in crate::switch) enum Outage {
+    /// It is up.
+    #[default]
+    None,
+    /// For a moment: frames wait for it until then.
+    Held { until: Instant },
+    /// For longer: frames for it are dropped.
+    Over,
+}
+
+impl Outage {
+    /// When frames stop waiting.
+    pub(in crate::switch) fn next_change(self) -> Instant {
+        match self {
+            Self::Held { until } => until,
+            Self::None | Self::Over => Instant::FAR_FUTURE,
+        }
+    }
+}
+
+impl Switch {
+    /// The link of `port` is up or down, as before or not.
+    pub(in crate::switch) fn note_outage(&mut self, now: Instant, port: PortId) {
+        let hold = self.config.link_down_hold;
+        let state = &mut self.ports[port.index()];
+        let before = state.outage;
+        state.outage = match (state.up, before) {
+            (true, _) => Outage::None,
+            (false, Outage::None) => Outage::Held { until: now + hold },
+            (false, outage) => outage,
+        };
+        state.settle_arrivals();
+        if state.outage == before {
+            return;
+        }
+        if state.up {
+            // Their lifetime begins again: the link was not the head's fault.
+            for head in &mut state.heads {
+                head.note_first(now);
+            }
+            return;
+        }
+        self.make_room_for_others(now, port);
+        self.end_hold(now, port);
+    }
+
+    /// Drops what waits for a link that has been down for too long, and forgets the addresses behind it.
+    pub(in crate::switch) fn end_hold(&mut self, now: Instant, port: PortId) {
+        let state = &mut self.ports[port.index()];
+        if state.outage.next_change() > now {
+            return;
+        }
+        state.outage = Outage::Over;
+        state.settle_arrivals();
+        self.drop_all_for(now, port);
+        self.forget_learnt_at(now, port);
+    }
+
+    /// Drops all frames that wait for `port`. O(1) for each.
+    pub(in crate::switch) fn drop_all_for(&mut self, now: Instant, port: PortId) {
+        for priority in Priority::ALL {
+            while self.drop_head(now, port, priority, DropReason::PortDown) {}
+        }
+    }
+
+    /// Whether a lossy frame from `ingress` for a link that is down would take room from frames for other ports.
+    #[cold]
+    pub(in crate::switch) fn crowds_others(
+        &self,
+        ingress: PortId,
+        egress: PortId,
+        priority: Priority,
+    ) -> bool {
+        let is_held = self.ports[egress.index()].outage != Outage::None;
+        let buffer = &self.ports[ingress.index()].ingress[priority.index()];
+        is_held && !self.lossless.contains(priority) && buffer.is_half_full(&self.pools)
+    }
+
+    /// Drops lossy frames for a link that has gone down, as far as they use more than half of a buffer. O(1) for each, and
+    /// O(ports × priorities).
+    fn make_room_for_others(&mut self, now: Instant, port: PortId) {
+        for priority in Priority::ALL {
+            for ingress in (0..self.ports.len()).filter_map(PortId::from_index) {
+                let gate = Gate::OnlyFrom(ingress, Level::ZERO);
+                while self.crowds_others(ingress, port, priority)
+                    && self.drop_head_through(now, port, priority, gate, DropReason::PortDown)
+                {
+                }
+            }
+        }
+    }
+
+    /// Drops what waits for `address` at a port whose link is down: the address is behind another port now. At a port
+    /// whose link is up it leaves by itself. O(frames), and O(ports × priorities).
+    #[cold]
+    pub(in crate::switch) fn drop_moved(
+        &mut self,
+        now: Instant,
+        egress: PortId,
+        address: MacAddress,
+    ) {
+        let state = &self.ports[egress.index()];
+        if state.up {
+            return;
+        }
+        for priority in state.waiting.iter() {
+            for ingress in (0..self.ports.len()).filter_map(PortId::from_index) {
+                let place = Place {
+                    egress,
+                    priority,
+                    ingress,
+                    destination: address.to_u64(),
+                };
+                while self.drop_front(now, &place, DropReason::PortDown) {}
+            }
+        }
+    }
+
+    /// [`Command::SetTransmitter`](crate::Command::SetTransmitter).
+    pub(in crate::switch) fn set_transmitter(
+        &mut self,
+        now: Instant,
+        port: PortId,
+        completes: bool,
+    ) -> Result<(), CommandError> {
+        let state = self.port_mut(port)?;
+        if state.stuck == !completes {
+            return Ok(());
+        }
+        state.stuck = !completes;
+        state.settle_arrivals();
+        if state.stuck {
+            self.drop_all_for(now, port);
+        }
+        let kind = match completes {
+            true => EventKind::TransmitterResumed { port },
+            false => EventKind::TransmitterStalled { port },
+        };
+        self.push_event(now, kind);
+        Ok(())
+    }
+}

@@ -1,0 +1,380 @@
+//! A link that is down holds nobody for longer than it may, and a link that flaps loses nothing.
+
+use weir_core::config::{DetectorConfig, RouteConfig, WatchdogConfig};
+use weir_core::event::EventKind;
+use weir_core::wire::mac_control::MacControl;
+use weir_core::{
+    BitRate, Bytes, ClassConfig, ClassMode, Command, DropReason, Duration, Frame, FrameHandle,
+    Instant, MacAddress, PfcThresholds, PortConfig, PortId, PortRole, Priority, Quanta, Switch,
+    SwitchConfig, Transmission,
+};
+
+const HOLD: Duration = SwitchConfig::LINK_DOWN_HOLD;
+const PORTS: u8 = 4;
+const LOSSY: Priority = Priority::ALL[0];
+const LOSSLESS: Priority = Priority::ALL[3];
+/// Frames that half of a lossy buffer takes.
+const HALF: u32 = 8;
+const CELL: Bytes = Bytes::new(1024);
+
+fn port(number: u8) -> PortId {
+    PortId::new(number)
+}
+
+fn host(number: u8) -> MacAddress {
+    MacAddress([2, 0, 0, 0, 0, number])
+}
+
+/// Hosts 0 to 3 behind the ports of their numbers, by routes or by what is learned.
+struct Node {
+    switch: Switch,
+    now: Instant,
+    next: u32,
+    dropped: Vec<(u32, DropReason)>,
+}
+
+impl Node {
+    fn new(learns: bool) -> Self {
+        let lossy = ClassConfig::new(ClassMode::Lossy {
+            buffer: Bytes::new(u64::from(2 * HALF) * CELL.get()),
+        });
+        let mut classes = [lossy; 8];
+        let kib = |count: u64| Bytes::new(count * 1024);
+        classes[LOSSLESS.index()] = ClassConfig::new(ClassMode::Pfc(
+            PfcThresholds::new(kib(8), kib(4), kib(8)).unwrap(),
+        ));
+        let ports = (0..PORTS).map(|number| PortConfig {
+            watchdog: Some(WatchdogConfig {
+                detection: Duration::from_millis(40),
+                restoration: Duration::from_millis(40),
+                action: Default::default(),
+            }),
+            ..PortConfig::new(
+                PortRole::Edge,
+                BitRate::from_mbit(10_000),
+                host(0x80 + number),
+            )
+        });
+        let route = |number| RouteConfig::new(host(number), vec![port(number)]);
+        let routes = match learns {
+            true => Vec::new(),
+            false => (0..PORTS).map(route).collect(),
+        };
+        let mut config = SwitchConfig {
+            cell: CELL,
+            learning_capacity: if learns { 64 } else { 0 },
+            detector: Some(DetectorConfig {
+                detect: Duration::from_millis(40),
+            }),
+            ..SwitchConfig::new(ports.collect(), classes, routes)
+        };
+        config.frame_count = config.frames_needed();
+        Self {
+            switch: Switch::new(config).unwrap(),
+            now: Instant::ZERO + Duration::from_secs(1),
+            next: 0,
+            dropped: Vec::new(),
+        }
+    }
+
+    fn receive(&mut self, from: u8, to: u8, priority: Priority) -> Result<u32, DropReason> {
+        self.receive_at(from, from, to, priority)
+    }
+
+    /// A frame of host `from` comes in by port `at`.
+    fn receive_at(
+        &mut self,
+        at: u8,
+        from: u8,
+        to: u8,
+        priority: Priority,
+    ) -> Result<u32, DropReason> {
+        let handle = self.next;
+        let frame = Frame {
+            handle: FrameHandle(handle),
+            length: Bytes::new(1000),
+            priority,
+            destination: host(to),
+            source: host(from),
+            flow_hash: 0,
+        };
+        let admitted = self.switch.receive(self.now, port(at), frame)?;
+        assert!(!admitted.mark);
+        self.next += 1;
+        self.collect();
+        Ok(handle)
+    }
+
+    fn collect(&mut self) {
+        while let Some(discarded) = self.switch.poll_discarded() {
+            self.dropped.push((discarded.handle.0, discarded.reason));
+        }
+    }
+
+    fn link(&mut self, number: u8, up: bool) {
+        let command = Command::SetLink {
+            port: port(number),
+            up,
+        };
+        self.switch.apply(self.now, command).unwrap();
+        self.collect();
+    }
+
+    /// Does what is due until then.
+    fn wait(&mut self, span: Duration) {
+        let end = self.now + span;
+        while let Some(due) = self.switch.next_timer().filter(|due| *due <= end) {
+            self.now = self.now.max(due);
+            self.switch.handle_timeout(self.now);
+            self.collect();
+        }
+        self.now = end;
+    }
+
+    /// Handles of the frames that `egress` sends.
+    fn send(&mut self, egress: u8) -> Vec<u32> {
+        let mut sent = Vec::new();
+        for _ in 0..100 {
+            while let Some(out) = self.switch.transmit(self.now, port(egress)) {
+                if let Transmission::Data { handle, .. } = out {
+                    sent.push(handle.0);
+                    let back = self.switch.complete(self.now, port(egress), handle);
+                    // The last copy of a flooded frame gives it back.
+                    assert!(back.is_none_or(|back| back == handle));
+                }
+            }
+            self.now = self.now + Duration::from_micros(1);
+        }
+        sent
+    }
+
+    fn pausing(&self, number: u8) -> bool {
+        self.switch.gauges(self.now, port(number), LOSSLESS).pausing
+    }
+
+    fn fill_until_paused(&mut self, from: u8, to: u8) -> Vec<u32> {
+        let mut handles = Vec::new();
+        while !self.pausing(from) {
+            handles.push(self.receive(from, to, LOSSLESS).unwrap());
+        }
+        handles
+    }
+
+    fn events(&mut self) -> Vec<EventKind> {
+        std::iter::from_fn(|| self.switch.poll_event())
+            .map(|event| event.kind)
+            .collect()
+    }
+
+    fn port_down_drops(&self, number: u8) -> u64 {
+        self.switch.counters(port(number)).drops[DropReason::PortDown.index()]
+    }
+}
+
+#[test]
+fn a_link_that_flaps_loses_nothing() {
+    let mut node = Node::new(false);
+    let before = node.fill_until_paused(0, 1);
+    node.link(1, false);
+    let during = node.receive(2, 1, LOSSLESS).unwrap();
+    node.wait(Duration::from_nanos(HOLD.as_nanos() - 1));
+    assert_eq!(node.dropped, []);
+    assert!(node.pausing(0));
+    node.link(1, true);
+    let mut sent = node.send(1);
+    sent.sort_unstable();
+    assert_eq!(sent, [before, vec![during]].concat());
+    node.wait(Duration::from_secs(10));
+    assert_eq!(node.dropped, []);
+    assert_eq!(node.switch.held_frames(), 0);
+}
+
+#[test]
+fn a_link_that_stays_down_holds_its_senders_for_the_time_that_is_set() {
+    let mut node = Node::new(false);
+    node.link(1, false);
+    let held = node.fill_until_paused(0, 1);
+    node.wait(Duration::from_nanos(HOLD.as_nanos() - 1));
+    assert!(node.pausing(0));
+    node.wait(Duration::from_nanos(1));
+    assert!(!node.pausing(0), "its sender goes on at once");
+    let expected: Vec<_> = held.iter().map(|it| (*it, DropReason::PortDown)).collect();
+    assert_eq!(node.dropped, expected);
+    // What comes now is dropped, and others get theirs.
+    assert_eq!(node.receive(0, 1, LOSSLESS), Err(DropReason::PortDown));
+    let other = node.receive(0, 2, LOSSLESS).unwrap();
+    assert_eq!(node.send(2), [other]);
+    assert_eq!(node.port_down_drops(0), held.len() as u64 + 1);
+    node.link(1, true);
+    let after = node.receive(0, 1, LOSSLESS).unwrap();
+    assert_eq!(node.send(1), [after]);
+    // The next time begins again.
+    node.link(1, false);
+    node.receive(0, 1, LOSSLESS).unwrap();
+}
+
+#[test]
+fn a_hold_of_zero_drops_at_once() {
+    let mut node = Node::new(false);
+    node.switch = Switch::new(SwitchConfig {
+        link_down_hold: Duration::ZERO,
+        routes: (0..PORTS)
+            .map(|number| RouteConfig::new(host(number), vec![port(number)]))
+            .collect(),
+        ..node.switch.config().clone()
+    })
+    .unwrap();
+    let handle = node.receive(0, 1, LOSSLESS).unwrap();
+    node.link(1, false);
+    assert_eq!(node.dropped, [(handle, DropReason::PortDown)]);
+    assert_eq!(node.receive(0, 1, LOSSLESS), Err(DropReason::PortDown));
+}
+
+#[test]
+fn lossy_frames_for_it_leave_half_of_the_buffer_to_others() {
+    let mut node = Node::new(false);
+    // The egress was congested before: the buffer is nearly full.
+    for _ in 0..2 * HALF - 2 {
+        node.receive(0, 1, LOSSY).unwrap();
+    }
+    let other = node.receive(0, 2, LOSSY).unwrap();
+    node.link(1, false);
+    let kept = |node: &Node| node.switch.gauges(node.now, port(1), LOSSY).egress_frames;
+    assert_eq!(kept(&node), u64::from(HALF) - 2, "the oldest are dropped");
+    assert_eq!(node.send(2), [other]);
+    node.receive(0, 1, LOSSY).unwrap();
+    node.receive(0, 1, LOSSY).unwrap();
+    assert_eq!(kept(&node), u64::from(HALF));
+    assert_eq!(node.receive(0, 1, LOSSY), Err(DropReason::PortDown));
+    // A whole burst to somebody else finds the other half.
+    for _ in 0..HALF {
+        node.receive(0, 2, LOSSY).unwrap();
+    }
+    assert_eq!(node.send(2).len() as u32, HALF);
+    assert_eq!(node.receive(0, 1, LOSSY), Err(DropReason::PortDown));
+    // Another sender has its own half.
+    node.receive(3, 1, LOSSY).unwrap();
+    node.link(1, true);
+    assert_eq!(node.send(1).len() as u32, HALF + 1);
+}
+
+#[test]
+fn nothing_is_suspected_or_called_a_storm() {
+    let mut node = Node::new(false);
+    node.link(1, false);
+    node.switch = Switch::new(SwitchConfig {
+        link_down_hold: Duration::from_secs(5),
+        routes: vec![RouteConfig::new(host(1), vec![port(1)])],
+        ..node.switch.config().clone()
+    })
+    .unwrap();
+    // The neighbour paused as it went.
+    let mut times = [None; 8];
+    times[LOSSLESS.index()] = Some(Quanta::MAX);
+    let mut bytes = [0; 60];
+    MacControl::Pfc { times }.emit(MacAddress::default(), &mut bytes);
+    for (up, expected) in [(false, 0), (true, 2)] {
+        node.link(1, up);
+        if node.switch.held_frames() == 0 {
+            node.receive(0, 1, LOSSLESS).unwrap();
+        }
+        for _ in 0..300 {
+            node.switch
+                .receive_mac_control(node.now, port(1), &bytes)
+                .unwrap();
+            node.wait(Duration::from_millis(1));
+        }
+        let events = node.events();
+        assert_eq!(events.len(), expected, "{events:?}");
+    }
+    // A suspicion that stands ends with the link.
+    assert_eq!(node.switch.suspected_count(), 1);
+    node.link(1, false);
+    node.wait(Duration::from_millis(20));
+    assert_eq!(node.switch.suspected_count(), 0);
+}
+
+#[test]
+fn addresses_behind_it_are_forgotten_and_found_where_they_are() {
+    let mut node = Node::new(true);
+    for number in 0..PORTS {
+        // Whoever is silent is not known.
+        let _ = node.receive(number, 99, LOSSLESS);
+    }
+    for number in 0..PORTS {
+        node.send(number);
+    }
+    assert_eq!(node.switch.learnt_at(port(1)), 1);
+    node.link(1, false);
+    let waits = node.receive(0, 1, LOSSLESS).unwrap();
+    node.wait(HOLD);
+    assert_eq!(node.dropped, [(waits, DropReason::PortDown)]);
+    assert_eq!(node.switch.learnt_at(port(1)), 0);
+    assert_eq!(node.switch.learnt_at(port(2)), 1);
+    // It may be anywhere: not at a port that is down.
+    let flooded = node.receive(0, 1, LOSSLESS).unwrap();
+    assert_eq!(node.switch.held_frames(), 1);
+    let at = |node: &Node, number| {
+        let gauges = node.switch.gauges(node.now, port(number), LOSSLESS);
+        gauges.egress_frames
+    };
+    assert_eq!([1, 2, 3].map(|number| at(&node, number)), [0, 1, 1]);
+    let _ = flooded;
+}
+
+#[test]
+fn what_waits_for_an_address_that_has_moved_is_dropped_at_once() {
+    let mut node = Node::new(true);
+    for number in [0, 1] {
+        let _ = node.receive(number, 99, LOSSLESS);
+    }
+    for number in 0..PORTS {
+        node.send(number);
+    }
+    node.link(1, false);
+    let held = node.fill_until_paused(0, 1);
+    // The host is plugged in elsewhere, and says something.
+    node.receive_at(2, 1, 0, LOSSLESS).unwrap();
+    let expected: Vec<_> = held.iter().map(|it| (*it, DropReason::PortDown)).collect();
+    assert_eq!(node.dropped, expected);
+    assert!(!node.pausing(0));
+    let after = node.receive(0, 1, LOSSLESS).unwrap();
+    assert_eq!(node.send(2), [after]);
+    // From a port whose link is up they leave as ever.
+    let waits = node.receive(0, 1, LOSSLESS).unwrap();
+    node.receive_at(3, 1, 0, LOSSLESS).unwrap();
+    assert_eq!(node.send(2), [waits]);
+}
+
+#[test]
+fn a_transmitter_that_completes_nothing_holds_nobody() {
+    let mut node = Node::new(false);
+    let held = node.fill_until_paused(0, 1);
+    let set = |node: &mut Node, completes| {
+        let command = Command::SetTransmitter {
+            port: port(1),
+            completes,
+        };
+        node.switch.apply(node.now, command).unwrap();
+        node.collect();
+    };
+    set(&mut node, false);
+    assert_eq!(node.dropped.len(), held.len());
+    assert!(!node.pausing(0));
+    assert_eq!(node.receive(0, 1, LOSSLESS), Err(DropReason::PortDown));
+    set(&mut node, false);
+    set(&mut node, true);
+    let events = node.events();
+    assert!(
+        matches!(
+            events[..],
+            [
+                EventKind::TransmitterStalled { .. },
+                EventKind::TransmitterResumed { .. }
+            ]
+        ),
+        "{events:?}"
+    );
+    let after = node.receive(0, 1, LOSSLESS).unwrap();
+    assert_eq!(node.send(1), [after]);
+}
