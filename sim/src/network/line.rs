@@ -1,7 +1,7 @@
 //! One direction of a link: a transmitter that sends one thing at a time, and the way to the other end.
 
 use weir_core::units::LINE_OVERHEAD;
-use weir_core::{BitRate, Bytes, Duration, Instant};
+use weir_core::{BitRate, Bytes, Duration, FrameHandle, Instant};
 
 use super::faults::disturbance::Disturbance;
 use super::plan::{End, PriorityMap};
@@ -33,6 +33,9 @@ pub(super) struct Line {
     pub(super) flaps: u16,
     /// That of the other direction, where it is not the identity: pauses that arrive here were told behind it.
     pub(super) priority_map_back: Option<PriorityMap>,
+    /// Its transmitter completes nothing; what it has sent meanwhile.
+    pub(super) hangs: bool,
+    pub(super) held: Option<(u16, FrameHandle)>,
     /// Impairments at its end, by their place in the plan.
     pub(super) impairments: Vec<u32>,
     /// What control frames meet.
@@ -56,6 +59,8 @@ impl Line {
             priority_map_back: None,
             impairments: Vec::new(),
             flaps: 0,
+            hangs: false,
+            held: None,
             down_count: 0,
             disturbances: Vec::new(),
             is_busy: false,

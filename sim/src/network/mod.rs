@@ -151,6 +151,10 @@ pub struct Totals {
     pub lost_in_restarts: u64,
     /// Frames of hosts that found no room while a switch was frozen.
     pub lost_at_doors: u64,
+    /// Copies that switches which flood have sent, less the frames that these were made of.
+    pub copied: u64,
+    /// Frames that came to hosts that they were not for.
+    pub astray: u64,
     /// Answers that were never sent, because too many waited at a host that was paused.
     pub answers_refused: u64,
     /// When a frame of a host last moved.
@@ -166,6 +170,8 @@ impl Totals {
             lost_on_lines,
             lost_in_restarts,
             lost_at_doors,
+            copied,
+            astray,
             answers_refused,
             last_movement,
         } = other;
@@ -175,6 +181,8 @@ impl Totals {
         self.lost_on_lines += lost_on_lines;
         self.lost_in_restarts += lost_in_restarts;
         self.lost_at_doors += lost_at_doors;
+        self.copied += copied;
+        self.astray += astray;
         self.answers_refused += answers_refused;
         self.last_movement = self.last_movement.max(*last_movement);
     }
@@ -254,8 +262,8 @@ impl Network {
         let sum = |count: fn(&Flow) -> u64| self.flows.iter().map(count).sum::<u64>();
         let totals = &self.totals;
         Imbalance {
-            sent: sum(|flow| flow.sent + flow.answers_sent),
-            received: sum(|flow| flow.received + flow.answers_received),
+            sent: sum(|flow| flow.sent + flow.answers_sent) + totals.copied,
+            received: sum(|flow| flow.received + flow.answers_received) + totals.astray,
             inside: self.frames.len() as u64,
             lost: totals.dropped
                 + totals.lost_on_lines

@@ -30,6 +30,8 @@ pub(super) struct Node {
     pub(super) frozen: Option<Frozen>,
     /// What impairments have delayed, in the order in which it is due; what is due at one moment in that in which it came.
     pub(super) late: VecDeque<Late>,
+    /// A frame may leave by several ports: each time it is a copy.
+    pub(super) floods: bool,
     /// Rises with each restart: what was under way inside before it is void.
     pub(super) epoch: u16,
 }
@@ -88,6 +90,7 @@ impl Node {
             }
         };
         Ok(Self {
+            floods: config.learning_capacity > 0,
             switch: Switch::new(config)?,
             first_line,
             frames: Vec::new(),

@@ -21,6 +21,15 @@ pub struct Dependency {
     pub compute: Duration,
 }
 
+/// The source address of a host's frames.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Source {
+    /// That of this host.
+    Of(u32),
+    /// So many, one after the other.
+    Many(u32),
+}
+
 /// A whole network. Switches, hosts, links and flows are named by their index.
 #[derive(Clone, Debug, Default)]
 pub struct NetworkPlan {
@@ -49,6 +58,8 @@ pub struct NetworkPlan {
     pub spread: Spread,
     /// What switches spread by themselves; `None`: nothing.
     pub spread_at_switches: Option<SwitchSpread>,
+    /// Hosts whose frames have another source address than their own.
+    pub sources: Vec<(u32, Source)>,
     /// What is done to the network, and when.
     pub actions: Vec<(Instant, Action)>,
     /// Impairments, for actions that begin and end them.
@@ -210,12 +221,27 @@ pub const fn mixed_hash(flow_hash: u32, seed: u32) -> u32 {
 }
 
 impl NetworkPlan {
+    /// The source address of a host's frame with this sequence number.
+    pub fn source(&self, host: u32, sequence: u32) -> MacAddress {
+        let other = self.sources.iter().find(|(known, _)| *known == host);
+        match other {
+            None => host_address(host),
+            Some((_, Source::Of(other))) => host_address(*other),
+            Some((_, Source::Many(count))) => {
+                MacAddress::from_u64(MADE_UP + u64::from(sequence % count))
+            }
+        }
+    }
+
     /// What `switch` makes of a frame's flow hash.
     pub fn hash_at(&self, switch: usize, flow_hash: u32) -> u32 {
         let seed = self.hash_seeds.get(switch);
         seed.map_or(flow_hash, |seed| mixed_hash(flow_hash, *seed))
     }
 }
+
+/// The first of the addresses that nobody has.
+const MADE_UP: u64 = 0x0259_0000_0000;
 
 /// The address of host `index`, as scenario files have it.
 pub const fn host_address(index: u32) -> MacAddress {

@@ -68,7 +68,7 @@ pub(crate) fn actions(seed: u64, plan: &NetworkPlan, arrivals: Duration) -> Vec<
 /// told twice.
 pub(super) fn may_lose(action: &Action) -> bool {
     match action {
-        Action::LinkDown(_) | Action::Freeze(_) | Action::Stop(_) => true,
+        Action::LinkDown(_) | Action::Freeze(_) | Action::Stop(_) | Action::Tell { .. } => true,
         Action::HostObeys { obeys, .. } => !obeys,
         Action::Disturb { disturbance, .. } => disturbance.kind != DisturbanceKind::Duplication,
         Action::LinkUp(_)
@@ -79,6 +79,8 @@ pub(super) fn may_lose(action: &Action) -> bool {
         | Action::StormBegin { .. }
         | Action::StormEnd(_)
         | Action::Calm { .. }
+        | Action::Hang { .. }
+        | Action::Unhang { .. }
         | Action::Impair(_)
         | Action::Repair(_) => false,
     }

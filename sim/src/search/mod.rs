@@ -2,6 +2,7 @@
 //! Golestani and Lee, section IV), and in which plain PFC must lock now and then, or the search proves nothing.
 
 pub(crate) mod faults;
+pub mod harm;
 mod network;
 mod pool;
 mod routes;

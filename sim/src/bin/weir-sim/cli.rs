@@ -1,5 +1,7 @@
 //! The command line.
 
+mod search;
+
 use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
@@ -10,6 +12,8 @@ use weir_sim::fairness::Topology;
 use weir_sim::sweep::Shard;
 
 use crate::import::{ChakraArguments, CHAKRA_HELP};
+
+pub use search::{SearchArguments, WideMode};
 
 /// Run scenario files in virtual time: with the switch core of weir-switchd, and simulated hosts and links.
 /// The same file and seed give the same result, byte for byte, on any machine.
@@ -43,7 +47,7 @@ pub enum Command {
     #[command(after_help = COMPARE_HELP)]
     Compare(CompareArguments),
     /// Test Theorem 1 of protocol P on random networks, on all cores: no frame lost, reordered or stuck.
-    #[command(after_help = SEARCH_HELP)]
+    #[command(after_help = search::SEARCH_HELP)]
     Search(SearchArguments),
     /// Compare Levels with PFC and the Deadlock Breaker in the same networks: waiting times and throughput.
     #[command(after_help = FAIRNESS_HELP)]
@@ -105,18 +109,6 @@ Example:
   cargo xtask lab scenarios/ring4.toml --json lab.json
   weir-sim run scenarios/ring4.toml --json sim.json
   weir-sim compare lab.json sim.json";
-
-const SEARCH_HELP: &str = "\
-Each seed is a network of 2 to 10 switches with random links, routes, buffers
-and traffic. The same seeds are run under plain PFC with as much memory, where
-some must deadlock: a search that finds no deadlock there proves nothing.
-
-Examples:
-  weir-sim search --networks 10000
-  weir-sim search --networks 10000 --faults
-  weir-sim search --first 4711 --networks 1
-  weir-sim search --wide --networks 10000
-  weir-sim search --wide --mode pfc-breaker --networks 10000";
 
 const FAIRNESS_HELP: &str = "\
 Each network runs once under PFC with the Deadlock Breaker, and once under
@@ -291,56 +283,6 @@ pub struct CompareArguments {
     /// Tolerance of rates, in percent.
     #[arg(long, default_value_t = 10.0, value_name = "PERCENT")]
     pub tolerance: f64,
-}
-
-#[derive(Debug, Args)]
-pub struct SearchArguments {
-    /// Number of networks.
-    #[arg(long, default_value_t = 1000)]
-    pub networks: u64,
-    /// Seed of the first network.
-    #[arg(long, default_value_t = 0)]
-    pub first: u64,
-    /// Inject faults of links, switches, hosts and control frames while traffic is offered.
-    #[arg(long)]
-    pub faults: bool,
-    /// Use wide ranges, and also check while traffic runs that no flow with frames is left waiting.
-    #[arg(long, conflicts_with = "faults")]
-    pub wide: bool,
-    /// Wide networks: what is tested.
-    #[arg(long, value_enum, default_value = "level", requires = "wide")]
-    pub mode: WideMode,
-    /// Wide networks: directory for findings, shrunk to small scenario files.
-    #[arg(
-        long,
-        value_name = "DIRECTORY",
-        default_value = "findings",
-        requires = "wide"
-    )]
-    pub findings: PathBuf,
-    /// Wide networks: shrink at most this many findings.
-    #[arg(long, value_name = "COUNT", default_value_t = 3, requires = "wide")]
-    pub shrink: usize,
-    /// Parallel runs. Default: one for each core.
-    #[arg(long, visible_alias = "threads")]
-    pub jobs: Option<usize>,
-    /// Write the totals as JSON, `-` for standard output.
-    #[arg(long, value_name = "FILE")]
-    pub json: Option<PathBuf>,
-    /// Print no progress.
-    #[arg(long)]
-    pub quiet: bool,
-}
-
-/// What wide networks are held to.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub enum WideMode {
-    /// Levels.
-    Level,
-    /// PFC with the Deadlock Breaker.
-    PfcBreaker,
-    /// Plain PFC, which deadlocks: a search that finds nothing there proves nothing.
-    Pfc,
 }
 
 #[derive(Debug, Args)]

@@ -4,6 +4,7 @@
 mod cli;
 mod compare;
 mod fairness;
+mod harm;
 mod import;
 mod output;
 mod parallel;
@@ -33,6 +34,7 @@ fn main() -> ExitCode {
         Command::Import(arguments) => import::import(&arguments),
         Command::Compare(arguments) => compare::compare(&arguments),
         Command::Search(arguments) if arguments.wide => wide::search(&arguments),
+        Command::Search(arguments) if arguments.harm => harm::search(&arguments),
         Command::Search(arguments) => search::search(&arguments),
         Command::Fairness(arguments) => fairness::fairness(&arguments),
         Command::Reproduce(arguments) => reproduce::reproduce(&arguments),

@@ -3,7 +3,7 @@
 use weir_core::config::default_bucket_count;
 use weir_core::units::PRIORITY_COUNT;
 use weir_core::wire::mac_control::MacControl;
-use weir_core::{Command, Duration, Instant, PortSet, Quanta, Switch};
+use weir_core::{Command, Duration, Instant, PortId, PortSet, Quanta, Switch};
 
 use super::disturbance::Disturbance;
 use crate::network::node::{ControlCpu, Frozen, NO_FRAME};
@@ -74,6 +74,27 @@ pub enum Action {
         /// What they met.
         disturbance: Disturbance,
     },
+    /// The transmitter of a switch's port completes nothing from now on.
+    Hang {
+        /// The switch.
+        switch: u32,
+        /// Its port.
+        port: PortId,
+    },
+    /// It completes what it has, and goes on.
+    Unhang {
+        /// The switch.
+        switch: u32,
+        /// Its port.
+        port: PortId,
+    },
+    /// A switch is told something. One that stands still or is stopped is told nothing.
+    Tell {
+        /// The switch.
+        switch: u32,
+        /// What.
+        command: Command,
+    },
     /// The impairment of this place in the plan is in force. A switch that stands still or is stopped takes none.
     Impair(u32),
     /// It is no more.
@@ -115,6 +136,9 @@ impl Network {
                 self.nics[host as usize].storm = priorities;
                 self.storm(host);
             }
+            Action::Hang { switch, port } => self.set_hung(switch as usize, port, true),
+            Action::Unhang { switch, port } => self.set_hung(switch as usize, port, false),
+            Action::Tell { switch, command } => self.ask(switch as usize, command),
             Action::Impair(index) => self.begin_impairment(index),
             Action::Repair(index) => self.end_impairment(index),
             Action::StormEnd(host) => self.nics[host as usize].storm = 0,
@@ -154,7 +178,10 @@ impl Network {
             | Action::Stop(switch)
             | Action::Start(switch)
             | Action::ControlLatency { switch, .. }
-            | Action::Route { switch, .. } => switch,
+            | Action::Route { switch, .. }
+            | Action::Hang { switch, .. }
+            | Action::Unhang { switch, .. }
+            | Action::Tell { switch, .. } => switch,
             Action::Impair(index) | Action::Repair(index) => {
                 self.plan.impairments[index as usize].switch
             }
@@ -238,6 +265,14 @@ impl Network {
         // A group of no port, or of one that the switch does not have, is refused, and the old one stays.
         let _ = self.nodes[node].switch.apply(self.now, change);
         self.settle(node);
+    }
+
+    fn set_hung(&mut self, node: usize, port: PortId, hung: bool) {
+        let line = self.nodes[node].first_line + port.index() as u32;
+        self.lines[line as usize].hangs = hung;
+        if let (false, Some((epoch, handle))) = (hung, self.lines[line as usize].held.take()) {
+            self.port_free(line, epoch, handle);
+        }
     }
 
     fn freeze(&mut self, node: usize) {

@@ -194,7 +194,7 @@ impl Network {
     }
 
     /// What the reader has let pass is not refused; a switch that is stopped is asked nothing.
-    fn ask(&mut self, node: usize, command: Command) {
+    pub(super) fn ask(&mut self, node: usize, command: Command) {
         let state = &mut self.nodes[node];
         if state
             .frozen

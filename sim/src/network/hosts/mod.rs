@@ -94,6 +94,11 @@ impl Network {
         self.totals.frame_hops += 1;
         let record = *self.frames.get(index);
         self.frames.give_back(index);
+        if record.to != host {
+            // It was flooded, or somebody else uses its address.
+            self.totals.astray += 1;
+            return;
+        }
         if record.kind == FrameKind::Answer {
             self.answer_at_host(&record, index);
             return;

@@ -136,7 +136,7 @@ impl Network {
             length: record.length(),
             priority: record.priority,
             destination,
-            source: host_address(record.from),
+            source: self.plan.source(record.from, record.sequence),
             flow_hash,
         };
         match state.switch.receive(now, port, frame) {
@@ -177,7 +177,12 @@ impl Network {
         let Some((node, port)) = self.node_and_port(line) else {
             return;
         };
-        self.lines[line as usize].is_busy = false;
+        let state = &mut self.lines[line as usize];
+        if state.hangs {
+            state.held = Some((epoch, handle));
+            return;
+        }
+        state.is_busy = false;
         let state = &mut self.nodes[node];
         if state.epoch == epoch {
             if let Some(frozen) = &mut state.frozen {
@@ -192,8 +197,15 @@ impl Network {
     /// The core gets a frame back that has left.
     pub(super) fn complete(&mut self, node: usize, port: PortId, handle: FrameHandle) {
         let state = &mut self.nodes[node];
-        let handle = state.switch.complete(self.now, port, handle);
-        state.free.extend(handle);
+        let Some(handle) = state.switch.complete(self.now, port, handle) else {
+            return;
+        };
+        let frame = state.take_frame(handle);
+        // Of a frame that may have been flooded: its copies have left.
+        if frame != NO_FRAME {
+            self.totals.copied -= 1;
+            self.frames.give_back(frame);
+        }
     }
 
     /// Something may leave by this line now.
@@ -226,8 +238,16 @@ impl Network {
                 line.is_busy = true;
                 let sent = now + line.time_for(length);
                 // From here on it is on the line, whatever becomes of the switch.
-                let frame = std::mem::replace(&mut state.frames[handle.index()], NO_FRAME);
-                debug_assert_ne!(frame, NO_FRAME, "the core sends what it holds");
+                let held = &mut state.frames[handle.index()];
+                debug_assert_ne!(*held, NO_FRAME, "the core sends what it holds");
+                let frame = if state.floods {
+                    self.totals.copied += 1;
+                    let copy = *self.frames.get(*held);
+                    let hops = self.frames.no_hops();
+                    self.frames.add(copy, hops)
+                } else {
+                    std::mem::replace(held, NO_FRAME)
+                };
                 if mark {
                     self.frames.get_mut(frame).marked = true;
                     state.switch.count_mark(port, priority);

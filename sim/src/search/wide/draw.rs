@@ -345,13 +345,13 @@ fn too_long(line: Line, room: u64, random: &mut Random) -> Duration {
 }
 
 /// A number from `low` to `high` whose magnitude is drawn first.
-pub(super) fn magnitude(low: u64, high: u64, random: &mut Random) -> u64 {
+pub(in crate::search) fn magnitude(low: u64, high: u64, random: &mut Random) -> u64 {
     let octaves = u64::from((high / low.max(1)).max(1).ilog2());
     let octave = random.between(0, octaves);
     let begin = low << octave;
     random.between(begin, (begin * 2).min(high).max(begin))
 }
 
-pub(super) fn pick<'a, T>(from: &'a [T], random: &mut Random) -> &'a T {
+pub(in crate::search) fn pick<'a, T>(from: &'a [T], random: &mut Random) -> &'a T {
     &from[random.below(from.len() as u64) as usize]
 }

@@ -10,6 +10,7 @@ mod shrink;
 mod traffic;
 
 pub use case::Case;
+pub(in crate::search) use draw::{magnitude, pick};
 pub use judge::{judge, Answer, Broken, Patience, Told};
 pub use shrink::shrink;
 
