@@ -84,7 +84,7 @@ fn the_text_tells_the_story() {
 |began        2026-01-02T03:04:05.000000Z
 |why          paused: the neighbour pauses us; 60.0 KiB had waited for 100.0 ms and nothing was sent
 |lasted       40.0 ms
-|CLCM         SPUID 000000a1; 1 sent, 1 seen, 0 forwarded, 0 ignored; 1 loops found
+|CLCM         SPUID 000000a1; 1 sent, 1 seen, 0 forwarded, 0 ignored; 1 loop found
 |master       another switch, SPUID 00000017
 |releases     1 ordered, first after 20.0 ms, 3.0 KiB sent during them, 1.5 KiB forced out although paused
 |flows moved  2: to 02:00:00:00:00:09 from s4 s2 → s3; and 1 more

@@ -56,8 +56,8 @@ fn without_a_bound_others_are_harmed() {
             }
             if kind == Kind::Stuck {
                 use weir_sim::network::faults::actions::Action;
-                let tells = |action: &Action| matches!(action, Action::Tell { .. });
-                case.plan.actions.retain(|(_, action)| !tells(action));
+                let notices = |action: &Action| matches!(action, Action::Notice { .. });
+                case.plan.actions.retain(|(_, action)| !notices(action));
             }
             !judge(&case).unwrap().is_good()
         });

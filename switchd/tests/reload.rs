@@ -7,7 +7,7 @@ use std::sync::{Arc, Mutex};
 
 use support::configured::FILE;
 use support::running::Running;
-use support::{get, port, priority, request, settings, until, FakeDataplane, LOSSLESS};
+use support::{get, port, priority, request, settings, until, Concerns, FakeDataplane, LOSSLESS};
 use weir_api::daemon::{Error, EventPage, Routes, Station, Status, Watermarks};
 use weir_api::reload::{Configuration, Reload};
 use weir_config::daemon::{DaemonConfig, Fallback, Port};
@@ -32,7 +32,7 @@ struct Daemon {
     _directory: tempfile::TempDir,
     path: PathBuf,
     outcome: Arc<Mutex<Result<(), CommandError>>>,
-    concerns: Arc<Mutex<fn(&Command) -> bool>>,
+    concerns: Arc<Mutex<Concerns>>,
     classified: Arc<Mutex<Vec<(PortId, Port)>>>,
 }
 

@@ -44,7 +44,8 @@ Examples:
 Routes (`route set`, `route remove`), pinned flows (`route pin`), profiles of
 ECN marking (`ecn set`) and storm watchdogs (`pfcwd`) that were changed since
 the file was read. Comments and order of the file stay; its old text is kept as
-FILE.bak, FILE.bak.1 and so on. What the file itself has changed meanwhile is kept, and listed.
+FILE.bak, FILE.bak.1 and so on. What the file itself has changed meanwhile is
+kept, and listed.
 Buckets that were moved and pins of reroutes are not saved.
 
 Without `config save` such changes last until the service is stopped; a

@@ -90,6 +90,7 @@ pub fn plan(scenario: &Scenario) -> Result<NetworkPlan, PrepareError> {
     let mut plan = NetworkPlan {
         switches,
         hosts: hosts(scenario),
+        sources: Vec::new(),
         links,
         flows: flows(scenario, &ports, &hash_seeds)?,
         dependencies: dependencies(scenario),

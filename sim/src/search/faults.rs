@@ -68,7 +68,7 @@ pub(crate) fn actions(seed: u64, plan: &NetworkPlan, arrivals: Duration) -> Vec<
 /// told twice.
 pub(super) fn may_lose(action: &Action) -> bool {
     match action {
-        Action::LinkDown(_) | Action::Freeze(_) | Action::Stop(_) | Action::Tell { .. } => true,
+        Action::LinkDown(_) | Action::Freeze(_) | Action::Stop(_) | Action::Notice { .. } => true,
         Action::HostObeys { obeys, .. } => !obeys,
         Action::Disturb { disturbance, .. } => disturbance.kind != DisturbanceKind::Duplication,
         Action::LinkUp(_)

@@ -97,10 +97,7 @@ impl DeadlockLog {
             } => self.end((egress, priority), event.at),
             EventKind::ReleaseStarted {
                 egress, priority, ..
-            } => {
-                self.released.insert((egress, priority));
-                self.note_release((egress, priority), event.at);
-            }
+            } => self.note_release((egress, priority), event.at),
             EventKind::ReleaseEnded {
                 egress,
                 priority,
@@ -108,9 +105,8 @@ impl DeadlockLog {
                 ..
             } => {
                 self.released.remove(&(egress, priority));
-                if let Some(deadlock) = self.newest_mut(info, (egress, priority)) {
-                    deadlock.released_bytes += released.get();
-                }
+                let known = self.newest_mut(info, (egress, priority)).into_iter();
+                known.for_each(|deadlock| deadlock.released_bytes += released.get());
             }
             EventKind::FlowMoved { from, priority, .. } => {
                 let known = self.newest_mut(info, (from, priority)).into_iter();
@@ -119,9 +115,8 @@ impl DeadlockLog {
             EventKind::Rerouted {
                 egress, priority, ..
             } => {
-                if let Some(deadlock) = self.newest_mut(info, (egress, priority)) {
-                    deadlock.reroutes += 1;
-                }
+                let known = self.newest_mut(info, (egress, priority)).into_iter();
+                known.for_each(|deadlock| deadlock.reroutes += 1);
             }
             EventKind::TrafficReleaseEnded {
                 egress,
@@ -129,9 +124,8 @@ impl DeadlockLog {
                 released,
                 ..
             } => {
-                if let Some(deadlock) = self.newest_mut(info, (egress, priority)) {
-                    deadlock.forced_bytes += released.get();
-                }
+                let known = self.newest_mut(info, (egress, priority)).into_iter();
+                known.for_each(|deadlock| deadlock.forced_bytes += released.get());
             }
             EventKind::ClcmReceived {
                 message, toward, ..
@@ -289,6 +283,7 @@ impl DeadlockLog {
     }
 
     fn note_release(&mut self, place: Place, at: Instant) {
+        self.released.insert(place);
         if let Some(deadlock) = self.current.get_mut(&place) {
             if deadlock.first_release_seconds.is_none() {
                 let after = since(deadlock.began_monotonic_nanos, at);

@@ -129,6 +129,9 @@ pub fn settings() -> ControlSettings {
     }
 }
 
+/// Whether the fake dataplane refuses a command.
+pub type Concerns = fn(&Command) -> bool;
+
 /// The other ends of the queues. Its thread fills snapshots from `template` and keeps the commands.
 pub struct FakeDataplane {
     requests: Sender<Request>,
@@ -144,7 +147,7 @@ pub struct FakeDataplane {
     /// What is said to those who wait for an answer.
     pub outcome: Arc<Mutex<Result<(), CommandError>>>,
     /// The commands that this is about; others succeed.
-    pub concerns: Arc<Mutex<fn(&Command) -> bool>>,
+    pub concerns: Arc<Mutex<Concerns>>,
     commands: Arc<Mutex<Vec<Command>>>,
     /// Who captures.
     pub taps: Arc<Mutex<Taps>>,
@@ -163,7 +166,7 @@ impl FakeDataplane {
         let (events, event_queue) = bounded(4_096);
         let (snapshots, snapshot_queue) = bounded(8);
         let (answers, answer_queue) = bounded(64);
-        let all: fn(&Command) -> bool = |_| true;
+        let all: Concerns = |_| true;
         let mut fake = Self {
             answers,
             answer_queue,

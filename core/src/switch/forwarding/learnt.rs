@@ -169,9 +169,7 @@ impl LearntTable {
         let oldest_of_most = |way: &usize| {
             set[*way].map(|entry| (self.count_at(entry.port), Reverse(entry.seen_at)))
         };
-        let Some(way) = free.or_else(|| (0..WAYS).max_by_key(oldest_of_most)) else {
-            return None;
-        };
+        let way = free.or_else(|| (0..WAYS).max_by_key(oldest_of_most))?;
         let before = set[way];
         let gives_way = free.is_some()
             || before.is_none_or(|entry| self.count_at(entry.port) >= self.count_at(port));

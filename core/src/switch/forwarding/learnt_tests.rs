@@ -177,8 +177,8 @@ fn counts_forgetting_and_sweeps_equal_a_slow_model() {
             match random.next_u64() % 20 {
                 0 => {
                     let job = Forget {
-                        port: (random.next_u64() % 3 > 0).then_some(port),
-                        vlan: (random.next_u64() % 2 > 0)
+                        port: (!random.next_u64().is_multiple_of(3)).then_some(port),
+                        vlan: (!random.next_u64().is_multiple_of(2))
                             .then(|| crate::VlanId::new(vlan as u16))
                             .flatten(),
                         at: now,
@@ -193,7 +193,7 @@ fn counts_forgetting_and_sweeps_equal_a_slow_model() {
                     });
                 }
                 _ => {
-                    let address = vlan << 48 | random.next_u64() % 40;
+                    let address = (vlan << 48) | (random.next_u64() % 40);
                     let set = table.set_index(address);
                     let counts = table.counts.clone();
                     let is_it = |entry: &Learnt| entry.address == address;

@@ -142,7 +142,7 @@ impl Switch {
         completes: bool,
     ) -> Result<(), CommandError> {
         let state = self.port_mut(port)?;
-        if state.stuck == !completes {
+        if state.stuck != completes {
             return Ok(());
         }
         state.stuck = !completes;

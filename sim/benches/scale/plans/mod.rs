@@ -47,6 +47,7 @@ fn switch_config(index: u32, roles: &[PortRole], routes: Vec<RouteConfig>) -> Sw
         flood: FloodConfig::default(),
         learning_capacity: 0,
         learning_age: Duration::from_secs(300),
+        link_down_hold: SwitchConfig::LINK_DOWN_HOLD,
         loops: None,
         detector: Some(DetectorConfig {
             detect: Duration::from_micros(100),

@@ -10,6 +10,17 @@ use crate::network::node::{ControlCpu, Frozen, NO_FRAME};
 use crate::network::plan::{host_address, End};
 use crate::network::{Event, Network};
 
+/// A change of the device of a switch's port.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum DeviceChange {
+    /// It is removed.
+    Gone,
+    /// It is there again, with a link.
+    Back,
+    /// It begins or ceases to complete transmissions.
+    Completes(bool),
+}
+
 /// One change, at the moment that the plan gives it. What begins must end by the action beside it; two that
 /// overlap end with the later one.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -88,12 +99,14 @@ pub enum Action {
         /// Its port.
         port: PortId,
     },
-    /// A switch is told something. One that stands still or is stopped is told nothing.
-    Tell {
+    /// A switch notices a change of a port's device. A switch that stalls or is stopped notices nothing.
+    Notice {
         /// The switch.
         switch: u32,
-        /// What.
-        command: Command,
+        /// Its port.
+        port: PortId,
+        /// The change.
+        change: DeviceChange,
     },
     /// The impairment of this place in the plan is in force. A switch that stands still or is stopped takes none.
     Impair(u32),
@@ -138,7 +151,11 @@ impl Network {
             }
             Action::Hang { switch, port } => self.set_hung(switch as usize, port, true),
             Action::Unhang { switch, port } => self.set_hung(switch as usize, port, false),
-            Action::Tell { switch, command } => self.ask(switch as usize, command),
+            Action::Notice {
+                switch,
+                port,
+                change,
+            } => self.notice(switch as usize, port, change),
             Action::Impair(index) => self.begin_impairment(index),
             Action::Repair(index) => self.end_impairment(index),
             Action::StormEnd(host) => self.nics[host as usize].storm = 0,
@@ -181,7 +198,7 @@ impl Network {
             | Action::Route { switch, .. }
             | Action::Hang { switch, .. }
             | Action::Unhang { switch, .. }
-            | Action::Tell { switch, .. } => switch,
+            | Action::Notice { switch, .. } => switch,
             Action::Impair(index) | Action::Repair(index) => {
                 self.plan.impairments[index as usize].switch
             }
@@ -265,6 +282,19 @@ impl Network {
         // A group of no port, or of one that the switch does not have, is refused, and the old one stays.
         let _ = self.nodes[node].switch.apply(self.now, change);
         self.settle(node);
+    }
+
+    fn notice(&mut self, node: usize, port: PortId, change: DeviceChange) {
+        match change {
+            DeviceChange::Gone => self.ask(node, Command::DeviceGone { port }),
+            DeviceChange::Back => {
+                self.ask(node, Command::DeviceBack { port });
+                self.ask(node, Command::SetLink { port, up: true });
+            }
+            DeviceChange::Completes(completes) => {
+                self.ask(node, Command::SetTransmitter { port, completes });
+            }
+        }
     }
 
     fn set_hung(&mut self, node: usize, port: PortId, hung: bool) {

@@ -5,11 +5,11 @@ use weir_core::config::{RouteConfig, StormAction, WatchdogConfig};
 use weir_core::control::{ControlConfig, LoopBreakerConfig, Policy, StormNeighbour};
 use weir_core::units::LINE_OVERHEAD;
 use weir_core::{
-    BitRate, Bytes, ClassConfig, ClassMode, Command, Duration, Instant, PfcThresholds, PortConfig,
-    PortId, PortRole, PortSet, Priority, Quanta, SwitchConfig,
+    BitRate, Bytes, ClassConfig, ClassMode, Duration, Instant, PfcThresholds, PortConfig, PortId,
+    PortRole, PortSet, Priority, Quanta, SwitchConfig,
 };
 
-use crate::network::faults::actions::Action;
+use crate::network::faults::actions::{Action, DeviceChange};
 use crate::network::plan::{
     host_address, port_address, ControlPlan, FlowPlan, HostPlan, NetworkPlan, Source, SwitchPlan,
 };
@@ -218,20 +218,13 @@ impl Case {
                 actions.push((until, Action::LinkUp(link as u32)));
             }
             Kind::Removed => {
-                let gone = Command::DeviceGone { port };
-                actions.push((
-                    at,
-                    Action::Tell {
-                        switch,
-                        command: gone,
-                    },
-                ));
-                for command in [
-                    Command::DeviceBack { port },
-                    Command::SetLink { port, up: true },
-                ] {
-                    actions.push((until, Action::Tell { switch, command }));
-                }
+                let notice = |change| Action::Notice {
+                    switch,
+                    port,
+                    change,
+                };
+                actions.push((at, notice(DeviceChange::Gone)));
+                actions.push((until, notice(DeviceChange::Back)));
             }
             Kind::Stopped => {
                 for flow in &mut self.plan.flows {
@@ -250,15 +243,16 @@ impl Case {
                 actions.push((until, Action::StormEnd(host)));
             }
             Kind::Stuck => {
-                let tell = |completes| Action::Tell {
+                let notice = |completes| Action::Notice {
                     switch,
-                    command: Command::SetTransmitter { port, completes },
+                    port,
+                    change: DeviceChange::Completes(completes),
                 };
                 let until = until.min(end).max(at + settings.stuck_after);
                 actions.push((at, Action::Hang { switch, port }));
-                actions.push((at + settings.stuck_after, tell(false)));
+                actions.push((at + settings.stuck_after, notice(false)));
                 actions.push((until, Action::Unhang { switch, port }));
-                actions.push((until, tell(true)));
+                actions.push((until, notice(true)));
             }
             Kind::TooLong => {
                 for flow in &mut self.plan.flows {
@@ -361,7 +355,7 @@ fn draw_flow(from: usize, to: usize, arrivals: Duration, random: &mut Random) ->
             0 => random.between(60, 1_518),
             _ => *pick(&[60, 512, 1_500, 1_518], random),
         }),
-        rate: Some(BitRate::new(random.between(1, 8))),
+        rate: BitRate::new(random.between(1, 8)),
         start: Instant::from_nanos(random.below(arrivals.as_nanos() / 20)),
         stop: Instant::ZERO + arrivals,
         size: None,
@@ -415,7 +409,7 @@ fn settle_rates(tree: &Tree, learns: bool, flows: &mut [FlowPlan], random: &mut 
     let wanted = random.between(10, 80) as f64 / 100.0;
     for flow in flows {
         let rate = weight(flow) * wanted / busiest;
-        flow.rate = Some(BitRate::new((rate as u64).max(1_000)));
+        flow.rate = BitRate::new((rate as u64).max(1_000));
     }
 }
 
