@@ -52,9 +52,9 @@ target/vm) and never installed. Remove target/vm to get newer ones.
 One check of virtio needs root, for a tap device with several queues. --all adds
 the other NICs, and rings of four switches over virtio and igb that lock,
 recover and never lock. --host tests weir-host, with two hosts in the guest;
---rdma has switches between such hosts; --devices tries kinds of devices as ports.
---kernel (needs root) installs the package in a distribution and boots that with
-its own kernel.
+--rdma has switches between such hosts; --devices tries kinds of devices as ports;
+--storage has FCoE and NVMe over a switch. --kernel (needs root) installs the
+package in a distribution and boots that with its own kernel.
 
 Examples:
   cargo xtask vm-test
@@ -64,6 +64,7 @@ Examples:
   cargo xtask vm-test --rdma
   cargo xtask vm-test --kernel bookworm trixie newest
   cargo xtask vm-test --kernel bookworm newest --loading --compilers
+  cargo xtask vm-test --storage
 
 Exit status: 0 all checks passed, 1 a check failed, 3 the test did not take
 place (no network, a program missing, the guest does not boot) or not all of it
@@ -95,6 +96,10 @@ pub struct Arguments {
     /// native and generic mode, both ways, with pauses, or refused.
     #[arg(long, group = "hosts", conflicts_with_all = ["nics", "all", "only", "ring"])]
     devices: bool,
+    /// Only storage over a switch: FCoE, which needs a lossless class, and NVMe
+    /// over TCP and RDMA.
+    #[arg(long, conflicts_with_all = ["nics", "all", "only", "ring", "hosts", "long"])]
+    storage: bool,
     /// With --host: four minutes of pauses, and a thousand times attached and
     /// detached. With --rdma: TCP for a minute.
     #[arg(long, requires = "hosts")]
@@ -169,7 +174,8 @@ pub fn run(arguments: &Arguments) -> ExitCode {
 fn test(arguments: &Arguments) -> Result<Summary> {
     programs::check()?;
     let parts = arguments.of_hosts();
-    if parts.is_some() {
+    let has_hosts = parts.is_some() || arguments.storage;
+    if has_hosts {
         programs::check_also(&image::FOR_HOSTS)?;
     }
     interrupt::catch()?;
@@ -186,19 +192,21 @@ fn test(arguments: &Arguments) -> Result<Summary> {
     }
     let binaries = match &arguments.binaries {
         // Nothing of this checkout is needed.
-        Some(binaries) if parts.is_some() => binaries.clone(),
+        Some(binaries) if has_hosts => binaries.clone(),
         _ => build::soak()?,
     };
     interrupt::check()?;
     let tested = arguments.binaries.as_deref().unwrap_or(&binaries);
-    let programs = match parts {
-        Some(_) => Programs::Hosts(tested),
-        None => Programs::Nics(tested, &binaries),
+    let programs = match (arguments.storage, parts) {
+        (true, _) => Programs::Hosts(tested, &hosts::storage::MODULES),
+        (false, Some(hosts::Part::Devices)) => Programs::Hosts(tested, &devices::MODULES),
+        (false, Some(_)) => Programs::Hosts(tested, &[]),
+        (false, None) => Programs::Nics(tested, &binaries),
     };
     let image = image::make(&packages, programs, &cache).context("making the guest's image")?;
     let nics: &[Nic] = match (&arguments.nics[..], arguments.all) {
         (_, true) => &Nic::ALL,
-        ([], false) if parts.is_some() => &[],
+        ([], false) if has_hosts => &[],
         ([], false) => &Nic::DEFAULT,
         (chosen, false) => chosen,
     };
@@ -233,6 +241,10 @@ fn test(arguments: &Arguments) -> Result<Summary> {
             false => hosts::Length::Short,
         };
         let outcomes = bed.test_hosts(part, length).context("hosts: the guest")?;
+        summary.outcomes.extend(outcomes);
+    }
+    if arguments.storage {
+        let outcomes = bed.test_storage().context("storage: the guest")?;
         summary.outcomes.extend(outcomes);
     }
     summary.took = began.elapsed();
@@ -353,6 +365,33 @@ impl Bed {
         };
         let guest = self.boot("host", &memory, None, &directory.0)?;
         hosts::check(&guest, part, length)
+    }
+
+    /// Storage over a switch: a guest for each check, or two with a cable between their NICs.
+    fn test_storage(&self) -> Result<Vec<Outcome>> {
+        let boot = |name: &str, nic: Vec<String>, directory: &Path| {
+            let memory = ["-m", "2560"].map(str::to_owned);
+            self.boot(name, &[&memory[..], &nic].concat(), None, directory)
+        };
+        let nic = |cable: Cable<'_>| device(0, Nic::Virtio.model(), cable);
+        let mut outcomes = Vec::new();
+        for (number, cell) in (1..).zip(hosts::storage::CELLS) {
+            let scratch = Scratch::new()?;
+            let directory = &scratch.0;
+            let name = format!("storage-{number}");
+            let guest = boot(&name, nic(Cable::Test(directory)), directory)?;
+            let other = directory.join("other");
+            make_directory(&other)?;
+            let peer = match cell.is_pair {
+                true => {
+                    let name = format!("{name}-initiator");
+                    Some(boot(&name, nic(Cable::TestOf(directory)), &other)?)
+                }
+                false => None,
+            };
+            outcomes.extend(hosts::storage::check(&guest, peer.as_ref(), cell)?);
+        }
+        Ok(outcomes)
     }
 
     /// Four switches in a ring of such NICs.

@@ -83,6 +83,8 @@ impl Nic {
 pub enum Cable<'a> {
     /// This test: datagrams in a socket's directory, one frame each.
     Test(&'a Path),
+    /// The device of another guest whose cable leads to `Test` with the same directory.
+    TestOf(&'a Path),
     /// The device with the same number here.
     Device(u32),
     /// A tap device of this name with so many queues.
@@ -93,8 +95,11 @@ pub enum Cable<'a> {
 pub fn device(number: usize, model: &str, cable: Cable<'_>) -> Vec<String> {
     let id = format!("wire{number}");
     let netdev = match cable {
-        Cable::Test(directory) => {
-            let [near, far] = sockets(directory, number);
+        Cable::Test(directory) | Cable::TestOf(directory) => {
+            let [near, far] = match (cable, sockets(directory, number)) {
+                (Cable::TestOf(_), [near, far]) => [far, near],
+                (_, sockets) => sockets,
+            };
             format!(
                 "dgram,id={id},local.type=unix,local.path={near},remote.type=unix,remote.path={far}"
             )

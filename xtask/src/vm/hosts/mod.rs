@@ -6,11 +6,15 @@ mod networks;
 mod plug;
 mod priorities;
 mod push_back;
+mod rate;
+mod rdma_class;
+pub mod storage;
+mod strangers;
 
 use std::fmt::Write as _;
 use std::time::{Duration, Instant};
 
-use anyhow::{ensure, Result};
+use anyhow::{ensure, Context as _, Result};
 
 use super::checks::{Outcome, Verdict};
 use super::devices;
@@ -56,6 +60,8 @@ impl Length {
 #[derive(Debug)]
 struct Hosts<'a> {
     guest: &'a Guest,
+    /// A second guest, at the other end of the first one's cable.
+    peer: Option<&'a Guest>,
     length: Length,
     outcomes: Vec<Outcome>,
 }
@@ -68,6 +74,7 @@ struct Hosts<'a> {
 pub fn check(guest: &Guest, part: Part, length: Length) -> Result<Vec<Outcome>> {
     let mut hosts = Hosts {
         guest,
+        peer: None,
         length,
         outcomes: Vec::new(),
     };
@@ -80,6 +87,14 @@ pub fn check(guest: &Guest, part: Part, length: Length) -> Result<Vec<Outcome>> 
             hosts.check(
                 "without BPF: priorities by UDP port, DSCP and VLAN tag",
                 priorities::check,
+            )?;
+            hosts.check(
+                "pauses with a tag: obeyed by neither attach nor plug",
+                strangers::check,
+            )?;
+            hosts.check(
+                "a bounded rate: no more is sent, pauses are obeyed",
+                rate::check,
             )?;
             hosts.check(
                 "attached, detached and killed again and again",
@@ -97,6 +112,10 @@ pub fn check(guest: &Guest, part: Part, length: Length) -> Result<Vec<Outcome>> 
         }
         Part::Devices => return devices::check(guest),
         Part::Networks => {
+            hosts.with_rdma(
+                "RDMA: whose frames have the priority that is asked for",
+                rdma_class::check,
+            )?;
             hosts.with_rdma(
                 "RDMA, eight into one port: nothing dropped or sent again",
                 networks::rdma_incast,
@@ -161,12 +180,16 @@ impl Hosts<'_> {
 
     /// Runs steps of the script; gives what they say.
     fn steps(&self, seconds: u64, steps: &str) -> Result<String> {
-        let script = format!(". /etc/hosts.sh\nset -e\n{steps}\n");
-        let said = self
-            .guest
-            .sh_within(Duration::from_secs(seconds), &script)?;
-        ensure!(said.status == 0, "({}) {}", said.status, said.text.trim());
-        Ok(said.text)
+        steps_in(self.guest, seconds, steps)
+    }
+
+    /// Runs steps in the second guest; returns what they print.
+    fn peer_steps(&self, seconds: u64, steps: &str) -> Result<String> {
+        steps_in(
+            self.peer.context("there is no second guest")?,
+            seconds,
+            steps,
+        )
     }
 
     /// Steps that take a network away, also after a failed check. What is not there is no error.
@@ -176,6 +199,13 @@ impl Hosts<'_> {
             eprintln!("vm-test: {step}: {error:#}");
         }
     }
+}
+
+fn steps_in(guest: &Guest, seconds: u64, steps: &str) -> Result<String> {
+    let script = format!(". /etc/hosts.sh\nset -e\n{steps}\n");
+    let said = guest.sh_within(Duration::from_secs(seconds), &script)?;
+    ensure!(said.status == 0, "({}) {}", said.status, said.text.trim());
+    Ok(said.text)
 }
 
 /// One line for people.

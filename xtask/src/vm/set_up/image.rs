@@ -8,7 +8,7 @@ use anyhow::{bail, Context, Result};
 use super::packages::Packages;
 use super::programs::{find, make_directory, output, remove_directory};
 use crate::build;
-use crate::vm::{devices, hosts};
+use crate::vm::hosts;
 
 /// Drivers by name; those that they depend on come along. What a kernel does not have as a module is built in, or not there.
 const MODULES: [&str; 7] = [
@@ -58,8 +58,8 @@ const TESTING: [&str; 2] = ["weir-lab", "weir-endpoint"];
 pub enum Programs<'a> {
     /// For a switch on NICs: those in the first directory are under test, those in the second test.
     Nics(&'a Path, &'a Path),
-    /// For hosts: those in this directory.
-    Hosts(&'a Path),
+    /// For hosts: those in this directory, and modules that their checks need beside those of all.
+    Hosts(&'a Path, &'static [&'static str]),
 }
 
 impl<'a> Programs<'a> {
@@ -70,7 +70,7 @@ impl<'a> Programs<'a> {
                 let testing = TESTING.map(|name| (testing, name));
                 tested.into_iter().chain(testing).collect()
             }
-            Self::Hosts(tested) => {
+            Self::Hosts(tested, _) => {
                 let names = TESTED.into_iter().chain(TESTING).chain(["weir-host"]);
                 names.map(|name| (tested, name)).collect()
             }
@@ -80,7 +80,7 @@ impl<'a> Programs<'a> {
     fn of_the_host(self) -> impl Iterator<Item = &'static str> {
         let more: &[(&str, &str)] = match self {
             Self::Nics(..) => &[],
-            Self::Hosts(_) => &FOR_HOSTS,
+            Self::Hosts(..) => &FOR_HOSTS,
         };
         OF_THE_HOST
             .into_iter()
@@ -127,11 +127,10 @@ pub fn make(packages: &Packages, programs: Programs<'_>, directory: &Path) -> Re
     ] {
         make_directory(&tree.join(part))?;
     }
-    let (more, of_devices): (&[&str], &[&str]) = match programs {
-        Programs::Nics(..) => (&MODULES_FOR_NICS, &[]),
-        Programs::Hosts(_) => (&MODULES_FOR_HOSTS, &devices::MODULES),
+    let modules = match programs {
+        Programs::Nics(..) => [&MODULES[..], &MODULES_FOR_NICS].concat(),
+        Programs::Hosts(_, more) => [&MODULES[..], &MODULES_FOR_HOSTS, more].concat(),
     };
-    let modules = [&MODULES, more, of_devices].concat();
     copy_modules(&packages.root, &modules, &tree.join("modules"))?;
     let busybox = tree.join("bin/busybox");
     std::fs::copy(packages.root.join("usr/bin/busybox"), &busybox).context("busybox-static")?;
@@ -141,7 +140,7 @@ pub fn make(packages: &Packages, programs: Programs<'_>, directory: &Path) -> Re
     }
     // busybox's shell takes its own `ip`, `nsenter` and `setpriv` before any in the path.
     std::fs::rename(tree.join("bin/dash"), tree.join("bin/sh"))?;
-    if matches!(programs, Programs::Hosts(_)) {
+    if matches!(programs, Programs::Hosts(..)) {
         for name in OF_THE_PACKAGES {
             add_packaged_program(&packages.root, name, &tree).with_context(|| name.to_owned())?;
         }
@@ -165,6 +164,9 @@ pub fn make(packages: &Packages, programs: Programs<'_>, directory: &Path) -> Re
             .with_context(|| scenario.display().to_string())?;
     }
     std::fs::write(tree.join("etc/hosts.sh"), hosts::NETWORK)?;
+    for (name, script) in hosts::storage::SCRIPTS {
+        std::fs::write(tree.join("etc").join(name), script)?;
+    }
     let ip = tree.join("etc/nics/ip");
     std::fs::write(&ip, IP_WITH_NICS)?;
     make_executable(&ip)?;
