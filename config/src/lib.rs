@@ -11,7 +11,6 @@ pub mod drivers;
 mod entries;
 pub mod fraction;
 pub mod frames;
-pub mod kernels;
 mod names;
 mod reader;
 pub mod scenario;
@@ -22,6 +21,7 @@ mod told;
 pub mod units;
 
 pub use document::Override;
+pub use drivers::kernels;
 pub use fraction::Fraction;
 pub use reader::{FileError, Problem};
 pub use told::told;

@@ -11,12 +11,11 @@ mod counters;
 mod error;
 mod express;
 mod flow_hash;
-mod forms;
+mod kernel;
 mod maps;
 mod meta;
 mod program;
 mod promiscuous;
-mod refusal;
 mod settings;
 mod test_run;
 mod twin;
@@ -28,9 +27,10 @@ pub use express::{
     can_look_for_room, grace_period, ExpressMaps, ExpressWords, Line, RedirectLosses, SPARE,
 };
 pub use flow_hash::udp_flow_hash;
-pub use forms::Form;
+pub use kernel::device::takes_redirected;
+pub use kernel::forms::Form;
 pub use meta::{HardwareTime, Meta, META_LENGTH};
-pub use program::{pinned_device, takes_redirected, AttachMode, AttachedMode, Extras, PortProgram};
+pub use program::{pinned_device, AttachMode, AttachedMode, Extras, PortProgram};
 pub use promiscuous::Promiscuous;
 pub use settings::{Fallback, Lldp, PortSettings, Trust};
 pub use test_run::TestRun;

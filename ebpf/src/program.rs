@@ -5,11 +5,8 @@ use std::io;
 use std::mem::MaybeUninit;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, FromRawFd, OwnedFd};
 use std::path::{Path, PathBuf};
-use std::sync::OnceLock;
 use std::time::{Duration, Instant};
 
-use libbpf_rs::btf::types::Typedef;
-use libbpf_rs::btf::Btf;
 use libbpf_rs::libbpf_sys;
 use libbpf_rs::skel::{OpenSkel, SkelBuilder};
 use libbpf_rs::{MapCore, MapFlags, MapHandle, OpenObject};
@@ -19,8 +16,9 @@ use crate::bpffs::remove_stale;
 use crate::counters::{ClassCounters, VerdictCounters};
 use crate::error::{map_error, EbpfError};
 use crate::express::ExpressMaps;
+use crate::kernel::device::attached_mode;
+use crate::kernel::refusal::VerifierLog;
 use crate::maps::{Counted, PortMaps};
-use crate::refusal::VerifierLog;
 use crate::settings::PortSettings;
 use crate::twin::{self, Identity};
 
@@ -482,43 +480,4 @@ fn link_info(link: BorrowedFd<'_>) -> Option<libbpf_sys::bpf_link_info> {
     };
     let is_xdp = result == 0 && info.type_ == libbpf_sys::BPF_LINK_TYPE_XDP;
     is_xdp.then_some(info)
-}
-
-/// Returns whether a device takes frames that programs redirect to it, now: a veth does while its other end has NAPI. `None` where the
-/// kernel does not report it: before Linux 6.3 devices have no XDP features.
-pub fn takes_redirected(ifindex: u32) -> Option<bool> {
-    // NETDEV_XDP_ACT_NDO_XMIT of linux/netdev.h.
-    const NDO_XMIT: u64 = 1 << 2;
-    static REPORTED: OnceLock<bool> = OnceLock::new();
-    // libbpf gives zero where the kernel reports none.
-    let is_reported = || {
-        let kernel = Btf::from_vmlinux();
-        kernel.is_ok_and(|types| {
-            types
-                .type_by_name::<Typedef<'_>>("xdp_features_t")
-                .is_some()
-        })
-    };
-    let takes = query(ifindex).is_some_and(|options| options.feature_flags & NDO_XMIT != 0);
-    (takes || *REPORTED.get_or_init(is_reported)).then_some(takes)
-}
-
-/// How the only program of a device is attached.
-fn attached_mode(ifindex: u32) -> Option<AttachedMode> {
-    match u32::from(query(ifindex)?.attach_mode) {
-        libbpf_sys::XDP_ATTACHED_DRV => Some(AttachedMode::Native),
-        libbpf_sys::XDP_ATTACHED_SKB => Some(AttachedMode::Generic),
-        _ => None,
-    }
-}
-
-/// What the kernel says of a device and XDP.
-fn query(ifindex: u32) -> Option<libbpf_sys::bpf_xdp_query_opts> {
-    let mut options = libbpf_sys::bpf_xdp_query_opts {
-        sz: size_of::<libbpf_sys::bpf_xdp_query_opts>() as _,
-        ..Default::default()
-    };
-    // SAFETY: the options live through the call and say their own size.
-    let result = unsafe { libbpf_sys::bpf_xdp_query(ifindex as i32, 0, &raw mut options) };
-    (result == 0).then_some(options)
 }

@@ -156,7 +156,7 @@ fn a_program_that_asks_its_device_is_good_for_no_other() {
     let said = loopback
         .expect_err("a loopback device has no clock")
         .to_string();
-    assert!(said.contains("take hardware-time away"), "{said}");
+    assert!(said.contains("remove hardware-time"), "{said}");
 }
 
 #[test]

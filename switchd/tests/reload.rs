@@ -279,7 +279,7 @@ async fn what_is_in_force_is_shown_with_what_reloads_have_changed() {
     daemon.reload("").await;
     // What is not taken is not in force either.
     daemon.write(&[
-        ("xoff = \"60KiB\"", "xoff = \"52KiB\""),
+        ("xoff = \"60KiB\"", "xoff = \"54KiB\""),
         ("name = \"s1\"", "name = \"s2\""),
     ]);
     daemon.reload("").await;

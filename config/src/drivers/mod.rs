@@ -3,6 +3,7 @@
 //! [`table`] has the facts, one row for each driver; the book's page is generated from it. [`offloads`] lists what a NIC can
 //! be told not to do. [`kinds`] has the kinds of devices: hardware, veth, bond, VLAN device and so on.
 
+pub mod kernels;
 pub mod kinds;
 mod offloads;
 mod reports;

@@ -11,7 +11,7 @@ use libbpf_rs::{Link, MapCore, MapFlags, MapHandle, OpenObject};
 
 use super::ExpressMaps;
 use crate::error::{map_error, EbpfError};
-use crate::refusal::VerifierLog;
+use crate::kernel::refusal::VerifierLog;
 
 /// The programs in messages.
 const NAME: &str = "the programs that count losses of the express path";

@@ -52,8 +52,9 @@ pub(super) fn rate(text: &str) -> Option<BitRate> {
         ("Ti", 1 << 40),
     ];
     let is_number = |c: char| c.is_ascii_digit() || c == '.';
-    let number = text.trim_end_matches(|c| !is_number(c));
-    let factor = match &text[number.len()..] {
+    let end = text.find(|c| !is_number(c)).unwrap_or(text.len());
+    let (number, unit) = text.split_at(end);
+    let factor = match unit {
         "" => 1,
         unit => UNITS.iter().find_map(|(name, bits)| {
             let prefix = unit.strip_suffix(name)?;

@@ -258,14 +258,10 @@ fn judge_port(port: &ObservedPort, reasons: &mut Vec<HealthReason>) {
         });
     }
     if let Some(why) = &port.unfit {
+        let text = format!("{name}: {why}");
         reasons.push(HealthReason {
             port: Some(name.clone()),
-            ..reason(
-                Trouble::DeviceUnfit,
-                Verdict::Degraded,
-                0,
-                format!("{name}: {why}"),
-            )
+            ..reason(Trouble::DeviceUnfit, Verdict::Degraded, 0, text)
         });
     }
     if port.stuck {

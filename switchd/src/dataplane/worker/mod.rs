@@ -273,13 +273,14 @@ impl<I: Io> Worker<I> {
             began = now;
             // A thread that served sockets has panicked: what ends the daemon is better than ports that are dead.
             if self.is_finished(now) || !self.io.is_served() {
-                let left = self.take_left(now);
                 let refused = ids(self.ports.len()).map(|port| {
                     let drops = &self.switch.counters(port).drops;
                     drops[DropReason::Draining.index()]
                 });
+                let refused = refused.sum();
+                let left = self.take_left(now);
                 return Ended {
-                    refused: refused.sum(),
+                    refused,
                     held_frames: self.switch.held_frames() as u64,
                     left,
                 };

@@ -133,9 +133,9 @@ fn what_finds_a_long_queue_leaves_with_congestion_experienced_in_every_mode() {
 
 #[test]
 fn a_class_without_thresholds_marks_nothing() {
-    let fields = [ECT; 12];
-    for priority in [LOSSY, LOSSLESS] {
-        let (bench, sent) = pass(&Setup::default(), priority, &fields);
+    // Lossy frames for a link that is down use half of their buffer at most.
+    for (priority, count) in [(LOSSY, 8), (LOSSLESS, 12)] {
+        let (bench, sent) = pass(&Setup::default(), priority, &[ECT; 12][..count]);
         for (id, frame) in (0..).zip(&sent) {
             assert_eq!(frame, &packet(ECT, id));
         }

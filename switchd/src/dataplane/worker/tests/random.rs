@@ -222,12 +222,13 @@ fn assert_delivered(bench: &mut Bench, input: &Input) -> Result<(), TestCaseErro
     let audit = bench.audit();
     prop_assert_eq!(audit.differences(), []);
     prop_assert_eq!(audit.ports.iter().map(|port| port.held).sum::<u64>(), 0);
-    let given_up = audit.ports.iter().flat_map(|port| port.given_up.values());
-    prop_assert_eq!(
-        given_up.sum::<u64>(),
-        0,
-        "nothing here is dropped where it waits"
-    );
+    // Lossy frames for a link that goes down use half of their buffer at most; nothing else is dropped where it waits.
+    let given_up = audit.ports.iter().flat_map(|port| &port.given_up);
+    let mut waited = 0;
+    for (reason, frames) in given_up.filter(|(_, frames)| **frames > 0) {
+        prop_assert!(*reason == DropReason::PortDown, "{reason:?}");
+        waited += frames;
+    }
     prop_assert_eq!(
         audit.ports.iter().map(|port| port.received).sum::<u64>(),
         input.arrived
@@ -236,8 +237,10 @@ fn assert_delivered(bench: &mut Bench, input: &Input) -> Result<(), TestCaseErro
         audit.ports.iter().map(|port| port.read).sum::<u64>(),
         input.control
     );
-    prop_assert_eq!(delivered.len() as u64, admitted);
-    prop_assert_eq!(admitted + dropped + input.control, input.arrived);
+    // A frame that is flooded may still leave by another port.
+    let delivered = delivered.len() as u64;
+    prop_assert!(delivered <= admitted && delivered + waited >= admitted);
+    prop_assert_eq!(admitted + dropped - waited + input.control, input.arrived);
     prop_assert_eq!(bench.worker.stats.counters.rx_frames, input.arrived);
     prop_assert_eq!(
         bench.worker.stats.counters.tx_frames,
