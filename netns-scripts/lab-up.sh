@@ -58,6 +58,8 @@ set_up() {
         ip -n "$1" link set dev "$2" address "$3"
     fi
     nsenter --net="/run/netns/$1" ethtool -K "$2" tx off > /dev/null
+    # Tags are left in frames, where programs at the other end see them. Not every NIC can.
+    nsenter --net="/run/netns/$1" ethtool -K "$2" txvlan off > /dev/null 2>&1 || true
     ip -n "$1" link set dev "$2" up
     devices="$devices $1/$2"
 }

@@ -363,6 +363,14 @@ fn hosts_that_leave_checksums_open_have_tcp() {
         assert!(features.contains("tx-checksumming: on"), "{features}");
         bench.output(host, &["ip", "address", "add", address, "dev", device]);
     }
+    // Nothing is flooded here, so that nobody can ask.
+    for (host, other, mac) in [
+        ("h1", "10.99.0.2", "02:57:00:00:00:02"),
+        ("h2", "10.99.0.1", "02:57:00:00:00:01"),
+    ] {
+        let add = ["ip", "neigh", "replace", other, "lladdr", mac];
+        bench.output(host, &[&add[..], &["dev", device]].concat());
+    }
     let listener = {
         let _there = Visit::to(&bench.namespace("h2")).unwrap();
         TcpListener::bind("10.99.0.2:7000").unwrap()

@@ -200,7 +200,7 @@ fn a_restart_whose_next_switch_cannot_start_is_refused() {
         true => good.replace("[control-frames]\n", keyed),
         false => format!("{good}\n{keyed}"),
     };
-    let huge = "\n[[class]]\nname = \"huge\"\npriorities = [7]\nmode = \"pfc\"\nxoff = \"200GB\"\nxon = \"100GB\"\nheadroom = \"1GB\"\n";
+    let huge = "\n[[class]]\nname = \"huge\"\npriorities = [7]\nmode = \"pfc\"\nxoff = \"20GB\"\nxon = \"10GB\"\nheadroom = \"1GB\"\n";
     for (text, why) in [
         (keyed, "/nowhere/key"),
         (format!("{good}{huge}"), "packet memory is"),
