@@ -188,8 +188,8 @@ fn loop_probes_have_a_name_and_their_sender() {
     write_capture(&file, &[probe(ProbeForm::default()), probe(tagged), other]);
     let asked = [
         "frame.number",
-        "_ws.col.protocol",
-        "_ws.col.info",
+        "_ws.col.Protocol",
+        "_ws.col.Info",
         "weir.probe.switch",
         "weir.probe.port",
     ];
