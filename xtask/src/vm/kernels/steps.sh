@@ -34,7 +34,7 @@ stop() {
 # Removes the network, and makes one with $1 hosts and an MTU of $2.
 network() {
     stop
-    local n
+    local n m
     for n in $(ip netns list | cut -d ' ' -f 1); do
         # A process of an earlier step would keep its end of a cable.
         ip netns pids "$n" | xargs -r kill -9
@@ -50,6 +50,10 @@ network() {
         ip -n "h$n" addr add "10.0.0.$n/24" dev eth0
         ip -n "h$n" link set eth0 up
         host "h$n" ethtool -K eth0 tx off gro on > /dev/null
+        # Without learning nothing is flooded, and nobody can ask.
+        for m in $(seq "$1"); do
+            [ "$m" = "$n" ] || ip -n "h$n" neigh replace "10.0.0.$m" lladdr "02:00:00:00:00:0$m" dev eth0
+        done
     done
 }
 # Writes the shipped configuration with ports for $1 hosts. $TOP goes below [dataplane], $CLASS into the lossless class; ROUTES=1 writes
