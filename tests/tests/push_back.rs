@@ -70,7 +70,15 @@ fn what_an_application_does_not_read_waits_in_the_switch() {
     let weir_host = program("weir-host").unwrap();
     let device = bench.host_device();
     let mut words = vec![weir_host.to_str().unwrap(), "push-back", device];
-    words.extend(["--priority", "3", "--rate", RATE, "--longest", "10min"]);
+    words.extend([
+        "--all-sockets",
+        "--priority",
+        "3",
+        "--rate",
+        RATE,
+        "--longest",
+        "10min",
+    ]);
     let mut command = bench.command("h2", words[0]);
     let command = command.args(&words[1..]).stdout(Stdio::null());
     let mut push_back = command.spawn().unwrap();

@@ -27,8 +27,6 @@ use super::Scratch;
 use crate::{build, dist};
 
 const STEPS: &str = include_str!("steps.sh");
-/// The commands of a new user.
-const CHAPTER: &str = "docs/src/start/ten-minutes.md";
 /// Compilers whose programs are tried.
 const COMPILERS: [&str; 3] = ["clang-14", "clang-16", "clang-19"];
 
@@ -107,7 +105,6 @@ impl Matrix<'_> {
         let share = scratch.0.join("share");
         make_directory(&share)?;
         std::fs::write(share.join("steps.sh"), STEPS)?;
-        std::fs::write(share.join("ten-minutes.sh"), ten_minutes()?)?;
         for (name, file) in programs {
             let to = share.join(name);
             std::fs::copy(file, &to).with_context(|| file.display().to_string())?;
@@ -155,25 +152,4 @@ impl Matrix<'_> {
         std::fs::write(logs.join("guest"), log.text)?;
         Ok(outcomes)
     }
-}
-
-/// Every block of commands of the chapter but the installation, and what the book says about waiting where a person looks.
-fn ten_minutes() -> Result<String> {
-    const COMMENT: &str = "<!-- before: ";
-    let chapter = build::root().join(CHAPTER);
-    let text = std::fs::read_to_string(&chapter).with_context(|| chapter.display().to_string())?;
-    let mut script = "set -eo pipefail\nip link set lo up\n".to_owned();
-    let mut is_command = false;
-    for line in text.lines() {
-        if let Some(before) = line.strip_prefix(COMMENT) {
-            script += before.trim_end_matches(" -->");
-            script.push('\n');
-        } else if line.starts_with("```") {
-            is_command = line == "```sh";
-        } else if is_command {
-            script += line;
-            script.push('\n');
-        }
-    }
-    Ok(script)
 }

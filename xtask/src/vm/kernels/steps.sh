@@ -287,14 +287,6 @@ ring() {
     jq -e "$2" "$said.json" > /dev/null || fail "$(jq -c '{deadlocked, suspected_peak, releases, drops}' "$said.json") $(tail -n 5 "$said")"
     jq -r '"\(if .deadlocked then "locks" else "moves" end), \(.releases) releases, \([.drops[]] | add // 0) lost"' "$said.json"
 }
-# The commands of the book's chapter, in a network namespace of their own.
-ten_minutes() {
-    stop
-    network 0
-    unshare --net env PATH="$PATH" HOME=/root timeout 480 bash -c 'cd /root; . /share/ten-minutes.sh' > /tmp/ten-minutes 2>&1 ||
-        fail "$(tail -n 8 /tmp/ten-minutes)"
-    echo "to the end"
-}
 no_warning() {
     ! dmesg | grep -E 'BUG:|WARNING:|Oops|Call Trace' || fail "$(dmesg | grep -E -A 20 'BUG:|WARNING:|Oops' | head -n 30)"
     echo none
