@@ -4,7 +4,7 @@ mod support;
 
 use std::path::PathBuf;
 
-use support::configured::{FILE, PROFILE};
+use support::configured::{based, FILE, PROFILE};
 use support::running::Running;
 use support::{get, priority, put, request, settings, FakeDataplane, LOSSLESS};
 use weir_api::daemon::{EcnProfile, Error, EventPage};
@@ -33,6 +33,7 @@ const PATH: &str = "/v1/ecn/AZURE_LOSSLESS";
 struct Daemon {
     running: Running,
     path: PathBuf,
+    text: String,
     _directory: tempfile::TempDir,
 }
 
@@ -40,13 +41,14 @@ impl Daemon {
     async fn start(fake: FakeDataplane) -> Self {
         let directory = tempfile::tempdir().unwrap();
         let path = directory.path().join("s1.toml");
-        let text = file();
+        let text = based(directory.path(), &file());
         std::fs::write(&path, &text).unwrap();
         let config = DaemonConfig::load(&path).unwrap();
-        let reloader = Reloader::new(path.clone(), (config, text), None);
+        let reloader = Reloader::new(path.clone(), (config, text.clone()), None);
         Self {
             running: Running::start_from(fake, settings(), Some(reloader)).await,
             path,
+            text,
             _directory: directory,
         }
     }
@@ -57,7 +59,7 @@ impl Daemon {
 
     /// Reads the file again, with these replacements.
     async fn reload(&self, changes: &[(&str, &str)]) -> Reload {
-        let text = changes.iter().fold(file(), |text, (from, to)| {
+        let text = changes.iter().fold(self.text.clone(), |text, (from, to)| {
             assert!(text.contains(from), "{from}");
             text.replacen(from, to, 1)
         });

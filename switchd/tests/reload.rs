@@ -5,7 +5,7 @@ mod support;
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex};
 
-use support::configured::FILE;
+use support::configured::{based, FILE};
 use support::running::Running;
 use support::{get, port, priority, request, settings, until, Concerns, FakeDataplane, LOSSLESS};
 use weir_api::daemon::{Error, EventPage, Routes, Station, Status, Watermarks};
@@ -31,6 +31,7 @@ struct Daemon {
     running: Running,
     _directory: tempfile::TempDir,
     path: PathBuf,
+    text: String,
     outcome: Arc<Mutex<Result<(), CommandError>>>,
     concerns: Arc<Mutex<Concerns>>,
     classified: Arc<Mutex<Vec<(PortId, Port)>>>,
@@ -40,16 +41,18 @@ impl Daemon {
     async fn start() -> Self {
         let directory = tempfile::tempdir().unwrap();
         let path = directory.path().join("s1.toml");
-        std::fs::write(&path, file()).unwrap();
+        let text = based(directory.path(), &file());
+        std::fs::write(&path, &text).unwrap();
         let config = DaemonConfig::load(&path).unwrap();
         let fake = FakeDataplane::start();
         let (outcome, classified) = (Arc::clone(&fake.outcome), Arc::clone(&fake.classified));
         let concerns = Arc::clone(&fake.concerns);
-        let reloader = Reloader::new(path.clone(), (config, file()), None);
+        let reloader = Reloader::new(path.clone(), (config, text.clone()), None);
         Self {
             running: Running::start_from(fake, settings(), Some(reloader)).await,
             _directory: directory,
             path,
+            text,
             outcome,
             concerns,
             classified,
@@ -58,7 +61,7 @@ impl Daemon {
 
     /// Writes the file with these replacements.
     fn write(&self, changes: &[(&str, &str)]) {
-        let text = changes.iter().fold(file(), |text, (from, to)| {
+        let text = changes.iter().fold(self.text.clone(), |text, (from, to)| {
             assert!(text.contains(from), "{from}");
             text.replacen(from, to, 1)
         });

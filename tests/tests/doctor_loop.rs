@@ -20,6 +20,7 @@ ethtool -L left rx QUEUES tx QUEUES
 ip link set left mtu MTU
 ip link set left up";
 const FAR_LINKS: &str = "ethtool -L right rx QUEUES tx QUEUES
+ethtool -K right tx off txvlan off
 ip link set right mtu MTU
 ip link set right up";
 

@@ -178,12 +178,19 @@ pub fn create_file(path: &Path) -> io::Result<File> {
         .open(path)
 }
 
-/// Makes a directory and those above it, for this user's eyes only; one that is there is as good.
+/// Makes a directory for this user's eyes only; one that is there is as good. Those above it are made like a run directory:
+/// `/run/weir` is everybody's way to the sockets below it.
 ///
 /// # Errors
 ///
 /// When the disk refuses.
 pub fn create_directory(path: &Path) -> io::Result<()> {
+    if let Some(above) = path.parent() {
+        DirBuilder::new()
+            .recursive(true)
+            .mode(0o755)
+            .create(above)?;
+    }
     DirBuilder::new().recursive(true).mode(0o700).create(path)
 }
 
@@ -282,6 +289,20 @@ mod tests {
         let text = std::fs::read_to_string(path.join(LOCK_NAME)).unwrap();
         assert_eq!(text, format!("{}\n", std::process::id()));
         ours.release(&[]);
+    }
+
+    #[test]
+    fn a_directory_for_this_user_hides_nothing_beside_it() {
+        use std::os::unix::fs::PermissionsExt;
+        let parent = tempfile::tempdir().unwrap();
+        let path = parent.path().join("weir/s1/history");
+        create_directory(&path).unwrap();
+        let mode = |path: &Path| std::fs::metadata(path).unwrap().permissions().mode() & 0o777;
+        assert_eq!(mode(&path), 0o700);
+        for above in path.ancestors().skip(1).take(2) {
+            assert_eq!(mode(above), 0o755, "{}", above.display());
+        }
+        create_directory(&path).unwrap();
     }
 
     #[test]

@@ -37,6 +37,11 @@ role = "edge"
 rate = "100Mbit"
 "#;
 
+/// `text` for a switch whose run directory, with its history, is in `directory`: none is left on the host.
+pub fn based(directory: &Path, text: &str) -> String {
+    format!("run-dir = \"{}/run\"{text}", directory.display())
+}
+
 /// The profile that [`marking`] has.
 pub const PROFILE: &str =
     "[[ecn]]\nname = \"AZURE_LOSSLESS\"\nkmin = \"10KiB\"\nkmax = \"40KiB\"\npmax = \"5%\"\n";
