@@ -266,7 +266,7 @@ pub enum EventKind {
     },
     /// The dataplane did nothing for so long, by no choice of its own.
     DataplaneStalled {
-        /// How long.
+        /// Time since the port went down.
         lasted: Duration,
     },
     /// While something was suspected a link came up, or a route was set: flows may have a way that they had not.

@@ -1,12 +1,10 @@
 //! `switchctl config check` and `config diff`.
 
-mod support;
-
 use std::io::Write;
 use std::process::Stdio;
 
+use crate::support::{file, lines, run, switchctl, text_of, FakeDaemon, Run};
 use serde_json::{json, Value};
-use support::{file, lines, run, switchctl, text_of, FakeDaemon, Run};
 
 const GOOD: &str = r#"
 name = "s1"

@@ -1,11 +1,9 @@
 //! `switchctl config convert`.
 
-mod support;
-
 use std::path::Path;
 
+use crate::support::{file, run, text_of};
 use serde_json::Value;
-use support::{file, run, text_of};
 use weir_config::daemon::DaemonConfig;
 
 const SAMPLE: &str = include_str!("data/config_db.json");

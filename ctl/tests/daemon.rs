@@ -1,7 +1,5 @@
 //! Which daemon is asked, what happens when it does not answer, and following events.
 
-mod support;
-
 use std::io::{BufRead, BufReader, Read};
 use std::os::unix::fs::PermissionsExt;
 use std::os::unix::net::UnixListener;
@@ -9,10 +7,10 @@ use std::os::unix::process::{CommandExt, ExitStatusExt};
 use std::process::{Child, Command, Stdio};
 use std::time::Instant;
 
+use crate::support::{run, switchctl, text_of, Answer, FakeDaemon, Run, LIMIT};
 use nix::sys::signal::{kill, Signal};
 use nix::unistd::Pid;
 use serde_json::{json, Value};
-use support::{run, switchctl, text_of, Answer, FakeDaemon, Run, LIMIT};
 
 fn event(sequence: u64, kind: &str) -> Value {
     json!({"sequence": sequence, "monotonic_nanos": sequence, "time": "2026-01-02T03:04:05Z",

@@ -1,9 +1,7 @@
 //! `switchctl deadlock show`: a record as text, as JSON, and as a picture.
 
-mod support;
-
+use crate::support::{self, Answer, FakeDaemon, Run};
 use serde_json::{json, Value};
-use support::{Answer, FakeDaemon, Run};
 
 const PATH: &str = "/v1/deadlocks/7";
 const BEGAN: u64 = 5_000_000_000;

@@ -1,14 +1,12 @@
 //! Completions, manual pages, `--watch` and `top` without a terminal; and a socket that is forwarded.
 
-mod support;
-
 use std::io::{BufRead, BufReader};
 use std::path::Path;
 use std::process::{Command, Stdio};
 use std::time::Instant;
 
+use crate::support::{run, switchctl, Answer, FakeDaemon, Run, LIMIT};
 use serde_json::{json, Value};
-use support::{run, switchctl, Answer, FakeDaemon, Run, LIMIT};
 
 #[test]
 fn manual_pages_are_whole_and_legal() {

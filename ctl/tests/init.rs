@@ -1,11 +1,9 @@
 //! `switchctl config init`. The loopback device is on every machine; how fast it is it does not say.
 
-mod support;
-
 use std::path::Path;
 
+use crate::support::{self, run, text_of};
 use serde_json::Value;
-use support::{run, text_of};
 use weir_config::daemon::DaemonConfig;
 use weir_core::{ClassMode, PortRole, Priority};
 

@@ -1,9 +1,7 @@
 //! `switchctl pfcwd`: what it asks for, what it sends, what it shows.
 
-mod support;
-
+use crate::support::{lines, Answer, FakeDaemon};
 use serde_json::{json, Value};
-use support::{lines, Answer, FakeDaemon};
 
 fn pfcwd() -> Value {
     json!({

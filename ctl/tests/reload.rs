@@ -1,9 +1,7 @@
 //! `switchctl reload`: what it sends, what it shows, and its exit status.
 
-mod support;
-
+use crate::support::{lines, Answer, FakeDaemon};
 use serde_json::{json, Value};
-use support::{lines, Answer, FakeDaemon};
 
 fn report(kept: Value) -> Value {
     json!({

@@ -1,9 +1,7 @@
 //! `switchctl restart`: what it waits for, what it tells, and its exit status.
 
-mod support;
-
+use crate::support::{lines, Answer, FakeDaemon};
 use serde_json::{json, Value};
-use support::{lines, Answer, FakeDaemon};
 
 fn status(pid: u32, frames: Option<[u64; 2]>) -> Answer {
     let restart = frames.map(|[lost, missed]| {

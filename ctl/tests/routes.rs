@@ -1,9 +1,7 @@
 //! `switchctl route` and `switchctl flows`.
 
-mod support;
-
+use crate::support::{lines, run, Answer, FakeDaemon};
 use serde_json::{json, Value};
-use support::{lines, run, Answer, FakeDaemon};
 
 const X: &str = "02:00:00:00:00:01";
 

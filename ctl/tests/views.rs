@@ -1,9 +1,7 @@
 //! Each question to the daemon: tables as people see them, JSON as programs do.
 
-mod support;
-
+use crate::support::{self, FakeDaemon, Run};
 use serde_json::{json, Value};
-use support::{FakeDaemon, Run};
 
 /// What the program prints for `body`.
 fn shown(arguments: &[&str], path: &str, body: &Value) -> String {

@@ -1,9 +1,7 @@
 //! `switchctl watermark` and `switchctl pfc counters`.
 
-mod support;
-
+use crate::support::{lines, Answer, FakeDaemon};
 use serde_json::{json, Value};
-use support::{lines, Answer, FakeDaemon};
 
 fn reader(name: &str, until: Value, ingress: u64) -> Value {
     json!({

@@ -1,16 +1,14 @@
 //! The kernel side, end to end: a program of ours on a veth of the test's own, looked at and detached by
 //! `switchctl` while its loader lives and after it is gone. Needs root.
 
-mod support;
-
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
+use crate::support::{run, switchctl, text_of, Run};
 use libbpf_rs::query::ProgInfoIter;
 use nix::net::if_::if_nametoindex;
 use serde_json::Value;
-use support::{run, switchctl, text_of, Run};
 use weir_ebpf::{
     ensure_bpffs, remove_stale, unmount_bpffs, AttachMode, Fallback, PortProgram, PortSettings,
 };

@@ -1,7 +1,5 @@
 //! Two states of a switch with one digest are one state: whatever is done to both, they answer alike.
 
-mod walk;
-
 use std::collections::HashMap;
 
 use weir_core::random::SplitMix64;
@@ -9,7 +7,7 @@ use weir_explore::cases;
 use weir_explore::node::Node;
 use weir_explore::plan::Plan;
 
-use walk::Walker;
+use crate::walk::Walker;
 
 const WALKS: u64 = 600;
 const STEPS: usize = 40;

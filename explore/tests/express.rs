@@ -1,14 +1,12 @@
 //! What the express path rests on: a frame that a switch would let through at once leaves no trace in it but for whose turn it
 //! is, under PFC, with Levels, and while a loop is released. So the switch need not see it.
 
-mod walk;
-
 use weir_core::random::SplitMix64;
 use weir_explore::cases;
 use weir_explore::node::{Input, Node, Output};
 use weir_explore::plan::{Facing, Mode, Plan};
 
-use walk::Walker;
+use crate::walk::Walker;
 
 const WALKS: u64 = 40;
 const STEPS: usize = 60;

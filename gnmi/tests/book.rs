@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use weir_gnmi::models::{MODULES, WEIR};
 use weir_gnmi::tree::{schema, Kind, Row, Type};
 
-const MARK: &str = "<!-- paths: WEIR_WRITE=1 cargo test -p weir-gnmi --test book -->\n";
+const MARK: &str = "<!-- paths: WEIR_WRITE=1 cargo test -p weir-gnmi book -->\n";
 
 fn file(name: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("..").join(name)
@@ -20,7 +20,7 @@ fn check(name: &str, wanted: &str) {
     let is = std::fs::read_to_string(file(name)).unwrap_or_default();
     assert!(
         is == wanted,
-        "{name}: WEIR_WRITE=1 cargo test -p weir-gnmi --test book writes it anew"
+        "{name}: WEIR_WRITE=1 cargo test -p weir-gnmi book writes it anew"
     );
 }
 
@@ -68,7 +68,7 @@ fn the_module_has_all_leaves() {
         .filter(|row| row.container.starts_with("/weir/"))
         .collect();
     let mut text = format!(
-        "// Made from gnmi/src/tree/weir.rs: WEIR_WRITE=1 cargo test -p weir-gnmi --test book.\n\
+        "// Made from gnmi/src/tree/weir.rs: WEIR_WRITE=1 cargo test -p weir-gnmi book.\n\
          module {} {{\n  yang-version 1.1;\n  namespace \"urn:weir:switch\";\n  prefix weir;\n\n\
          \x20 organization \"Weir\";\n\
          \x20 description \"What a Weir switch shows by gNMI for which OpenConfig has no leaf.\";\n\n\

@@ -1,11 +1,9 @@
 //! `switchctl plan` against weir-sim on scenario files: what the plan says beforehand and what a run in virtual time counts.
 
-mod support;
-
 use std::path::{Path, PathBuf};
 
+use crate::support::{run, text_of};
 use serde_json::Value;
-use support::{run, text_of};
 use weir_config::scenario::Scenario;
 use weir_config::Override;
 use weir_sim::scenario::{run as simulate, Options};

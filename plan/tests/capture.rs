@@ -1,12 +1,11 @@
 //! `switchctl plan --from-capture`: recorded arrivals in the place of a scenario's flows.
 
-mod support;
-
 use std::borrow::Cow;
 use std::fs::File;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use crate::support::{run, text_of};
 use pcap_file::pcap::{PcapHeader, PcapPacket, PcapWriter};
 use pcap_file::pcapng::blocks::enhanced_packet::{EnhancedPacketBlock, EnhancedPacketOption};
 use pcap_file::pcapng::blocks::interface_description::{
@@ -15,7 +14,6 @@ use pcap_file::pcapng::blocks::interface_description::{
 use pcap_file::pcapng::PcapNgWriter;
 use pcap_file::DataLink;
 use serde_json::Value;
-use support::{run, text_of};
 use weir_config::scenario::Scenario;
 use weir_sim::scenario::{run as simulate, Options};
 

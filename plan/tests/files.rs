@@ -1,11 +1,9 @@
 //! What `switchctl plan` writes: files with what was advised, and pictures.
 
-mod support;
-
 use std::path::{Path, PathBuf};
 
+use crate::support::{file, run, text_of};
 use serde_json::Value;
-use support::{file, run, text_of};
 use weir_config::daemon::DaemonConfig;
 
 fn scenario(name: &str) -> PathBuf {

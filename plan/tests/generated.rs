@@ -1,11 +1,9 @@
 //! Completions and manual pages, and the name that `switchctl plan` gives the program.
 
-mod support;
-
 use std::os::unix::process::CommandExt;
 use std::process::Command;
 
-use support::run;
+use crate::support::run;
 
 #[test]
 fn completions_and_manual_pages_are_of_every_command() {

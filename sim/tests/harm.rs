@@ -1,4 +1,4 @@
-//! What happens to one host, port or link harms nobody else, in fewer networks than the book's search has.
+//! Misfortune of one host, port or link harms no other host, in fewer networks than the book's search has.
 
 use std::collections::BTreeMap;
 

@@ -56,6 +56,23 @@ fn flows(scenario: &Scenario) -> Vec<Seen> {
     scenario.flows.iter().map(flow).collect()
 }
 
+/// The first line of PowerTCP's simulator has the number of switches in racks, that of Reverie's two rates as well.
+#[test]
+fn first_lines_of_forks_are_read() {
+    let (first, rest) = TOPOLOGY.split_once('\n').unwrap();
+    let [nodes, switches, links] = first.split(' ').collect::<Vec<_>>()[..] else {
+        panic!("{first}")
+    };
+    let theirs = import(TOPOLOGY, FLOWS).unwrap();
+    for more in ["", " 25000000000 25000000000"] {
+        let fork = format!("{nodes} {switches} 2 {links}{more}\n{rest}");
+        assert_eq!(import(&fork, FLOWS).unwrap(), theirs, "{fork}");
+    }
+    // A switch's number behind the three is no fork.
+    let joined = TOPOLOGY.replacen('\n', " ", 1);
+    assert_eq!(import(&joined, FLOWS).unwrap(), theirs);
+}
+
 #[test]
 fn the_example_is_what_it_says() {
     let text = import(TOPOLOGY, FLOWS).unwrap();

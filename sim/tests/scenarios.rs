@@ -72,6 +72,30 @@ fn rings_and_fat_trees_do_what_they_expect_of_each_way_out() {
     }
 }
 
+/// The end-to-end tests run the first few of these seeds with real frames.
+#[test]
+fn a_ring_of_four_keeps_moving_whatever_the_seed() {
+    let file = Path::new(env!("CARGO_MANIFEST_DIR")).join("../scenarios/ring4.toml");
+    for change in ["deadlock.policy=breaker", "class.lossless.mode=level"] {
+        for seed in 1..=40 {
+            let seed = format!("seed={seed}");
+            let scenario = load(&file, &[change, &seed, "duration=2s"]);
+            let result = simulate(&scenario);
+            let what = format!("{change} {seed}: {}", table::run(&result));
+            assert!(!result.deadlocked, "{what}");
+            assert!(result.drops.is_empty(), "{what}");
+            for flow in &result.flows {
+                assert!(flow.bits_per_second_last_third > 0.0, "{what}");
+                assert_eq!(
+                    (flow.sent, flow.lost, flow.reordered),
+                    (flow.received, 0, 0),
+                    "{what}"
+                );
+            }
+        }
+    }
+}
+
 #[test]
 fn a_run_is_the_same_whenever_it_is_made() {
     for (name, change) in [

@@ -1,8 +1,6 @@
 //! Who may ask the daemon, with processes of other users: the API's sockets, and metrics behind TLS and a token.
 //! Needs root.
 
-mod support;
-
 use std::fs::Permissions;
 use std::net::{Ipv4Addr, SocketAddr, TcpListener};
 use std::os::unix::fs::{MetadataExt, PermissionsExt};
@@ -10,7 +8,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 use std::time::Duration;
 
-use support::{certificate, info, settings, FakeDataplane, LIMIT};
+use crate::support::{self, certificate, info, settings, FakeDataplane, LIMIT};
 use tokio::sync::mpsc;
 use tokio::task::JoinHandle;
 use weir_config::daemon::{read_socket, ApiConfig, Protection, TlsFiles};

@@ -1,15 +1,13 @@
 //! `/v1/captures`: what is refused, and what overflows.
 
-mod support;
-
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
+use crate::support::running::Running;
+use crate::support::{get, port, request, request_with, settings, until, FakeDataplane, LIMIT};
 use pcap_file::pcapng::blocks::enhanced_packet::EnhancedPacketOption;
 use pcap_file::pcapng::blocks::interface_statistics::InterfaceStatisticsOption;
 use pcap_file::pcapng::{Block, PcapNgReader};
-use support::running::Running;
-use support::{get, port, request, request_with, settings, until, FakeDataplane, LIMIT};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use weir_api::capture::Capture;
 use weir_ebpf::HardwareTime;

@@ -1,10 +1,8 @@
 //! No counter reaches nobody: each that is declared is a sample of its metric, and stands in `GET /v1/counters`.
 
-mod support;
-
 use std::sync::Arc;
 
-use support::{info, settings, until, FakeDataplane, FakeXdp, LOSSLESS};
+use crate::support::{info, settings, until, FakeDataplane, FakeXdp, LOSSLESS};
 use weir_api::counters::{Counters, DataplaneCounters, KernelLosses};
 use weir_api::counters::{DeviceLosses, DATAPLANE_COUNTERS, DEVICE_LOSSES, KERNEL_LOSSES};
 use weir_core::control::counters::{ControlCounters, LldpCounters};

@@ -1,13 +1,11 @@
 //! The daemon's life with a dataplane made of queues: start, API, events, shutdown order.
 
-mod support;
-
 use std::sync::mpsc as std_mpsc;
 use std::time::Duration as StdDuration;
 
-use support::running::Running;
-use support::{answer, ask, get, info, port, priority, request, settings, until};
-use support::{FakeDataplane, LIMIT, LOSSLESS};
+use crate::support::running::Running;
+use crate::support::{answer, ask, get, info, port, priority, request, settings, until};
+use crate::support::{FakeDataplane, LIMIT, LOSSLESS};
 use tokio::net::UnixStream;
 use tokio::sync::mpsc;
 use weir_api::counters::Counters;

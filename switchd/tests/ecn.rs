@@ -1,12 +1,10 @@
 //! Profiles of marking between the API, the configuration file and a dataplane made of queues.
 
-mod support;
-
 use std::path::PathBuf;
 
-use support::configured::{based, FILE, PROFILE};
-use support::running::Running;
-use support::{get, priority, put, request, settings, FakeDataplane, LOSSLESS};
+use crate::support::configured::{based, FILE, PROFILE};
+use crate::support::running::Running;
+use crate::support::{get, priority, put, request, settings, FakeDataplane, LOSSLESS};
 use weir_api::daemon::{EcnProfile, Error, EventPage};
 use weir_api::reload::{Configuration, Reload};
 use weir_config::daemon::DaemonConfig;

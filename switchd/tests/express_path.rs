@@ -1,13 +1,10 @@
 //! The express path on real devices: two veth pairs in a network namespace. Needs root, and fails without.
 
-#[path = "support/network.rs"]
-mod network;
-
 use std::collections::VecDeque;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
-use network::{config, frame, Host, Network, DESTINATION, LIMIT};
+use crate::support::network::{config, frame, Host, Network, DESTINATION, LIMIT};
 use nix::net::if_::if_nametoindex;
 use weir_api::words::Express;
 use weir_core::wire::mac_control::MacControl;

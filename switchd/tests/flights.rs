@@ -1,9 +1,7 @@
 //! The flight recorder through the API of a daemon whose dataplane is made of queues.
 
-mod support;
-
-use support::running::Running;
-use support::{get, port, priority, settings, until, FakeDataplane, LOSSLESS};
+use crate::support::running::Running;
+use crate::support::{get, port, priority, settings, until, FakeDataplane, LOSSLESS};
 use weir_api::daemon::{Deadlock, Deadlocks, Error, FlightRecord, Master};
 use weir_core::command::RerouteSelection;
 use weir_core::event::EventKind;

@@ -130,7 +130,10 @@ fn nothing_is_taken_from_above() {
         rooms.insert(room);
     }
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
-    assert_eq!(rooms.len(), FLOORS.iter().map(|rooms| rooms.len()).sum());
+    assert_eq!(
+        rooms.len(),
+        FLOORS.iter().map(|rooms| rooms.len()).sum::<usize>()
+    );
 }
 
 /// In a room of the dataplane `super` is the room itself, and in its `mod.rs` the dataplane.
@@ -168,7 +171,10 @@ fn nothing_is_taken_from_above_inside_the_dataplane() {
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
     assert_eq!(
         rooms.len(),
-        DATAPLANE_FLOORS.iter().map(|rooms| rooms.len()).sum()
+        DATAPLANE_FLOORS
+            .iter()
+            .map(|rooms| rooms.len())
+            .sum::<usize>()
     );
 }
 

@@ -1,10 +1,8 @@
 //! An event is handed to the control plane before anybody writes it down.
 
-mod support;
-
 use std::time::Instant;
 
-use support::{info, settings, FakeDataplane, FakeXdp, LIMIT};
+use crate::support::{info, settings, FakeDataplane, FakeXdp, LIMIT};
 use weir_core::Command;
 use weir_switchd::control;
 use weir_switchd::daemon::RunningDataplane;

@@ -1,10 +1,8 @@
 //! Protocol P in the API.
 
-mod support;
-
 use std::sync::Arc;
 
-use support::{get, info, settings, until, FakeDataplane, FakeXdp, LOSSLESS};
+use crate::support::{self, get, info, settings, until, FakeDataplane, FakeXdp, LOSSLESS};
 use weir_api::daemon::{LevelDestination, LevelLink, Levels};
 use weir_core::config::LevelRules;
 use weir_core::level::LEVEL_MAX;

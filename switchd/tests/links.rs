@@ -1,13 +1,11 @@
 //! The link monitor against a real kernel, in a network namespace that lives as long as its thread.
 
-mod support;
-
 use std::process::Command as Process;
 use std::sync::Arc;
 
+use crate::support::{attached, info, port, settings, until, FakeDataplane, FakeXdp};
 use nix::errno::Errno;
 use nix::sched::{unshare, CloneFlags};
-use support::{attached, info, port, settings, until, FakeDataplane, FakeXdp};
 use weir_core::Command;
 use weir_switchd::control;
 use weir_switchd::control::devices::link_monitor::LinkMonitor;

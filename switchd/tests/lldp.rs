@@ -1,16 +1,14 @@
 //! LLDP in a daemon whose wires are pairs of sockets.
 
-mod support;
-
 use std::os::fd::{AsRawFd, OwnedFd};
 use std::time::{Duration as StdDuration, Instant as StdInstant};
 
+use crate::support::running::Running;
+use crate::support::{get, port, settings, until, FakeDataplane, LIMIT};
 use nix::sys::socket::{
     recv, send, setsockopt, socketpair, sockopt, AddressFamily, MsgFlags, SockFlag, SockType,
 };
 use nix::sys::time::{TimeVal, TimeValLike};
-use support::running::Running;
-use support::{get, port, settings, until, FakeDataplane, LIMIT};
 use weir_api::daemon::{Event, EventPage};
 use weir_api::neighbors::Neighbor;
 use weir_core::control::neighbours::AnnouncedPort;

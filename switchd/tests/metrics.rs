@@ -1,16 +1,12 @@
 //! The metrics' text: legal, complete, and documented.
 
-#[path = "support/readers.rs"]
-mod readers;
-mod support;
-
 use std::collections::{BTreeMap, BTreeSet};
 use std::io::Read;
 use std::sync::Arc;
 
+use crate::support::readers::{promtool_is_content, read_by_the_official_parser};
+use crate::support::{exchange, info, settings, until, FakeDataplane, FakeXdp, LOSSLESS};
 use flate2::read::GzDecoder;
-use readers::{promtool_is_content, read_by_the_official_parser};
-use support::{exchange, info, settings, until, FakeDataplane, FakeXdp, LOSSLESS};
 use weir_config::switch::headroom::Charging;
 use weir_config::switch::{Cable, CableLine};
 use weir_core::config::LevelRules;

@@ -1,9 +1,6 @@
 //! What comes to ports while no switch is there is counted by whoever holds the neighbours.
 
-#[path = "support/network.rs"]
-mod network;
-
-use network::{config, frame, Host, Network, CONFIG, LIMIT};
+use crate::support::network::{config, frame, Host, Network, CONFIG, LIMIT};
 use weir_core::Quanta;
 use weir_switchd::daemon::{Programs, RunningDataplane};
 use weir_switchd::dataplane::Dataplane;

@@ -1,12 +1,10 @@
 //! A daemon answers every `GET` of its OpenAPI document as the document says. What other tests get is checked as well, in
 //! `support::contract`.
 
-mod support;
-
+use crate::support::contract::complaints;
+use crate::support::running::Running;
+use crate::support::{get, port, priority, settings, until, FakeDataplane, LOSSLESS};
 use serde_json::{json, Value};
-use support::contract::complaints;
-use support::running::Running;
-use support::{get, port, priority, settings, until, FakeDataplane, LOSSLESS};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::UnixStream;
 use weir_api::routes::{Endpoint, Method, Parameter, Place, Route, ROUTES};

@@ -1,11 +1,9 @@
 //! The live page's listener: what it serves, to whom, and that nothing can be changed there.
 
-mod support;
-
 use std::sync::Arc;
 use std::time::Duration;
 
-use support::{answer, get, info, settings, Answer, FakeDataplane, FakeXdp, LIMIT};
+use crate::support::{self, answer, get, info, settings, Answer, FakeDataplane, FakeXdp, LIMIT};
 use tokio::io::AsyncWriteExt;
 use tokio::net::TcpStream;
 use weir_api::overview::{Curves, Overview};

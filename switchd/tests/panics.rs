@@ -4,14 +4,13 @@
 //! The panic comes from a clock, which every dataplane thread asks in every round. A test hands it to the dataplane;
 //! nothing outside of a program can.
 
-#[path = "support/network.rs"]
-mod network;
-
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration as StdDuration, Instant as StdInstant};
 
-use network::{config, frame, pause_of, Host, Network, CONFIG, FRAME_LENGTH, LIMIT};
+use crate::support::network::{
+    config, frame, pause_of, Host, Network, CONFIG, FRAME_LENGTH, LIMIT,
+};
 use tokio::runtime::Runtime;
 use tokio::sync::mpsc;
 use tokio::task::JoinHandle;

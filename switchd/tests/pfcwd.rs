@@ -1,11 +1,9 @@
 //! The PFC storm watchdog between the API, LLDP's knowledge and a dataplane made of queues.
 
-mod support;
-
 use std::sync::Arc;
 
-use support::{get, info, port, priority, put, request, settings, until};
-use support::{FakeDataplane, FakeXdp, Remote, LOSSLESS};
+use crate::support::{get, info, port, priority, put, request, settings, until};
+use crate::support::{FakeDataplane, FakeXdp, Remote, LOSSLESS};
 use weir_api::daemon::Error;
 use weir_api::pfcwd::{Pfcwd, PfcwdSettings};
 use weir_core::control::neighbours::AnnouncedPort;

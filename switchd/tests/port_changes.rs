@@ -1,9 +1,7 @@
 //! `/v1/ports` of a daemon whose devices are not there: ports give theirs up and wait for others.
 
-mod support;
-
-use support::running::Running;
-use support::{get, port, put, settings, until, FakeDataplane};
+use crate::support::running::Running;
+use crate::support::{get, port, put, settings, until, FakeDataplane};
 use weir_api::daemon::Port;
 use weir_core::Command;
 use weir_switchd::daemon::Ended;

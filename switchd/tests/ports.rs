@@ -1,9 +1,6 @@
 //! Devices of a running dataplane that go and come back, on veth pairs in a network namespace. Needs root, and fails without.
 
-#[path = "support/network.rs"]
-mod network;
-
-use network::{config, frame, ip, Host, Network, CONFIG, LIMIT};
+use crate::support::network::{config, frame, ip, Host, Network, CONFIG, LIMIT};
 use weir_core::{Command, DropReason, PortId};
 use weir_switchd::api::audit::audit;
 use weir_switchd::daemon::{Programs, RunningDataplane};

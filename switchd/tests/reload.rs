@@ -1,13 +1,13 @@
 //! The configuration file is read again, over a dataplane made of queues.
 
-mod support;
-
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex};
 
-use support::configured::{based, FILE};
-use support::running::Running;
-use support::{get, port, priority, request, settings, until, Concerns, FakeDataplane, LOSSLESS};
+use crate::support::configured::{based, FILE};
+use crate::support::running::Running;
+use crate::support::{
+    get, port, priority, request, settings, until, Concerns, FakeDataplane, LOSSLESS,
+};
 use weir_api::daemon::{Error, EventPage, Routes, Station, Status, Watermarks};
 use weir_api::reload::{Configuration, Reload};
 use weir_config::daemon::{DaemonConfig, Fallback, Port};

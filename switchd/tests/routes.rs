@@ -1,11 +1,9 @@
 //! Routes and recent flows in the API, and changes of them.
 
-mod support;
-
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use support::{
+use crate::support::{
     get, info, port, priority, request, request_with, settings, FakeDataplane, FakeXdp, Remote,
     LOSSLESS,
 };

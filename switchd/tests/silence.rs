@@ -1,17 +1,15 @@
 //! Connections that say nothing keep nobody from being answered.
 
-mod support;
-
 use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::Arc;
 use std::time::Duration;
 
+use crate::support::{answer, ask, exchange, info, settings, until, FakeDataplane, FakeXdp, LIMIT};
 use axum::routing::get;
 use axum::Router;
 use nix::sys::resource::{getrlimit, setrlimit, Resource};
-use support::{answer, ask, exchange, info, settings, until, FakeDataplane, FakeXdp, LIMIT};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream, UnixStream};
 use tokio::sync::Notify;

@@ -1,11 +1,10 @@
 //! The dataplane on real devices: two veth pairs in a network namespace. Needs root, and fails without.
 
-#[path = "support/network.rs"]
-mod network;
-
 use std::time::{Duration as StdDuration, Instant as StdInstant};
 
-use network::{config, frame, ip, pause_of, Host, Network, CONFIG, FRAME_LENGTH, LIMIT, LOSSLESS};
+use crate::support::network::{
+    config, frame, ip, pause_of, Host, Network, CONFIG, FRAME_LENGTH, LIMIT, LOSSLESS,
+};
 use nix::net::if_::if_nametoindex;
 use weir_core::wire::mac_control::MacControl;
 use weir_core::{DropReason, MacAddress, Quanta};

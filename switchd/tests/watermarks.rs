@@ -1,12 +1,12 @@
 //! Peaks for their readers and pauses, as the API and the metrics have them.
 
-mod support;
-
 use std::sync::{Arc, Mutex};
 
+use crate::support::running::Running;
+use crate::support::{
+    self, get, port, priority, request_with, settings, until, FakeDataplane, LOSSLESS,
+};
 use serde_json::json;
-use support::running::Running;
-use support::{get, port, priority, request_with, settings, until, FakeDataplane, LOSSLESS};
 use weir_api::daemon::{Error, PauseCounters, Pfc, ReaderWatermarks, Watermarks};
 use weir_api::words::Reader;
 use weir_core::switch::{PauseGauges, PriorityGauges};

@@ -201,7 +201,7 @@ fn is_mended(place: &Place, name: &str, check: &str) {
     let (output, findings) = place.doctor();
     assert_eq!(output.status.code(), Some(0), "{name}: {findings:#?}");
     let line = findings.iter().find(|it| it["check"] == check);
-    // Where the file names a CPU no more, there is nothing to say. The best that a tunnel and a veth can do is a note.
+    // A file without a CPU has nothing to report. The best that a tunnel and a veth can do is a note.
     let is_best = name == "vxlan" || check == "zero-copy";
     let is_good = |line: &Value| line["grade"] == "ok" || (is_best && line["grade"] == "note");
     assert!(line.is_none_or(is_good), "{name}: {line:#?}");

@@ -1,14 +1,12 @@
 //! A real Prometheus scrapes two rings, one of which locks and is released again and again while the other has
 //! Levels: every expression of every panel and every rule has data.
 
-#[path = "../../switchd/tests/support/certificate.rs"]
-mod certificate;
-
 use std::collections::BTreeMap;
 use std::fs::Permissions;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
+use crate::certificate;
 use weir_config::daemon::MetricsConfig;
 use weir_config::scenario::Scenario;
 use weir_lab::lab::stage::Stage;

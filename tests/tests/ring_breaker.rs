@@ -2,7 +2,8 @@
 
 use weir_tests::{run_as_expected, scenario};
 
-const RUNS: u32 = 20;
+/// With real frames; `sim/tests/scenarios.rs` has more seeds in virtual time.
+const RUNS: u32 = 3;
 /// From the last suspicion of the loop to its release: three rounds of CLCM at most.
 const CLCM_INTERVALS: f64 = 3.0;
 

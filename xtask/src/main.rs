@@ -14,6 +14,7 @@ mod run;
 mod setup;
 mod soak;
 mod tests;
+mod times;
 mod tool;
 mod vm;
 
@@ -45,6 +46,13 @@ enum Command {
     /// Run all tests, including those in network namespaces.
     #[command(after_help = TEST_HELP)]
     Test(TestArguments),
+    /// Runs one test, and writes its times down: what `test --times` has cargo-nextest call.
+    #[command(hide = true)]
+    TimeTest {
+        /// The test's executable and arguments.
+        #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
+        command: Vec<OsString>,
+    },
     /// Measure the cost of a frame, the speed of the simulator, or switches wire to wire.
     #[command(after_help = BENCH_HELP)]
     Bench(BenchArguments),
@@ -108,14 +116,14 @@ Needs root. As another user:
   sudo -E env PATH=\"$PATH\" cargo xtask lab FILE";
 
 const TEST_HELP: &str = "\
-Uses cargo-nextest if installed (it runs namespace tests one at a time and stops
+Uses cargo-nextest if installed (it runs tests that wait side by side and stops
 tests that hang), otherwise cargo test. Documentation tests follow.
 
 Examples:
   cargo xtask test
   cargo xtask test --tier unprivileged
   cargo xtask test -- -p weir-core
-  cargo xtask test -- --test ring_breaker
+  cargo xtask test -- ring_breaker
 
 Needs root, except for the tier `unprivileged`, which is what plain `cargo test`
 runs. As another user:
@@ -251,6 +259,9 @@ struct TestArguments {
     /// Only the tests that need no root, or only those that do.
     #[arg(long, conflicts_with = "arguments")]
     tier: Option<tests::Tier>,
+    /// Write clock and processor seconds of the build and of the tests to FILE, as Markdown.
+    #[arg(long, value_name = "FILE")]
+    times: Option<PathBuf>,
     /// Arguments for the test runner.
     #[arg(last = true, value_name = "ARGUMENTS")]
     arguments: Vec<OsString>,
@@ -422,8 +433,9 @@ fn run(command: Command) -> Result<ExitCode> {
                 root::require("cargo xtask test")?;
             }
             setup::run(test.setup.no_install, setup::Purpose::All)?;
-            tests::run(test.tier, &test.arguments)
+            tests::run(test.tier, &test.arguments, test.times.as_deref())
         }
+        Command::TimeTest { command } => return times::one(&command),
         Command::Bench(bench) => run::bench(bench),
         Command::Sim(sim) => {
             let simulator = build::simulator()?;

@@ -1,11 +1,13 @@
 //! The tests of the workspace, by tiers.
 
 use std::ffi::OsString;
+use std::path::Path;
 use std::process::Command;
 
 use anyhow::{bail, Context, Result};
 
 use crate::build::{cargo, root};
+use crate::times::Times;
 use crate::tool;
 
 /// Packages with nothing but tests in network namespaces. They are no default members, so that plain `cargo test` leaves
@@ -22,12 +24,16 @@ pub enum Tier {
 }
 
 /// Runs the tests of a tier, or of both, with cargo-nextest or cargo test; then, without the namespaces alone, the
-/// documentation tests. `arguments` select tests of any tier.
+/// documentation tests. `arguments` select tests of any tier; `times` gets a table of what they cost.
 ///
 /// # Errors
 ///
 /// When one fails.
-pub fn run(tier: Option<Tier>, arguments: &[OsString]) -> Result<()> {
+pub fn run(tier: Option<Tier>, arguments: &[OsString], times: Option<&Path>) -> Result<()> {
+    let mut measured = match times {
+        Some(_) => Some(Times::begin(&root().join("target"))?),
+        None => None,
+    };
     // The namespace tests start daemons: build them first, from the same profile. With the tests, since those choose
     // features of dependencies, and all would be compiled twice; without, where only some tests are wanted.
     let mut build = cargo();
@@ -36,7 +42,13 @@ pub fn run(tier: Option<Tier>, arguments: &[OsString]) -> Result<()> {
         build.arg("--tests");
     }
     check(&mut build, "building the programs")?;
+    if let Some(measured) = &mut measured {
+        measured.built();
+    }
     if !tool::answers(cargo().args(["nextest", "--version"])) {
+        if times.is_some() {
+            bail!("--times needs cargo-nextest: cargo install cargo-nextest --locked");
+        }
         println!("cargo-nextest is not installed: using cargo test, one test at a time");
         return with_cargo(tier, arguments);
     }
@@ -49,10 +61,19 @@ pub fn run(tier: Option<Tier>, arguments: &[OsString]) -> Result<()> {
             &["-p", NAMESPACES[0], "-p", NAMESPACES[1]],
         ],
     };
+    // Tests that compute take two of these each (`.config/nextest.toml`), tests that wait take one.
+    let threads = 2 * std::thread::available_parallelism().map_or(1, usize::from);
     for options in runs {
         let mut nextest = cargo();
-        nextest.args(["nextest", "run"]).args(*options);
+        nextest.args(["nextest", "run", "--test-threads", &threads.to_string()]);
+        nextest.args(*options);
+        if let Some(measured) = &measured {
+            measured.measure(&mut nextest)?;
+        }
         check(nextest.args(arguments), "the tests")?;
+    }
+    if let (Some(measured), Some(file)) = (measured, times) {
+        measured.write(file)?;
     }
     match arguments.is_empty() && tier != Some(Tier::Namespaces) {
         true => documentation(),

@@ -71,7 +71,7 @@ pub struct LearntAddress {
 /// `GET /v1/fdb`: the forwarding database, which is what frames have taught the switch.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, ToSchema)]
 pub struct Fdb {
-    /// Whether the switch learns addresses (`forwarding.learning`).
+    /// The switch learns addresses (`forwarding.learning`).
     pub learning: bool,
     /// Learned addresses.
     pub count: u64,

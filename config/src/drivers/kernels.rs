@@ -49,7 +49,7 @@ pub struct Feature {
     pub name: &'static str,
     /// The first release with it.
     pub since: Release,
-    /// What happens before.
+    /// Behaviour of older kernels.
     pub without: &'static str,
 }
 
@@ -119,7 +119,7 @@ pub const FEATURES: [Feature; 8] = [
 pub struct Broken {
     /// The beginning of what `uname -r` prints.
     release: &'static str,
-    /// What was seen.
+    /// The fault, as it was seen.
     pub fault: &'static str,
     /// A kernel without the fault.
     pub remedy: &'static str,

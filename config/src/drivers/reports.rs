@@ -5,7 +5,7 @@
 pub struct Report {
     /// The driver, as `ethtool -i` prints it.
     pub driver: &'static str,
-    /// What was seen, and in which version.
+    /// The fault, with the version that has it.
     pub fault: &'static str,
     /// The public report.
     pub source: &'static str,

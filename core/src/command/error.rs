@@ -113,7 +113,7 @@ pub enum CommandError {
         destination: MacAddress,
         /// The bucket named.
         bucket: u16,
-        /// How many there are.
+        /// Buckets of the port.
         buckets: u16,
     },
     /// The flow goes by its bucket already.
@@ -137,12 +137,12 @@ pub enum CommandError {
         /// The port.
         port: PortId,
     },
-    /// What frames were admitted by cannot change while they wait.
+    /// Frames wait under the settings by which they were admitted, so those cannot change.
     #[error(
         "priority {0}: mode, Levels and age limit of a class are those that the switch began with"
     )]
     ClassFixed(Priority),
-    /// What [`SwitchConfig::validate`](crate::SwitchConfig::validate) refuses.
+    /// Settings that [`SwitchConfig::validate`](crate::SwitchConfig::validate) refuses.
     #[error("priority {0}: invalid thresholds, weight or rates")]
     BadClass(Priority),
     /// Thresholds that no frame can be marked by.
@@ -150,7 +150,7 @@ pub enum CommandError {
     BadMarking {
         /// The priority.
         priority: Priority,
-        /// What is wrong with them.
+        /// The fault in the thresholds.
         error: RedError,
     },
     /// Each admitted frame needs memory.

@@ -93,7 +93,7 @@ pub enum Command {
     SetTransmitter {
         /// The port.
         port: PortId,
-        /// Whether it completes them.
+        /// False once the transmitter completes nothing.
         completes: bool,
     },
     /// Forget learned addresses: those at `port`, those of `vlan`, those that are both, or all. Tables of more than 4,096

@@ -255,7 +255,7 @@ impl Switch {
         &self.ports[port.index()].counters
     }
 
-    /// Whether the link of `port` is up.
+    /// Returns true while the link of `port` is up.
     pub fn is_up(&self, port: PortId) -> bool {
         self.ports.get(port.index()).is_some_and(|port| port.up)
     }

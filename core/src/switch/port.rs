@@ -65,7 +65,6 @@ pub(super) struct Port {
     pub(super) link_sent: FeedbackSent,
     /// What the neighbour was told.
     pub(super) pause_sent: [PauseSpans; PRIORITY_COUNT],
-    /// How long its link has been down.
     pub(super) outage: Outage,
     /// Its transmitter completes nothing.
     pub(super) stuck: bool,

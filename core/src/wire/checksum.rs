@@ -27,7 +27,7 @@ pub struct Unfinished {
     pub start: usize,
     /// Bytes that it covers.
     pub length: usize,
-    /// Where it is, from the frame's beginning.
+    /// Offset from the beginning of the frame, in bytes.
     pub at: usize,
 }
 
@@ -189,7 +189,7 @@ mod tests {
         header[transport.1..transport.1 + 2].copy_from_slice(&pseudo.folded().to_be_bytes());
         frame.extend(header);
         frame.extend(payload);
-        // What Ethernet adds is not covered.
+        // Padding is not covered by the checksum.
         frame.resize(frame.len().max(60), 0xEE);
         frame
     }

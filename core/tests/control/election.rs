@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use crate::control_net::{config, ended, port, whole_ring, Net, INTERVAL};
+use crate::control::control_net::{config, ended, port, whole_ring, Net, INTERVAL};
 use weir_core::command::RerouteSelection;
 use weir_core::control::{ControlConfig, IgnoreReason, LoopBreakerConfig, NoAlternative, Policy};
 use weir_core::control::{Report, ReportKind};

@@ -1,7 +1,7 @@
 //! The Loop Breaker when no flow has another way at its first election: whoever gave up stands again, in its time and
 //! when ways change, and sends little meanwhile.
 
-use crate::control_net::{config, Net, INTERVAL};
+use crate::control::control_net::{config, Net, INTERVAL};
 use weir_core::control::{ControlConfig, LoopBreakerConfig, NoAlternative, Policy, ReportKind};
 use weir_core::event::EventKind;
 use weir_core::{Duration, Event};

@@ -13,7 +13,7 @@ use weir_core::wire::lldp::weir::{AnnouncedMode, Weir, WeirV1};
 use weir_core::wire::lldp::{Announcement, Content, Lldp, Received, Skipped};
 use weir_core::{FeedbackCoding, MacAddress, Priority};
 
-use crate::frames::*;
+use crate::lldp::frames::*;
 
 fn any_text() -> impl Strategy<Value = Text> {
     prop::collection::vec(any::<u8>(), 0..=255).prop_map(|bytes| Text::new(&bytes).unwrap())

@@ -9,7 +9,7 @@ use weir_core::wire::lldp::{
 };
 use weir_core::{Duration, MacAddress, Priority};
 
-use crate::frames::*;
+use crate::lldp::frames::*;
 
 #[test]
 fn an_announcement_is_laid_out_as_the_standards_say() {

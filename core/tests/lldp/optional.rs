@@ -9,7 +9,7 @@ use weir_core::wire::lldp::weir::{AnnouncedMode, Weir};
 use weir_core::wire::lldp::{Announcement, Content, Skipped};
 use weir_core::{FeedbackCoding, Priority};
 
-use crate::frames::*;
+use crate::lldp::frames::*;
 
 #[test]
 fn what_is_unknown_is_skipped_and_counted() {

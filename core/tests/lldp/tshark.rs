@@ -5,7 +5,7 @@ use std::process::Command;
 
 use weir_core::wire::lldp::Content;
 
-use crate::frames::*;
+use crate::lldp::frames::*;
 
 /// Runs tshark on a capture and gives its output.
 fn tshark(capture: &Path, arguments: &[&str]) -> String {

@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, VecDeque};
 
 use proptest::prelude::*;
 
-use crate::flooding::{config, host, shape, Peer, Shape, LENGTH};
+use crate::networks::flooding::{config, host, shape, Peer, Shape, LENGTH};
 use weir_core::config::{FloodConfig, LoopConfig};
 use weir_core::event::EventKind;
 use weir_core::wire::loop_probe::{LoopProbe, LOOP_PROBE_ADDRESS};

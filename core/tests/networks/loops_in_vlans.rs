@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, VecDeque};
 
 use proptest::prelude::*;
 
-use crate::flooding::{config, host, shape, Peer, Shape, LENGTH};
+use crate::networks::flooding::{config, host, shape, Peer, Shape, LENGTH};
 use weir_core::config::{FloodConfig, LoopConfig, MoveConfig, VlanPort};
 use weir_core::random::SplitMix64;
 use weir_core::wire::loop_probe::{LoopProbe, ProbeForm, LOOP_PROBE_ADDRESS};

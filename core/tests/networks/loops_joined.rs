@@ -3,8 +3,10 @@
 
 use std::collections::VecDeque;
 
-use crate::flooding::{config, host, Peer};
-use crate::loops_in_vlans::{loops, port, probe_on_line, receive, set, vlan, OnLine, INTERVAL};
+use crate::networks::flooding::{config, host, Peer};
+use crate::networks::loops_in_vlans::{
+    loops, port, probe_on_line, receive, set, vlan, OnLine, INTERVAL,
+};
 use weir_core::config::{FloodConfig, MoveConfig, VlanPort};
 use weir_core::event::EventKind;
 use weir_core::wire::ControlFrame;

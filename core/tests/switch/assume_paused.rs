@@ -1,7 +1,7 @@
 //! A switch that stands where another stood does not send before its neighbours can have said that they are paused.
 
-use crate::route_node::{config, port, Node, PORTS, Y};
 use crate::support::PRIORITY;
+use crate::switch::route_node::{config, port, Node, PORTS, Y};
 use weir_core::wire::mac_control::MacControl;
 use weir_core::{Command, Duration, MacAddress, Quanta};
 

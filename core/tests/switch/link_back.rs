@@ -1,8 +1,8 @@
 //! What was told as a link went down may be lost. It is told again when the link is back, not with the next refresh.
 
 use crate::level_node::{Node as LevelNode, NOW, X};
-use crate::route_node::{config, port, Node, Y};
 use crate::support::PRIORITY;
+use crate::switch::route_node::{config, port, Node, Y};
 use weir_core::wire::mac_control::MacControl;
 use weir_core::wire::ControlFrame;
 use weir_core::{Command, DropReason, Quanta, Transmission};

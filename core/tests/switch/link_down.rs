@@ -200,7 +200,7 @@ fn a_link_that_stays_down_holds_its_senders_for_the_time_that_is_set() {
     assert!(!node.pausing(0), "its sender goes on at once");
     let expected: Vec<_> = held.iter().map(|it| (*it, DropReason::PortDown)).collect();
     assert_eq!(node.dropped, expected);
-    // What comes now is dropped, and others get theirs.
+    // Later frames for the port are dropped; other ports get theirs.
     assert_eq!(node.receive(0, 1, LOSSLESS), Err(DropReason::PortDown));
     let other = node.receive(0, 2, LOSSLESS).unwrap();
     assert_eq!(node.send(2), [other]);

@@ -20,7 +20,7 @@ pub const EXIT_FAILING: u8 = 6;
 /// Exit status of `--check` when the command would change something.
 pub const EXIT_CHANGE: u8 = 7;
 
-/// What a container's probe asks of `status`.
+/// Question of a container's probe.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum Probe {
     /// Does the daemon answer, and its dataplane?

@@ -132,7 +132,7 @@ Examples:
         #[command(flatten)]
         of: FdbArguments,
     },
-    /// How many addresses each port has, and the room for them.
+    /// Count the addresses of each port, and show the room for them.
     #[command(after_help = "\
 `found no room` counts addresses of the port's frames for which the table had no
 room, or another address had to be forgotten. The port with most addresses

@@ -37,7 +37,7 @@ struct Verdict {
     umem_bytes: Option<u64>,
     #[serde(skip_serializing_if = "Option::is_none")]
     umem_frames: Option<usize>,
-    /// What does not work on this machine, or has no effect.
+    /// Settings that do not work on this machine, or have no effect.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     warnings: Vec<Warning>,
     /// What is valid, but may lose lossless frames.

@@ -13,7 +13,7 @@ use weir_output::bytes;
 pub struct Warning {
     /// The setting.
     pub key: String,
-    /// What is the matter, and what to do.
+    /// The fault and its remedy.
     pub message: String,
 }
 

@@ -1,4 +1,5 @@
-//! What the daemon's own program tries for `switchctl doctor`, without a switch: its XDP programs, and with `--loop` a device.
+//! Trials that the daemon's program runs for `switchctl doctor`, without a switch: loading its XDP programs, and with `--loop` a
+//! device.
 
 use std::env;
 use std::io::{ErrorKind, Write};

@@ -15,14 +15,14 @@ const RTM_GETNSID: u16 = 90;
 const RTGENMSG: usize = 4;
 const NETNSA_NSID: u16 = 1;
 const NETNSA_FD: u16 = 3;
-/// Where ip(8) keeps names of namespaces.
+/// Directory in which ip(8) keeps the names of namespaces.
 const NAMED: &str = "/run/netns";
 
 /// A network namespace.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Namespace {
     path: PathBuf,
-    /// What runs a command there, for a shell.
+    /// Shell words that run a command in this namespace.
     pub enter: String,
 }
 

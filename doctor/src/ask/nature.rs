@@ -1,4 +1,4 @@
-//! What a device is: its kind, and the devices above and below it.
+//! The kind of a device, and the devices above and below it.
 
 use std::io;
 

@@ -17,7 +17,7 @@ pub struct Memory {
     pub control_group: Option<u64>,
 }
 
-/// What does not fit, and where.
+/// Memory that is needed, and the limit that it exceeds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct TooMuch {
     /// `the machine`, or `the control group`.

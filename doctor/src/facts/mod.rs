@@ -126,7 +126,7 @@ pub enum Peer {
     Known {
         /// Its name.
         name: String,
-        /// What runs a command in its namespace, where that is another one.
+        /// Shell words that run a command in its namespace, if that is another one.
         enter: Option<String>,
         /// Offloads that are on.
         features: BTreeSet<String>,

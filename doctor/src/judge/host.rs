@@ -27,7 +27,7 @@ pub(super) fn judge(host: &Host, wanted: &Wanted, config: &DaemonConfig) -> Vec<
     findings
 }
 
-/// Whether the kernel takes the XDP program, in the form that the configuration asks for.
+/// Judges the loading of the XDP program in the form that the configuration needs.
 fn programs(host: &Host, config: &DaemonConfig) -> Option<Finding> {
     let check = Check::Programs;
     let tried = host.programs.as_ref()?;

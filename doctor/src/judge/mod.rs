@@ -129,7 +129,7 @@ struct Case<'a> {
 }
 
 impl Case<'_> {
-    /// How the switch can use the device.
+    /// Returns the modes in which the device can be a port.
     fn fit(&self) -> Result<Fit, Refusal> {
         let mode = self.config.dataplane.xdp_mode;
         let nature = self.found.nature.known();

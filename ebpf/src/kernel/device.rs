@@ -1,4 +1,4 @@
-//! What the kernel reports about a device and XDP.
+//! XDP on a device, as the kernel reports it.
 
 use std::sync::OnceLock;
 
@@ -27,7 +27,7 @@ pub fn takes_redirected(ifindex: u32) -> Option<bool> {
     (takes || *REPORTED.get_or_init(is_reported)).then_some(takes)
 }
 
-/// How the only program of a device is attached.
+/// Returns the mode in which the only program of a device is attached.
 pub(crate) fn attached_mode(ifindex: u32) -> Option<AttachedMode> {
     match u32::from(query(ifindex)?.attach_mode) {
         libbpf_sys::XDP_ATTACHED_DRV => Some(AttachedMode::Native),
@@ -36,7 +36,6 @@ pub(crate) fn attached_mode(ifindex: u32) -> Option<AttachedMode> {
     }
 }
 
-/// What the kernel says of a device and XDP.
 fn query(ifindex: u32) -> Option<libbpf_sys::bpf_xdp_query_opts> {
     let mut options = libbpf_sys::bpf_xdp_query_opts {
         sz: size_of::<libbpf_sys::bpf_xdp_query_opts>() as _,

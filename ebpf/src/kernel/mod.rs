@@ -1,4 +1,4 @@
-//! What this kernel takes and reports: forms of the program, reasons of a refusal, XDP features of devices.
+//! Abilities of the running kernel: forms of the program that it loads, reasons of a refusal, XDP features of devices.
 
 pub(crate) mod device;
 pub(crate) mod forms;

@@ -96,7 +96,7 @@ fn tbf_body(ifindex: u32, rate: BitRate, limit: u32) -> Vec<u8> {
     body(ifindex, BOUND << 16, TC_H_ROOT, TBF, &options.concat())
 }
 
-/// Whether the discipline at a device's root is the uppermost one of our tree.
+/// Returns true if the discipline at a device's root is the uppermost one of our tree.
 pub fn is_root(kind: &str, handle: u32) -> bool {
     (kind, handle) == (PRIO, ROOT) || (kind, handle) == (TBF, BOUND)
 }
@@ -134,7 +134,7 @@ fn body(ifindex: u32, handle: u32, parent: u32, kind: &str, options: &[u8]) -> V
 ///
 /// # Errors
 ///
-/// What the kernel says; `NotFound` when it has no such queueing discipline.
+/// The kernel's error; `NotFound` when it has no such queueing discipline.
 pub fn bound(ifindex: u32, limit: u32, rate: BitRate) -> io::Result<()> {
     ask(
         NLM_F_CREATE | NLM_F_REPLACE,

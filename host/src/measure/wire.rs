@@ -245,7 +245,7 @@ mod tests {
         assert_eq!(load(0).len(), SHORTEST_BYTES);
     }
 
-    /// What the socket receives of frames from the other end of a cable, in the order of the frames.
+    /// Sends frames from the other end of a cable; returns those that the socket receives, in order.
     fn received(frames: &[Vec<u8>]) -> Vec<Vec<u8>> {
         // In a thread of its own: the namespace goes with it.
         let thread = std::thread::scope(|scope| {

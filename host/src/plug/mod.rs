@@ -136,7 +136,7 @@ pub fn keep(device: &Device, plan: &Plan) -> Result<bool, Error> {
         if !is_ours(root) && !plan.settings.replace {
             refuse_occupied(device, root)?;
         }
-        // What a dead process left may be the other tree.
+        // A dead process may have left the other tree.
         if is_ours(root) && root.kind != kind(&plan.settings) {
             remove(device)?;
         }

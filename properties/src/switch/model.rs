@@ -39,7 +39,7 @@ pub struct Model {
     pub pausing: [[bool; 8]; PORTS],
 }
 
-/// How long a link has been down.
+/// State of a port whose link is down.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Outage {
     None,
@@ -141,7 +141,7 @@ impl Model {
         }
     }
 
-    /// Whether a frame from `ingress` for a link that is down would leave less than half of its buffer to others.
+    /// Returns true if a frame from `ingress` for a link that is down would leave less than half of its buffer to others.
     pub fn crowds_others(&self, ingress: u8, egress: u8, priority: u8) -> bool {
         self.outage[usize::from(egress)] != Outage::None
             && !LOSSLESS.contains(&priority)

@@ -24,7 +24,7 @@ pub struct Dependency {
 /// The source address of a host's frames.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Source {
-    /// That of this host.
+    /// The address of this host.
     Of(u32),
     /// So many, one after the other.
     Many(u32),

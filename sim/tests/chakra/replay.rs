@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use weir_sim::import::AllReduce;
 
-use crate::wire::{
+use crate::chakra::wire::{
     Node, Value, ALL_GATHER, ALL_REDUCE, ALL_TO_ALL, COMP, RECV, REDUCE_SCATTER, SEND,
 };
 

@@ -4,6 +4,8 @@
 pub mod certificate;
 pub mod configured;
 pub mod contract;
+pub mod network;
+pub mod readers;
 pub mod running;
 
 use std::io;
@@ -129,7 +131,7 @@ pub fn settings() -> ControlSettings {
     }
 }
 
-/// Whether the fake dataplane refuses a command.
+/// Chooses the commands that the fake dataplane refuses.
 pub type Concerns = fn(&Command) -> bool;
 
 /// The other ends of the queues. Its thread fills snapshots from `template` and keeps the commands.

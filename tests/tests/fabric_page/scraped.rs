@@ -13,7 +13,8 @@ use weir_tests::metrics::relay;
 use weir_tests::prometheus::Prometheus;
 use weir_tests::{until, Bench};
 
-use super::{certificate, text};
+use super::text;
+use crate::certificate;
 
 #[test]
 fn prometheus_discovers_a_protected_switch() {

@@ -84,7 +84,7 @@ pub struct Master {
     pub remedy: Remedy,
 }
 
-/// What the kernel reports about a device.
+/// A device as the kernel reports it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Nature<'a> {
     /// Its name.
@@ -101,7 +101,7 @@ pub struct Nature<'a> {
     pub lower: Option<&'a str>,
 }
 
-/// How a device can be used.
+/// The modes in which a device can be a port.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Fit {
     /// In any mode.

@@ -1,4 +1,4 @@
-//! What follows from the source addresses of frames, and what is asked of the table that has them.
+//! Learning from the source addresses of frames, and the requests to the table of addresses.
 
 use crate::command::CommandError;
 use crate::event::EventKind;

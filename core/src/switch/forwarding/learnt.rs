@@ -35,7 +35,7 @@ fn milliseconds(now: Instant) -> u32 {
     (now.as_nanos() / 1_000_000) as u32
 }
 
-/// What follows from an address that was noted.
+/// Outcome of noting an address.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(in crate::switch) enum Noted {
     /// It is behind another port than before.

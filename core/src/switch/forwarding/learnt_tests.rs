@@ -91,7 +91,7 @@ fn a_port_with_many_addresses_gives_way_to_one_with_few() {
     assert_eq!(told, 1, "once in a minute");
 }
 
-/// What the table is to have, by plain rules.
+/// Slow model of the table, by plain rules.
 struct Slow {
     /// Address, when it was seen, and where.
     known: Vec<(u64, Instant, PortId)>,

@@ -45,7 +45,8 @@ pub(super) struct Sweep {
     /// Sets of this round that are left.
     left: usize,
     pub(super) next: Instant,
-    /// What this round forgets beside what is too old: one for each port at most, and [`REQUESTS_MAX`] others.
+    /// Addresses to forget in this round, besides those that are too old: at most one request for each port, and
+    /// [`REQUESTS_MAX`] others.
     jobs: Vec<Forget>,
 }
 

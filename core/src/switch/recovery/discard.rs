@@ -154,7 +154,7 @@ impl Port {
         }
     }
 
-    /// Whether any frame for this egress may be dropped on arrival: see [`settle_arrivals`](Self::settle_arrivals).
+    /// Returns true while frames for this egress may be dropped on arrival: see [`settle_arrivals`](Self::settle_arrivals).
     #[cold]
     pub(in crate::switch) fn may_refuse(&self, priority: Priority) -> bool {
         self.outage != Outage::None || self.why_refused(priority).is_some()

@@ -14,7 +14,7 @@ use crate::switch::virtual_queues::{Gate, Place};
 use crate::switch::Switch;
 use crate::units::{Instant, MacAddress, PortId, Priority};
 
-/// How long the link of a port has been down.
+/// State of a port whose link is down.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(in crate::switch) enum Outage {
     /// It is up.
@@ -81,7 +81,7 @@ impl Switch {
         }
     }
 
-    /// Whether a lossy frame from `ingress` for a link that is down would take room from frames for other ports.
+    /// Returns true if a lossy frame from `ingress` for a link that is down would take room from frames for other ports.
     #[cold]
     pub(in crate::switch) fn crowds_others(
         &self,

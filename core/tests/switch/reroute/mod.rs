@@ -1,7 +1,7 @@
 //! Groups of ports, the recent-flow monitor, and moving flows off a blocked egress.
 
-use crate::route_node::{config, port, Node, PORTS, X, Y};
 use crate::support::PRIORITY;
+use crate::switch::route_node::{config, port, Node, PORTS, X, Y};
 use weir_core::event::EventKind;
 use weir_core::{
     Bytes, Command, CommandError, DropReason, Duration, MacAddress, PortId, PortSet, RerouteBy,

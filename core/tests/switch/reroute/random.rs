@@ -2,8 +2,8 @@
 
 use std::collections::BTreeMap;
 
-use crate::route_node::{config, port, Node, MEMBERS, PORTS, X};
 use crate::support::PRIORITY;
+use crate::switch::route_node::{config, port, Node, MEMBERS, PORTS, X};
 use proptest::prelude::*;
 use weir_core::config::LevelRules;
 use weir_core::wire::mac_control::MacControl;

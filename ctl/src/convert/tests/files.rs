@@ -1,4 +1,4 @@
-//! What files of real switches have: chassis, dual uplinks, tables of new releases, and traces of text editors.
+//! Files of real switches: chassis, dual uplinks, tables of new releases, and traces of text editors.
 
 use serde_json::json;
 use weir_config::daemon::DaemonConfig;

@@ -14,7 +14,7 @@ use crate::parallel::on_all_cores;
 /// Findings that are printed one by one at most.
 const TOLD_MAX: usize = 30;
 
-/// What the networks of one kind did together. Sums do not depend on the order in which they end.
+/// Sums over the networks of one kind. They do not depend on the order in which they end.
 #[derive(Default)]
 struct Sum {
     networks: u64,
@@ -31,7 +31,7 @@ struct Tally {
     findings: Vec<(u64, String)>,
 }
 
-/// Whether nobody else was harmed in any network.
+/// Searches random networks for harm to bystanders; returns true if there was none.
 pub fn search(arguments: &SearchArguments) -> Result<bool> {
     let bar = bar(arguments.networks, arguments.quiet);
     let tally = Mutex::new(Tally::default());

@@ -56,7 +56,7 @@ pub struct Chakra<'a> {
     pub header: Bytes,
     /// Of all flows.
     pub transport: Transport,
-    /// How fast a rank computes operations (`num_ops`) whose time the trace does not have.
+    /// Rate at which a rank computes operations (`num_ops`) for which the trace has no time.
     pub operations_per_second: Option<u64>,
 }
 

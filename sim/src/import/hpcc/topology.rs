@@ -1,4 +1,4 @@
-//! `topology.txt`: how many nodes, switches and links; which nodes are switches; the links.
+//! `topology.txt`: the numbers of nodes, switches and links; the nodes that are switches; the links.
 
 use std::collections::BTreeMap;
 
@@ -12,6 +12,41 @@ use super::Text;
 /// Nodes and links at most.
 const NODES_MAX: u64 = 220_000;
 const LINKS_MAX: u64 = 1_200_000;
+/// `src dst rate delay error_rate`.
+const WORDS_OF_A_LINK: usize = 5;
+
+/// Programs that read such a file, by their first line.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Form {
+    /// Nodes, switches, links.
+    Hpcc,
+    /// Nodes, switches, those in racks, links: PowerTCP's simulator, a fork.
+    PowerTcp,
+    /// The same and two rates, which no link needs: Reverie's, a fork of PowerTCP's.
+    Reverie,
+}
+
+impl Form {
+    /// A fork's, where the file has just as many words as the fork's first line promises.
+    fn of(text: &str) -> Self {
+        let first = text.lines().next().unwrap_or_default();
+        let counts: Vec<&str> = first.split_ascii_whitespace().collect();
+        let form = match counts.len() {
+            4 => Self::PowerTcp,
+            6 => Self::Reverie,
+            _ => return Self::Hpcc,
+        };
+        let count = |at: usize| counts[at].parse::<usize>().ok();
+        let promised = || {
+            let of_links = count(3)?.checked_mul(WORDS_OF_A_LINK)?;
+            counts.len().checked_add(count(1)?)?.checked_add(of_links)
+        };
+        match promised() == Some(text.split_ascii_whitespace().count()) {
+            true => form,
+            false => Self::Hpcc,
+        }
+    }
+}
 
 /// A network as HPCC has it: nodes are numbers from 0.
 #[derive(Debug)]
@@ -39,9 +74,18 @@ pub(super) struct Link {
 impl Topology {
     pub(super) fn read(file: Text<'_>) -> Result<Self, ImportError> {
         let mut words = Words::new(file.name, file.text);
+        let form = Form::of(file.text);
         let nodes = words.number("how many nodes there are", NODES_MAX)?;
         let switches = words.number("how many of the nodes are switches", nodes)?;
+        if form != Form::Hpcc {
+            words.number("how many of the switches are in racks", nodes)?;
+        }
         let links = words.number("how many links there are", LINKS_MAX)?;
+        if form == Form::Reverie {
+            for whose in ["host links", "links between switches"] {
+                words.next(&format!("the rate of {whose}; each link has it again"))?;
+            }
+        }
         let mut topology = Self {
             is_switch: vec![false; nodes as usize],
             links: Vec::new(),

@@ -26,7 +26,7 @@ const LOSSY: Priority = Priority::ALL[0];
 /// From the dataplane to the control plane and back, each.
 const LATENCY: Duration = Duration::from_micros(20);
 
-/// What happens.
+/// Kinds of misfortune.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Kind {
     /// The host's link goes down.
@@ -76,7 +76,6 @@ impl Kind {
 /// One network and its misfortune. The same seed gives the same one.
 #[derive(Clone, Debug)]
 pub struct Case {
-    /// What happens.
     pub kind: Kind,
     /// The network with it.
     pub plan: NetworkPlan,
@@ -90,7 +89,7 @@ pub struct Case {
     pub patience: Duration,
 }
 
-/// What all switches have in common.
+/// Settings that all switches share.
 struct Settings {
     learns: bool,
     places: usize,
@@ -366,7 +365,7 @@ fn draw_flow(from: usize, to: usize, arrivals: Duration, random: &mut Random) ->
     }
 }
 
-/// What the silent host sends once it is not silent.
+/// Flows of the silent host, once it sends.
 fn of_spare(
     tree: &Tree,
     kind: Kind,

@@ -1,4 +1,4 @@
-//! What others lost, and how long they waited.
+//! Losses and waiting times of bystanders.
 
 use weir_core::{Duration, Instant};
 
@@ -10,7 +10,7 @@ use crate::trial::TrialError;
 /// Books are checked this often.
 const CHECKS: u64 = 8;
 
-/// What one network did.
+/// Outcome of one network.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Answer {
     /// Lossless frames that others sent.
@@ -19,7 +19,7 @@ pub struct Answer {
     pub lost: u64,
     /// Of all flows of others, the longest wait beyond that in the calm network.
     pub longest_wait: Duration,
-    /// What that may be.
+    /// The longest wait that is allowed.
     pub patience: Duration,
     /// Frames still inside at the end.
     pub inside: u64,

@@ -9,7 +9,7 @@ use weir_doctor::link::Counts;
 
 use crate::control::shared::Missing;
 
-/// How many looks in a row a frame must be missing, which are a second apart.
+/// Looks in a row, a second apart, in which a frame must be missing.
 const LOOKS: usize = 3;
 /// As many frames the device must have counted before its count is relied on.
 const TRUSTED_AFTER: u64 = 64;
@@ -36,7 +36,7 @@ pub(super) struct Look {
 struct Pair {
     /// Counts of the place before, the oldest first.
     before: VecDeque<u64>,
-    /// What was missing at the latest looks.
+    /// Frames that were missing at the latest looks.
     short: VecDeque<u64>,
     lost: u64,
 }

@@ -105,7 +105,7 @@ impl Links {
         self.is(port, |place| &place.up)
     }
 
-    /// How soon the kernel is asked about links again; `None` while no device that is there is down or without carrier.
+    /// Time until the kernel is asked about links again; `None` while no device that is there is down or without carrier.
     pub fn recheck_after(&self) -> Option<Duration> {
         let is_down = |place: &Place| {
             !place.up.load(Ordering::Relaxed) && !place.gone.load(Ordering::Relaxed)

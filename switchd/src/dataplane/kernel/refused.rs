@@ -54,7 +54,7 @@ fn lower_mtu() -> String {
     )
 }
 
-/// Whether the running kernel is older than `release`.
+/// Returns true if the running kernel is older than `release`.
 pub(in crate::dataplane) fn kernel_is_before(release: Release) -> bool {
     let running = nix::sys::utsname::uname().ok();
     let running = running.and_then(|it| Release::parse(&it.release().to_string_lossy()));

@@ -72,7 +72,7 @@ pub(in crate::dataplane) struct SocketOptions<'a> {
     pub(in crate::dataplane) zero_copy: ZeroCopy,
     /// Zero for never.
     pub(in crate::dataplane) busy_poll: Duration,
-    /// Whether a frame may take several chunks ([`LONG_FRAMES`](weir_config::kernels::LONG_FRAMES)).
+    /// A frame may take several chunks ([`LONG_FRAMES`](weir_config::kernels::LONG_FRAMES)).
     pub(in crate::dataplane) has_long_frames: bool,
 }
 

@@ -14,7 +14,7 @@ pub(super) const SLEEP_MIN: Duration = Duration::from_micros(20);
 const BEAT: Duration = Duration::from_millis(10);
 /// The longest sleep. The thread is on time when it wakes up by then: a stop of the process shows as a sleep that was longer.
 pub(super) const SLEEP_MAX: Duration = Duration::from_millis(250);
-/// What is not done for so long is reported: RX rings overflow meanwhile.
+/// Shortest time without housekeeping that is reported as a stall: RX rings may overflow meanwhile.
 pub(super) const STALL_MIN: Duration = Duration::from_millis(500);
 /// The switch is taken for drained once nothing was admitted for this long: a neighbour that was just told to pause may still
 /// have frames on their way, and may be a program that has lost its CPU before it could send them.

@@ -85,7 +85,7 @@ impl Pooled {
         (self.room(pools), self.reserved + xon)
     }
 
-    /// What it may have of its own and of the pool as it is now.
+    /// The most it may hold: its reserve, and its share of the pool at this moment.
     pub(in crate::switch::admission) fn room(&self, pools: &Pools) -> Bytes {
         self.reserved + self.threshold.at(pools.get(self.pool).free())
     }

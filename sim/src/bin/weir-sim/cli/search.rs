@@ -59,7 +59,7 @@ pub struct SearchArguments {
     pub quiet: bool,
 }
 
-/// What wide networks are held to.
+/// Properties that wide networks must have.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum WideMode {
     /// Levels.

@@ -86,7 +86,7 @@ pub(super) struct FakeIo {
     pub(super) sent: SentLog,
     /// The limit of every sleep so far.
     pub(super) waits: Vec<Option<Duration>>,
-    /// How long the next sleep takes.
+    /// Length of the next sleep.
     pub(super) sleeps: Option<Duration>,
     /// The port whose rings were taken last.
     joined: Option<usize>,

@@ -4,8 +4,6 @@
 //! `WEIR_SCREENSHOTS=DIR` leaves pictures for the book there, in a folder for each width; `WEIR_MEASURE=1` prints what a hundred
 //! switches and twenty viewers cost, and looks for a minute whether anything moves.
 
-#[path = "../../../switchd/tests/support/certificate.rs"]
-mod certificate;
 mod fake;
 mod hostile;
 mod look;

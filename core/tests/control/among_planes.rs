@@ -1,6 +1,6 @@
 //! The Deadlock Breaker's control planes among themselves.
 
-use crate::control_net::{
+use crate::control::control_net::{
     config, ended, plane, port, received, suspected, whole_ring, Net, INTERVAL, PORTS, PRIORITY,
 };
 use std::collections::BTreeSet;

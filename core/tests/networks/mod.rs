@@ -9,5 +9,3 @@ mod release_buffer;
 mod rerouting;
 mod ring;
 mod storms;
-#[path = "../support/mod.rs"]
-mod support;

@@ -2,8 +2,6 @@
 
 mod assume_paused;
 mod copies;
-#[path = "../level_node/mod.rs"]
-mod level_node;
 mod link_back;
 mod link_down;
 mod marking;
@@ -18,7 +16,5 @@ mod reroute_random;
 #[path = "reroute/node.rs"]
 mod route_node;
 mod schedulers;
-#[path = "../support/mod.rs"]
-mod support;
 mod traffic_release;
 mod vlans;

@@ -1,6 +1,6 @@
 //! The control plane: loops, elections, storms, and a switch that stands again.
 
-mod control;
+mod among_planes;
 mod control_net;
 mod election;
 mod stand_again;

@@ -1,7 +1,5 @@
 //! gNMI, asked by pygnmi: what it says during a deadlock is what `switchctl` says, by Get, by samples and on change.
 
-#[path = "../../../switchd/tests/support/certificate.rs"]
-mod certificate;
 mod client;
 
 use std::collections::BTreeMap;
@@ -10,6 +8,7 @@ use std::net::{Ipv4Addr, SocketAddr};
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
+use crate::certificate;
 use client::{take, Client};
 use serde_json::{json, Value};
 use weir_config::daemon::GnmiConfig;

@@ -1,0 +1,12 @@
+//! All integration tests of the package, in one executable: one link, and each test has a process of its own all the same.
+
+mod authentication;
+mod control;
+mod level_node;
+mod levels;
+mod lldp;
+mod neighbours;
+mod networks;
+mod support;
+mod switch;
+mod wire;

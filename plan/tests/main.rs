@@ -1,0 +1,7 @@
+//! All integration tests of the package, in one executable: one link, and each test has a process of its own all the same.
+
+mod against_simulator;
+mod capture;
+mod files;
+mod generated;
+mod support;

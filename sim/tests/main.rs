@@ -1,0 +1,33 @@
+//! All integration tests of the package, in one executable: one link, and each test has a process of its own all the same.
+
+mod balancing;
+mod baselines;
+mod cables;
+mod calculus;
+mod chakra;
+mod clcm_figures;
+mod command;
+mod concepts;
+mod congestion;
+mod fairness;
+mod faults;
+mod flowlets;
+mod harm;
+mod hpcc_ns3;
+mod impairments;
+mod import;
+mod levels_starve_nobody;
+mod model;
+mod multicast;
+mod other_simulators;
+mod pools;
+mod results;
+mod scale_plans;
+mod scenarios;
+mod schedulers;
+mod sweep;
+mod theorem_1;
+mod threads;
+mod transports;
+mod wide_search;
+mod workloads;

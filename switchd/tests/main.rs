@@ -1,0 +1,33 @@
+//! All integration tests of the package, in one executable: one link, and each test has a process of its own all the same.
+
+mod access;
+mod book_routes;
+mod captures;
+mod classification;
+mod counters;
+mod daemon;
+mod ecn;
+mod express;
+mod express_path;
+mod flights;
+mod floors;
+mod hand_over;
+mod levels;
+mod links;
+mod lldp;
+mod metrics;
+mod missed;
+mod openapi;
+mod packaging;
+mod page;
+mod panics;
+mod pfcwd;
+mod port_changes;
+mod ports;
+mod process;
+mod reload;
+mod routes;
+mod silence;
+mod support;
+mod veth;
+mod watermarks;

@@ -1,0 +1,226 @@
+//! Clock and processor time of the tests, by package, as a table for the book: which tests compute, and which wait.
+
+use std::collections::BTreeMap;
+use std::ffi::OsString;
+use std::fmt::Write as _;
+use std::fs;
+use std::io::Write as _;
+use std::path::{Path, PathBuf};
+use std::process::{Command, ExitCode};
+use std::time::{Duration, Instant};
+
+use anyhow::{bail, Context, Result};
+use nix::sys::resource::{getrusage, UsageWho};
+use nix::sys::time::TimeValLike;
+use serde::{Deserialize, Serialize};
+
+/// Names the file to which [`one`] adds.
+const LOG: &str = "WEIR_TEST_TIMES";
+/// Set by cargo-nextest for each test.
+const PACKAGE: &str = "CARGO_PKG_NAME";
+/// Rows of single tests.
+const LONGEST: usize = 12;
+
+/// One test.
+#[derive(Debug, PartialEq, Serialize, Deserialize)]
+struct Test {
+    package: String,
+    name: String,
+    clock_s: f64,
+    /// Of the test and of every process that it has waited for.
+    processor_s: f64,
+}
+
+/// Times of a build and of the tests that follow.
+#[derive(Debug)]
+pub struct Times {
+    log: PathBuf,
+    began: Instant,
+    build: Option<(Duration, f64)>,
+}
+
+impl Times {
+    /// Begins with the build.
+    ///
+    /// # Errors
+    ///
+    /// When the log cannot be written.
+    pub fn begin(target: &Path) -> Result<Self> {
+        let log = target.join("test-times.jsonl");
+        fs::create_dir_all(target)?;
+        fs::write(&log, "").with_context(|| log.display().to_string())?;
+        Ok(Self {
+            log,
+            began: Instant::now(),
+            build: None,
+        })
+    }
+
+    /// The build is done.
+    pub fn built(&mut self) {
+        self.build = Some((self.began.elapsed(), processor_s()));
+    }
+
+    /// Has `nextest` run each test by this program.
+    ///
+    /// # Errors
+    ///
+    /// When rustc does not answer.
+    pub fn measure(&self, nextest: &mut Command) -> Result<()> {
+        let output = Command::new("rustc").arg("-vV").output().context("rustc")?;
+        let version = String::from_utf8(output.stdout)?;
+        let host = version.lines().find_map(|line| line.strip_prefix("host: "));
+        let host = host.context("rustc -vV names no host")?;
+        let key = host.replace('-', "_").to_uppercase();
+        let runner = format!("{} time-test", std::env::current_exe()?.display());
+        nextest.env(format!("CARGO_TARGET_{key}_RUNNER"), runner);
+        nextest.env(LOG, &self.log);
+        Ok(())
+    }
+
+    /// Writes the table to `file`.
+    ///
+    /// # Errors
+    ///
+    /// When a file cannot be read or written.
+    pub fn write(&self, file: &Path) -> Result<()> {
+        let all = self.began.elapsed();
+        let tests = fs::read_to_string(&self.log)?
+            .lines()
+            .map(serde_json::from_str)
+            .collect::<Result<Vec<Test>, _>>()?;
+        let text = table(&tests, self.build, all)?;
+        fs::write(file, text).with_context(|| file.display().to_string())
+    }
+}
+
+/// Seconds of processor time of all processes that this one has waited for.
+fn processor_s() -> f64 {
+    getrusage(UsageWho::RUSAGE_CHILDREN).map_or(0.0, |usage| {
+        let microseconds =
+            usage.user_time().num_microseconds() + usage.system_time().num_microseconds();
+        microseconds as f64 / 1e6
+    })
+}
+
+fn table(tests: &[Test], build: Option<(Duration, f64)>, all: Duration) -> Result<String> {
+    let mut text = String::from(
+        "| part | tests | clock, s | processors, s | waiting, s |\n|---|---|---|---|---|\n",
+    );
+    if let Some((clock, processors)) = build {
+        let clock = clock.as_secs_f64();
+        writeln!(text, "| build | – | {clock:.0} | {processors:.0} | – |")?;
+    }
+    let mut packages: BTreeMap<&str, (usize, f64, f64)> = BTreeMap::new();
+    for test in tests {
+        let sum = packages.entry(&test.package).or_default();
+        sum.0 += 1;
+        sum.1 += test.clock_s;
+        sum.2 += test.processor_s;
+    }
+    for (package, (count, clock, processors)) in packages {
+        let waiting = (clock - processors).max(0.0);
+        writeln!(
+            text,
+            "| {package} | {count} | {clock:.0} | {processors:.0} | {waiting:.0} |"
+        )?;
+    }
+    writeln!(
+        text,
+        "\nTests run side by side: the clocks of all parts add up to more than the {:.0} s that everything took. The tests that took longest:\n",
+        all.as_secs_f64()
+    )?;
+    text += "| test | clock, s | processors, s |\n|---|---|---|\n";
+    let mut longest: Vec<&Test> = tests.iter().collect();
+    longest.sort_by(|a, b| b.clock_s.total_cmp(&a.clock_s));
+    for test in longest.into_iter().take(LONGEST) {
+        let Test {
+            package,
+            name,
+            clock_s,
+            processor_s,
+        } = test;
+        writeln!(
+            text,
+            "| {package} `{name}` | {clock_s:.0} | {processor_s:.0} |"
+        )?;
+    }
+    Ok(text)
+}
+
+/// Runs one test for cargo-nextest, and adds its times to the log.
+///
+/// # Errors
+///
+/// When it cannot be started, or the log cannot be written.
+pub fn one(command: &[OsString]) -> Result<ExitCode> {
+    let [program, arguments @ ..] = command else {
+        bail!("there is no program to run");
+    };
+    let began = Instant::now();
+    let status = Command::new(program).args(arguments).status()?;
+    let clock_s = began.elapsed().as_secs_f64();
+    // Nextest asks each executable for its tests first.
+    let is_test = arguments.iter().any(|argument| argument == "--exact");
+    if let (true, Some(log)) = (is_test, std::env::var_os(LOG)) {
+        let name = arguments.iter().filter_map(|it| it.to_str());
+        let test = Test {
+            package: std::env::var(PACKAGE).unwrap_or_default(),
+            name: name
+                .filter(|it| !it.starts_with('-'))
+                .collect::<Vec<_>>()
+                .join(" "),
+            clock_s,
+            processor_s: processor_s(),
+        };
+        let line = serde_json::to_string(&test)? + "\n";
+        let mut log = fs::OpenOptions::new().append(true).open(log)?;
+        log.write_all(line.as_bytes())?;
+    }
+    let code = status.code().and_then(|code| u8::try_from(code).ok());
+    Ok(ExitCode::from(code.unwrap_or(1)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn test(package: &str, name: &str, clock_s: f64, processor_s: f64) -> Test {
+        Test {
+            package: package.into(),
+            name: name.into(),
+            clock_s,
+            processor_s,
+        }
+    }
+
+    #[test]
+    fn packages_are_added_up_and_the_longest_tests_come_first() {
+        let tests = [
+            test("a", "short", 1.0, 1.0),
+            test("b", "long", 9.0, 2.0),
+            test("a", "waits", 3.0, 0.5),
+        ];
+        let build = Some((Duration::from_secs(60), 100.0));
+        let text = table(&tests, build, Duration::from_secs(70)).unwrap();
+        let lines: Vec<&str> = text.lines().collect();
+        assert_eq!(lines[2], "| build | – | 60 | 100 | – |");
+        assert_eq!(lines[3], "| a | 2 | 4 | 2 | 2 |");
+        assert_eq!(lines[4], "| b | 1 | 9 | 2 | 7 |");
+        assert!(text.contains("the 70 s that"), "{text}");
+        let place = |name: &str| text.find(name).unwrap();
+        assert!(place("`long`") < place("`waits`") && place("`waits`") < place("`short`"));
+    }
+
+    #[test]
+    fn the_time_of_a_process_that_computes_is_counted_and_its_status_kept() {
+        let program = [
+            "sh",
+            "-c",
+            "i=0; while [ $i -lt 100000 ]; do i=$((i+1)); done; exit 7",
+        ];
+        let status = one(&program.map(OsString::from)).unwrap();
+        assert_eq!(status, ExitCode::from(7));
+        assert!(processor_s() > 0.0);
+    }
+}
