@@ -76,6 +76,7 @@ impl Kind {
 /// One network and its misfortune. The same seed gives the same one.
 #[derive(Clone, Debug)]
 pub struct Case {
+    /// The misfortune.
     pub kind: Kind,
     /// The network with it.
     pub plan: NetworkPlan,
