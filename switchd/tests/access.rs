@@ -53,6 +53,7 @@ fn plan(directory: &Path) -> Plan {
         drain: Duration::ZERO,
         reloader: None,
         watchdog: None,
+        protections: None,
         keeping: None,
     }
 }

@@ -17,6 +17,8 @@ const READY_LIMIT: Duration = Duration::from_secs(70);
 const LOOK_INTERVAL: Duration = Duration::from_millis(50);
 /// How long a new daemon may take to notice that the keeper has ended, and to take its place all the same.
 const ORPHAN_WAIT: Duration = Duration::from_secs(6);
+/// How long a new daemon may forward before it knows what the restart took.
+const REPORT_WAIT: Duration = Duration::from_secs(3);
 /// After this long without one it is told that this takes time.
 const PATIENCE: Duration = Duration::from_secs(2);
 
@@ -56,12 +58,21 @@ struct Keeper(Option<PathBuf>);
 impl Keeper {
     /// One that is not here from the beginning, as from outside a container, is not looked for.
     fn new(pid: Option<u32>) -> Self {
-        let place = pid.map(|pid| PathBuf::from(format!("/proc/{pid}")));
-        Self(place.filter(|place| place.exists()))
+        let keeper = Self(pid.map(|pid| PathBuf::from(format!("/proc/{pid}/stat"))));
+        match keeper.has_ended() {
+            true => Self(None),
+            false => keeper,
+        }
     }
 
     fn has_ended(&self) -> bool {
-        self.0.as_ref().is_some_and(|place| !place.exists())
+        let Some(place) = &self.0 else {
+            return false;
+        };
+        // `PID (NAME) STATE`: its parent may be late to notice its end.
+        let text = std::fs::read_to_string(place).unwrap_or_default();
+        let state = text.rsplit_once(") ").map(|(_, behind)| behind);
+        state.is_none_or(|state| state.starts_with(['Z', 'X']))
     }
 }
 
@@ -83,22 +94,26 @@ pub fn restart(target: &Target, output: &Output, timeout: Duration) -> Result<bo
     let keeper = Keeper::new(keeper_pid);
     let began = Instant::now();
     let mut is_told = false;
-    let mut keeper_ended = None;
+    let [mut keeper_ended, mut another_since] = [None; 2];
     let status = loop {
         // Nobody answers for a moment, or the one that ends.
         if keeper.has_ended() {
             keeper_ended.get_or_insert_with(Instant::now);
         }
-        let has_ended = keeper_ended.is_some();
         let status: Option<Status> = target.get("/v1/status").ok();
         let another = status.filter(|status| status.pid != before);
         match another {
             Some(status) if status.restart.is_some() => break status,
-            // Nobody but the keeper knows how long neighbours were paused.
-            Some(status) if has_ended => bail!(
-                "the keeper has ended during the restart: the new daemon, process {}, forwards and cannot be restarted again in place; stop it and start it with a keeper",
-                status.pid
-            ),
+            // The keeper alone knows for how long neighbours were paused.
+            Some(status) => {
+                let since = another_since.get_or_insert_with(Instant::now);
+                if since.elapsed() >= REPORT_WAIT {
+                    bail!(
+                        "the keeper has ended during the restart: the new daemon, process {}, forwards and cannot be restarted again in place; stop it and start it with a keeper",
+                        status.pid
+                    );
+                }
+            }
             None if keeper_ended.is_some_and(|since| since.elapsed() >= ORPHAN_WAIT) => bail!(
                 "the keeper has ended during the restart, and no daemon answers; see its log (`journalctl -u 'weir-switchd*'`), and start the service"
             ),

@@ -18,7 +18,7 @@ use super::Caught;
 use crate::cli::{Kept, EXIT_AGAIN, EXIT_FAILURE};
 
 /// How long a next switch that has the place may take until it forwards. What ran before may take longer: there is nothing else.
-const START_WAIT: Duration = Duration::from_secs(60);
+const START_WAIT: Duration = Duration::from_secs(120);
 /// A next switch that fails so soon after it has begun to forward is followed by what ran before.
 const PROBATION: Duration = Duration::from_secs(10);
 /// How long a switch that has given its place may take to end.

@@ -300,6 +300,7 @@ mod tests {
                     events_lost: 0,
                     stalls: 0,
                     stall_nanos: 0,
+                    own: Vec::new(),
                     ports: vec![port.clone()],
                 });
                 assert!(windows.samples.len() as u64 <= RECURRENCE_WINDOW_SECONDS + 2);
