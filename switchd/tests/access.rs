@@ -51,6 +51,7 @@ fn plan(directory: &Path) -> Plan {
         drain: Duration::ZERO,
         reloader: None,
         watchdog: None,
+        protections: None,
         keeping: None,
     }
 }

@@ -406,6 +406,7 @@ async fn a_dataplane_that_ends_by_itself_ends_the_daemon() {
         drain: StdDuration::ZERO,
         reloader: None,
         watchdog: None,
+        protections: None,
         keeping: None,
     };
     let (_stop, stops) = mpsc::channel(1);
@@ -432,6 +433,7 @@ async fn a_start_that_fails_leaves_nothing_behind() {
         drain: StdDuration::ZERO,
         reloader: None,
         watchdog: None,
+        protections: None,
         keeping: None,
     };
     let (_stop, stops) = mpsc::channel(1);

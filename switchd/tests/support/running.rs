@@ -47,6 +47,7 @@ impl Running {
             drain: Duration::from_secs(1),
             reloader,
             watchdog: None,
+            protections: None,
             keeping: None,
         };
         let remote = fake.remote();
