@@ -41,6 +41,20 @@ const fn tunnel(name: &'static str, what: &'static str, source: &'static str) ->
     }
 }
 
+/// A GRE tunnel for Ethernet frames. Its driver looks for the network header at an offset that AF_XDP does not set.
+const fn gre(name: &'static str, what: &'static str, source: &'static str) -> Kind {
+    Kind {
+        source,
+        ..refused(
+            name,
+            what,
+            [NONE, "received; **everything sent is dropped**", NONE],
+            "its driver drops all frames of AF_XDP, since they have no header offsets",
+            Remedy::Words("use a VXLAN or Geneve tunnel instead"),
+        )
+    }
+}
+
 /// A kind that cannot be a port.
 const fn refused(
     name: &'static str,
@@ -107,7 +121,7 @@ pub const KINDS: &[Kind] = &[
         Remedy::Words("use one end of a veth pair: `ip link add {device} type veth peer name PEER`"),
     ),
     tunnel("geneve", "a Geneve tunnel", TRIED),
-    tunnel("gretap", "a GRE tunnel", TRIED),
+    gre("gretap", "a GRE tunnel", TRIED),
     refused(
         "ifb",
         "an intermediate functional block",
@@ -115,7 +129,7 @@ pub const KINDS: &[Kind] = &[
         "it takes frames from tc's rules only, and drops all that is sent to it",
         Remedy::Words("use one end of a veth pair: `ip link add {device} type veth peer name PEER`"),
     ),
-    tunnel("ip6gretap", "a GRE tunnel over IPv6", READ),
+    gre("ip6gretap", "a GRE tunnel over IPv6", READ),
     refused(
         "ipvlan",
         "an ipvlan device",
@@ -238,7 +252,7 @@ pub const KINDS: &[Kind] = &[
         "a WireGuard tunnel",
         [NONE, "IP packets, no Ethernet frames", NONE],
         "it carries IP packets, and a switch forwards Ethernet frames",
-        Remedy::Words("put a VXLAN or GRE tunnel for Ethernet frames through it, for lossy classes"),
+        Remedy::Words("put a VXLAN or Geneve tunnel through it, for lossy classes"),
     ),
 ];
 
