@@ -9,6 +9,7 @@ use std::os::fd::{AsFd, AsRawFd, BorrowedFd};
 use anyhow::{anyhow, Context, Result};
 use nix::errno::Errno;
 use nix::sys::socket::{send, MsgFlags};
+use weir_ebpf::queue;
 use xsk_rs::config::{
     BindFlags, FrameSize, Interface, LibxdpFlags, QueueSize, SocketConfig, UmemConfig,
 };
@@ -86,8 +87,10 @@ impl Port {
             .libxdp_flags(LibxdpFlags::XSK_LIBXDP_FLAGS_INHIBIT_PROG_LOAD)
             .bind_flags(BindFlags::XDP_COPY | BindFlags::XDP_USE_NEED_WAKEUP)
             .build();
-        // SAFETY: no program is loaded by libxdp (the flag above), as memory that is shared asks for.
-        let opened = unsafe { Socket::new(config, &memory.umem, &name, QUEUE) };
+        let opened = queue::open(device, queue::PATIENCE, || {
+            // SAFETY: no program is loaded by libxdp (the flag above), as memory that is shared asks for.
+            unsafe { Socket::new(config, &memory.umem, &name, QUEUE) }
+        });
         let (tx, rx, rings) = opened
             .map_err(|error| with_cause(error).context(format!("AF_XDP socket on {device}")))?;
         let (fill, completion) = rings.with_context(|| format!("{device}: the queue is taken"))?;

@@ -32,7 +32,7 @@ fn main() -> ExitCode {
     let cli = Cli::parse();
     let output = Output::new(cli.json);
     if cli.check && (cli.watch.is_some() || !change::check::can_check(&cli.command)) {
-        eprintln!("switchctl: --check works only with commands that change a running switch: reload, route, ecn set, pfcwd, port, config save and config rollback");
+        eprintln!("switchctl: --check works only with commands that change a running switch: reload, restart, route, ecn set, pfcwd, port, config save and config rollback");
         return ExitCode::from(EXIT_USAGE);
     }
     let outcome = match cli.watch {
@@ -55,6 +55,10 @@ fn main() -> ExitCode {
 
 /// The exit status.
 fn run(cli: &Cli, output: &Output) -> anyhow::Result<u8> {
+    if let (true, Command::Restart { .. }) = (cli.check, &cli.command) {
+        change::restart::check(&cli.target, output)?;
+        return Ok(0);
+    }
     if cli.check {
         let changes = change::check::check(&cli.target, output, &cli.command)?;
         return Ok(if changes { EXIT_CHANGE } else { 0 });

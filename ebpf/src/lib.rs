@@ -29,6 +29,7 @@ pub use express::{
 pub use flow_hash::udp_flow_hash;
 pub use kernel::device::takes_redirected;
 pub use kernel::forms::Form;
+pub use kernel::queue;
 pub use meta::{HardwareTime, Meta, META_LENGTH};
 pub use program::{pinned_device, AttachMode, AttachedMode, Extras, PortProgram};
 pub use promiscuous::Promiscuous;

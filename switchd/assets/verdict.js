@@ -19,6 +19,9 @@ const HEADLINES = {
   forwarding_loop: () => "frames came round a loop",
   events_lost: () => "events were lost",
   dataplane_silent: () => "the dataplane does not answer",
+  restart_failed: () => "a restart failed",
+  keeper_gone: () => "the keeper has ended",
+  listener_taken: () => "an address to listen at is taken",
 };
 
 // The verdict in words, and all reasons for it.

@@ -87,6 +87,10 @@ pub struct Cli {
     #[arg(long, hide = true, value_name = "WHEN", conflicts_with = "keeper")]
     pub kept: Option<Kept>,
 
+    /// The text of the configuration, in the place of what the configuration file has: how a keeper starts what ran before.
+    #[arg(long, hide = true, value_name = "FILE", requires = "kept")]
+    pub in_force: Option<PathBuf>,
+
     /// Try this device of the configuration against a neighbour that reflects, in the place of a switch, and print what was
     /// found in JSON: what `switchctl doctor --loop` does.
     #[arg(long = "loop", hide = true, value_name = "DEVICE", conflicts_with_all = ["check", "prepare", "keeper", "kept"])]

@@ -2,17 +2,22 @@
 #![forbid(unsafe_code)]
 
 use std::io::Write;
+use std::os::unix::process::parent_id;
 use std::process::ExitCode;
+use std::time::{Duration, Instant};
 
 use anyhow::Context;
 use clap::{CommandFactory, Parser};
 use tokio::signal::unix::{signal, SignalKind};
 use tokio::sync::mpsc;
 use weir_config::daemon::DaemonConfig;
-use weir_config::told;
+use weir_config::{told, FileError};
 use weir_switchd::cli::{self, Cli, Kept};
-use weir_switchd::daemon::reload::{by_hand, Reloader};
-use weir_switchd::daemon::{self, DaemonError, Ended, Keeping, RunningDataplane, Signal};
+use weir_switchd::daemon::reload::by_hand::{self, Expected};
+use weir_switchd::daemon::reload::Reloader;
+use weir_switchd::daemon::{
+    self, DaemonError, Ended, Keeping, Protections, RunningDataplane, Signal,
+};
 use weir_switchd::daemon::{checkup, container, setup, trial};
 use weir_switchd::dataplane::{Dataplane, Reserve};
 use weir_switchd::keeper::{self, frames, link::KeeperLink};
@@ -22,6 +27,9 @@ use weir_switchd::os::{memory, placement, privileges, random, service};
 
 /// Threads for the API and the metrics; the dataplane and the control plane have their own.
 const WORKERS: usize = 2;
+/// How long the switch before may take beyond its draining to leave its place, once the keeper has ended.
+const ORPHAN_WAIT: Duration = Duration::from_secs(5);
+const ORPHAN_POLL: Duration = Duration::from_millis(5);
 /// Signals that wait to be seen at most; more say nothing new.
 const SIGNALS_CAPACITY: usize = 4;
 
@@ -39,7 +47,11 @@ fn main() -> ExitCode {
             return ExitCode::from(cli::EXIT_CONFIG);
         }
     }
-    let (config, text) = match DaemonConfig::load_with_text(&cli.config) {
+    if cli.kept.is_some() {
+        // One that a keeper has started by a descriptor would be called like that.
+        let _ = nix::sys::prctl::set_name(c"weir-switchd");
+    }
+    let (config, text) = match load(&cli) {
         Ok(read) => read,
         Err(error) => {
             eprintln!("{error}");
@@ -55,7 +67,12 @@ fn main() -> ExitCode {
         );
         return ExitCode::from(cli::EXIT_CONFIG);
     }
-    if let Err(error) = memory::check(&config) {
+    // What ran before has had its memory.
+    let checked = match cli.in_force {
+        Some(_) => Ok(()),
+        None => memory::check(&config),
+    };
+    if let Err(error) = checked {
         eprintln!("{}: {error}", cli.config.display());
         return ExitCode::from(cli::EXIT_CONFIG);
     }
@@ -110,6 +127,15 @@ fn main() -> ExitCode {
     let status = run(&cli, (config, text), &log, level);
     log.flush();
     ExitCode::from(status)
+}
+
+/// The configuration and its text.
+fn load(cli: &Cli) -> Result<(DaemonConfig, String), FileError> {
+    let Some(in_force) = &cli.in_force else {
+        return DaemonConfig::load_with_text(&cli.config);
+    };
+    let text = DaemonConfig::read(in_force)?;
+    Ok((DaemonConfig::parse(&text, &cli.config)?, text))
 }
 
 /// The keeper's life. It keeps its privileges: what it starts needs them, and gives up the rest itself.
@@ -241,6 +267,8 @@ async fn serve(
     (config, text): (DaemonConfig, String),
     level: Option<LevelHandle>,
 ) -> anyhow::Result<Ended> {
+    // It may end meanwhile.
+    let keeper = parent_id();
     let (sender, mut signals) = signals()?;
     let keeping = cli.kept.map(|kept| {
         anyhow::Ok(Keeping {
@@ -251,52 +279,52 @@ async fn serve(
         })
     });
     let mut keeping = keeping.transpose()?;
-    let mut reserve = None;
-    if let (Some(Kept::Next), Some(keeping)) = (cli.kept, &mut keeping) {
-        reserve = match make_ready(&config).await {
-            Ok(reserve) => Some(reserve),
-            Err(error) => {
-                keeping.link.unready(&told(error.as_ref())).await;
-                return Err(error);
-            }
-        };
-        let is_free = tokio::select! {
-            waited = keeping.link.wait_for_the_place() => waited.map(|()| true),
-            () = until_stopped(&mut signals) => Ok(false),
-        };
-        if !is_free.context("the keeper has no use for this switch")? {
-            return Ok(Ended::Cleanly);
-        }
-    }
-    memory::log_needed(&config);
-    let takes_over = matches!(cli.kept, Some(Kept::Again | Kept::Next));
-    let plan = daemon::Plan {
+    let mut plan = daemon::Plan {
         reloader: Some(Reloader::new(
             cli.config.clone(),
             (config.clone(), text),
             level,
         )),
         watchdog: service::watchdog_limit(),
-        keeping,
         ..setup::plan(
             &config,
             random::seed().context("/dev/urandom")?,
             cli.drain_timeout,
         )
     };
+    let mut ready = None;
+    if let (Some(Kept::Next), Some(keeping)) = (cli.kept, &mut keeping) {
+        ready = match make_ready(&config, &mut plan).await {
+            Ok(ready) => Some(ready),
+            Err(error) => {
+                keeping.link.unready(&told(error.as_ref())).await;
+                return Err(error);
+            }
+        };
+        let is_free = tokio::select! {
+            is_free = wait_for_the_place(keeping, &config, cli.drain_timeout, keeper) => is_free,
+            () = until_stopped(&mut signals) => Ok(false),
+        };
+        if !is_free.context("the keeper has no use for this switch")? {
+            return Ok(Ended::Cleanly);
+        }
+    }
+    plan.keeping = keeping;
+    memory::log_needed(&config);
+    let takes_over = matches!(cli.kept, Some(Kept::Again | Kept::Next));
     let file = cli.config.clone();
     let start = move |run_dir: &RunDir| {
         run_dir.mount_bpf()?;
         let pins = run_dir.bpf_path();
         let dataplane = if takes_over {
-            let config = by_hand::take(run_dir.path(), &config);
+            let (reserve, expected) = ready.unzip();
+            let config = by_hand::take(run_dir.path(), &config, expected);
             let names: Vec<&str> = config.ports.iter().map(|port| &*port.name).collect();
-            Dataplane::start_anew(
-                &config,
-                &pins,
-                frames::take(run_dir.path(), &names),
-                reserve,
-            )?
+            let left = frames::read(run_dir.path(), &names);
+            let dataplane = Dataplane::start_anew(&config, &pins, left, reserve)?;
+            // They are there for as long as another switch may have to start in this one's place.
+            frames::forget(run_dir.path());
+            dataplane
         } else {
             Dataplane::start(&config, &pins)?
         };
@@ -306,11 +334,40 @@ async fn serve(
     Ok(daemon::run(plan, start, signals).await?)
 }
 
+/// Waits for the keeper's word. Where the keeper has ended, the switch before may have left its place all the same: then it is taken.
+async fn wait_for_the_place(
+    keeping: &mut Keeping,
+    config: &DaemonConfig,
+    drain: Duration,
+    keeper: u32,
+) -> std::io::Result<bool> {
+    let gone = match keeping.link.wait_for_the_place().await {
+        Ok(()) => return Ok(true),
+        Err(error) => error,
+    };
+    let deadline = Instant::now() + drain + ORPHAN_WAIT;
+    while Instant::now() < deadline {
+        if frames::are_left_to(&config.run_dir, keeper) && RunDir::is_free(&config.run_dir) {
+            tracing::error!(
+                "the keeper has ended during the restart; this switch takes the place that is free"
+            );
+            return Ok(true);
+        }
+        tokio::time::sleep(ORPHAN_POLL).await;
+    }
+    Err(gone)
+}
+
 /// Makes what needs no place yet, beside the switch that has it.
-async fn make_ready(config: &DaemonConfig) -> anyhow::Result<Reserve> {
-    let config = by_hand::expect(&config.run_dir, config);
-    let made = tokio::task::spawn_blocking(move || Reserve::new(&config)).await?;
-    made.context("cannot make ready for a restart")
+async fn make_ready(
+    config: &DaemonConfig,
+    plan: &mut daemon::Plan,
+) -> anyhow::Result<(Reserve, Expected)> {
+    plan.protections = Some(Protections::load(plan)?);
+    let expected = Expected::read(&config.run_dir, config);
+    let with = expected.config().clone();
+    let made = tokio::task::spawn_blocking(move || Reserve::new(&with)).await?;
+    Ok((made.context("cannot make ready for a restart")?, expected))
 }
 
 async fn until_stopped(signals: &mut mpsc::Receiver<Signal>) {

@@ -10,10 +10,12 @@ use nix::unistd::Pid;
 use serde_json::Value;
 use weir_api::audit::Audit;
 use weir_api::daemon::Port;
+use weir_api::reload::Configuration;
+use weir_api::words::Trouble;
 use weir_config::daemon::DaemonConfig;
 use weir_lab::lab::switches::SwitchProcess;
 use weir_tests::faults::Scene;
-use weir_tests::switches::switchctl;
+use weir_tests::switches::{events, switchctl};
 use weir_tests::{keep_off_the_express_path, until, PATIENT_DETECTION};
 
 /// Restarts in one test.
@@ -217,14 +219,37 @@ fn a_restart_whose_next_switch_cannot_start_is_refused() {
     scene.end();
 }
 
-/// The keeper is killed: the switch ends as if it were asked to, and leaves nothing behind.
+/// The keeper is killed: the switch goes on and reports it, a restart is refused with the remedy, and SIGTERM ends the switch in order.
 #[test]
-fn a_switch_without_its_keeper_ends() {
+fn a_switch_without_its_keeper_goes_on_and_says_so() {
     let mut scene = kept("gateway.toml", &["class.lossless.mode=pfc"]);
     let switch = scene.switch(1);
     let worker = switch.status().unwrap().pid;
     assert_ne!(switch.pid(), Some(worker));
     switch.process().unwrap().signal(Signal::SIGKILL);
+    until("the switch reports it", || {
+        let events = events(switch, "keeper_gone");
+        (!events.is_empty()).then_some(())
+    });
+    let reason = until("health has it", || {
+        let health = switch.status().unwrap().health?;
+        let mut reasons = health.reasons.into_iter();
+        reasons.find(|reason| reason.kind == Trouble::KeeperGone)
+    });
+    assert!(reason.text.contains("systemctl restart"), "{reason:?}");
+    let output = switchctl(&switch.config.api_socket)
+        .arg("restart")
+        .output()
+        .unwrap();
+    let told = String::from_utf8(output.stderr).unwrap();
+    assert!(
+        told.contains("the keeper has ended") && told.contains(&worker.to_string()),
+        "{told}"
+    );
+    scene.wait_for_all(50);
+    let switch = scene.switch(1);
+    assert_eq!(switch.status().unwrap().pid, worker);
+    kill(Pid::from_raw(worker as i32), Signal::SIGTERM).unwrap();
     until("the switch has ended", || {
         let is_gone = !std::path::Path::new(&format!("/proc/{worker}")).exists();
         is_gone.then_some(())
@@ -382,31 +407,61 @@ fn kill_once_attached(file: &Path, whom: Option<Pid>, is_over: &AtomicBool) -> b
     false
 }
 
-/// Its keeper ends with it, and what is attached stays: whoever is started then has the same program.
+/// The next switch is killed when the old one has ended: the keeper starts what ran before, with the program and the file that it had, and
+/// `switchctl restart`, an event and the health report it.
 #[test]
-fn a_next_switch_that_is_killed_with_its_program_leaves_it_to_another() {
+fn a_next_switch_that_is_killed_in_its_place_is_followed_by_what_ran_before() {
     let mut scene = kept_off_the_path();
     scene.wait_for_all(50);
     let switch = scene.switch(1);
     let before = programs(switch);
     let file = switch.config_file().to_owned();
+    let running: Configuration = switch.get("/v1/config").unwrap();
+    let good = std::fs::read_to_string(&file).unwrap();
+    let history = switch.config.dataplane.history_length;
+    let other = good.replace(
+        &format!("history-length = {history}"),
+        "history-length = 17",
+    );
+    assert_ne!(other, good);
+    std::fs::write(&file, other).unwrap();
     let is_over = AtomicBool::new(false);
-    std::thread::scope(|scope| {
+    let told = std::thread::scope(|scope| {
         let killer = scope.spawn(|| kill_once_attached(&file, None, &is_over));
-        let restart = switch.restart();
+        let output = switchctl(&switch.config.api_socket).arg("restart").output();
         is_over.store(true, Ordering::Relaxed);
-        assert!(killer.join().unwrap(), "{restart:?}");
-        let ended = format!("{:#}", restart.unwrap_err());
-        assert!(ended.contains("the switch was killed"), "{ended}");
+        let output = output.unwrap();
+        assert!(killer.join().unwrap(), "{output:?}");
+        assert_eq!(output.status.code(), Some(1), "{output:?}");
+        String::from_utf8(output.stdout).unwrap()
     });
-    let _ = switch.end_process();
+    for part in [
+        "the restart failed: it was killed",
+        "what ran before runs again",
+    ] {
+        assert!(told.contains(part), "{part}: {told}");
+    }
+    let event = events(switch, "restart_failed").pop().unwrap();
+    assert_eq!(event.details["why"], "it was killed");
+    until("health has it", || {
+        let health = switch.status().unwrap().health?;
+        let mut kinds = health.reasons.iter().map(|reason| &reason.kind);
+        kinds
+            .any(|kind| *kind == Trouble::RestartFailed)
+            .then_some(())
+    });
+    let again: Configuration = switch.get("/v1/config").unwrap();
+    assert_eq!(again.text, running.text);
     assert_eq!(programs(switch), before);
-    switch.start_process().unwrap();
-    switch.ready().unwrap_or_else(|error| panic!("{error:#}"));
     scene.wait_for_all(50);
+    expect_balanced(scene.switch(1));
+    // The cause is gone: the file is what the next one has.
     let switch = scene.switch(1);
-    assert_eq!(programs(switch), before);
-    expect_balanced(switch);
+    let restart = switch.restart().unwrap_or_else(|error| panic!("{error:#}"));
+    assert_eq!(restart.failed, None);
+    let next: Configuration = switch.get("/v1/config").unwrap();
+    assert!(next.text.contains("history-length = 17"), "{}", next.text);
+    scene.wait_for_all(50);
     scene.end();
 }
 

@@ -122,6 +122,9 @@ pub struct Restart {
     /// Frames of any class that came to the ports while no daemon took them. Those of lossless classes are held back.
     #[serde(default)]
     pub missed_frames: u64,
+    /// Why the next daemon failed to start, where this one is what ran before, started again.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub failed: Option<String>,
 }
 
 /// The dataplane thread's own figures.

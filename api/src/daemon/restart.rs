@@ -3,9 +3,13 @@
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
-/// What `POST /v1/restart` answers: the daemon ends, and its keeper starts it anew.
+/// What `POST /v1/restart` answers: the daemon ends, and its keeper starts it anew. With `check`, the next daemon could start, and
+/// nothing was changed.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct Restarting {
-    /// Process id of the daemon that ends. Whatever answers by another one is the new one.
+    /// Process id of the daemon that ends, or with `check` goes on. An answer by another process is the new daemon's.
     pub pid: u32,
+    /// Process id of its keeper, in the daemon's PID namespace.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub keeper_pid: Option<u32>,
 }

@@ -150,6 +150,13 @@ pub(super) const CONFIRM_SECONDS: Parameter = query(
     "60",
     "Above zero: what was in force before comes back after this time, unless it is confirmed. At most a day. Default: 0, nothing to confirm.",
 );
+pub(super) const CHECK: Parameter = query(
+    "check",
+    Kind::Boolean,
+    "true",
+    "True to have the keeper try whether the next daemon could start, and to go on. Default: false.",
+);
+
 pub(super) const DRY_RUN: Parameter = query(
     "dry_run",
     Kind::Boolean,

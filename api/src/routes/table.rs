@@ -1,7 +1,7 @@
 //! The table.
 
 use super::parameters::{
-    Parameter, AFTER, BUCKET, CAPTURE, CONFIRM_SECONDS, DESTINATION, DRY_RUN, FLOW_HASH,
+    Parameter, AFTER, BUCKET, CAPTURE, CHECK, CONFIRM_SECONDS, DESTINATION, DRY_RUN, FLOW_HASH,
     IMPAIRMENT, PAST_CONFIGURATION, PORT, PROFILE, SUSPICION, WAIT_SECONDS,
 };
 use super::{Answer, Content, Endpoint, Method, Route};
@@ -451,6 +451,7 @@ pub const ROUTES: &[Route] = &[
         method: Method::Post,
         path: "/v1/restart",
         summary: "Restarts the daemon in place. Its keeper pauses the neighbours meanwhile.",
+        parameters: &[CHECK],
         answer: Answer::Json(Content::of::<Restarting>()),
         refusals: &[400, 409],
         commands: &["restart"],

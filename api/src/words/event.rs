@@ -20,6 +20,14 @@ named! {
         ImpairmentBegan => "impairment_began",
         /// That is over.
         ImpairmentEnded => "impairment_ended",
+        /// The next switch failed to start, and what ran before it runs again.
+        RestartFailed => "restart_failed",
+        /// The keeper has ended: the switch goes on and cannot be restarted in place.
+        KeeperGone => "keeper_gone",
+        /// An address to listen at is taken. It is tried again.
+        ListenerTaken => "listener_taken",
+        /// The switch listens at that address now.
+        ListenerFree => "listener_free",
         /// A request changed a route, a bucket or a pin.
         RouteChanged => "route_changed",
         /// A request changed how the classes of a profile mark frames.

@@ -196,6 +196,12 @@ named! {
         EventsLost => "events_lost",
         /// The dataplane does not answer.
         DataplaneSilent => "dataplane_silent",
+        /// A restart failed, and what ran before it runs again.
+        RestartFailed => "restart_failed",
+        /// The switch has lost the process that could restart it.
+        KeeperGone => "keeper_gone",
+        /// An address to listen at is taken.
+        ListenerTaken => "listener_taken",
     }
 
     /// How a port's XDP program is attached.

@@ -1,9 +1,16 @@
 //! What was changed at run time, and files that are to have it or to be started with.
 
+use std::collections::HashMap;
+
 use weir_core::{MacAddress, PortId, RedConfig, VlanId};
 
 use super::{DaemonConfig, EcnProfile, Route};
 use crate::switch::PfcwdConfig;
+
+/// What a route is for.
+type Key = (Option<VlanId>, MacAddress);
+/// Where routes are in their list.
+type Places = HashMap<Key, usize>;
 
 /// A route with the names of its ports: numbers are those of one configuration.
 #[derive(Debug, PartialEq, Eq)]
@@ -20,25 +27,7 @@ impl DaemonConfig {
     #[must_use]
     pub fn with_changes_by_hand(&self, before: &Self, now: &Self) -> Self {
         let mut with = self.clone();
-        for route in &before.routes {
-            let key = route.key();
-            let unchanged = self.named(key) == before.named(key);
-            if unchanged && now.route(key).is_none() {
-                with.routes.retain(|route| route.key() != key);
-            }
-        }
-        for route in &now.routes {
-            let key = route.key();
-            let changed = now.named(key) != before.named(key);
-            let unchanged = self.named(key) == before.named(key);
-            if let Some(route) = self.renumbered(now, route).filter(|_| changed && unchanged) {
-                let known = with.routes.iter_mut();
-                match known.into_iter().find(|known| known.key() == key) {
-                    Some(known) => *known = route,
-                    None => with.routes.push(route),
-                }
-            }
-        }
+        with.routes = self.routes_by_hand(before, now);
         for (index, profile) in self.ecn.iter().enumerate() {
             let marking = |config: &Self| Some(config.profile(&profile.name)?.marking());
             let (before, now) = (marking(before), marking(now));
@@ -74,25 +63,58 @@ impl DaemonConfig {
         self
     }
 
-    fn route(&self, key: (Option<VlanId>, MacAddress)) -> Option<&Route> {
-        let mut routes = self.routes.iter();
-        routes.find(|route| route.key() == key)
+    /// The routes of [`with_changes_by_hand`](Self::with_changes_by_hand), in one pass over each of the three.
+    fn routes_by_hand(&self, before: &Self, now: &Self) -> Vec<Route> {
+        let (ours, theirs, wanted) = (self.by_key(), before.by_key(), now.by_key());
+        let is_unchanged = |key: &Key| self.named_at(&ours, key) == before.named_at(&theirs, key);
+        let mut routes: Vec<Option<Route>> = self.routes.iter().cloned().map(Some).collect();
+        for route in &before.routes {
+            let key = route.key();
+            if !wanted.contains_key(&key) && is_unchanged(&key) {
+                if let Some(place) = ours.get(&key) {
+                    routes[*place] = None;
+                }
+            }
+        }
+        for route in &now.routes {
+            let key = route.key();
+            let changed = Some(now.named(route)) != before.named_at(&theirs, &key);
+            if !changed || !is_unchanged(&key) {
+                continue;
+            }
+            if let Some(route) = self.renumbered(now, route) {
+                match ours.get(&key) {
+                    Some(place) => routes[*place] = Some(route),
+                    None => routes.push(Some(route)),
+                }
+            }
+        }
+        routes.into_iter().flatten().collect()
     }
 
-    fn named(&self, key: (Option<VlanId>, MacAddress)) -> Option<Named<'_>> {
-        let route = self.route(key)?;
+    fn by_key(&self) -> Places {
+        let routes = self.routes.iter().enumerate();
+        routes.map(|(place, route)| (route.key(), place)).collect()
+    }
+
+    fn named_at(&self, places: &Places, key: &Key) -> Option<Named<'_>> {
+        let route = self.routes.get(*places.get(key)?)?;
+        Some(self.named(route))
+    }
+
+    fn named(&self, route: &Route) -> Named<'_> {
         let name = |port: &PortId| Some(self.ports.get(port.index())?.name.as_str());
         let mut ports: Vec<&str> = route.ports.iter().filter_map(name).collect();
         ports.sort_unstable();
         let pins = route.pins.iter();
-        Some(Named {
+        Named {
             // Without meaning for a single port.
             buckets: if ports.len() > 1 { route.buckets } else { 0 },
             ports,
             pins: pins
                 .filter_map(|(hash, port)| Some((*hash, name(port)?)))
                 .collect(),
-        })
+        }
     }
 
     /// A route of `other` by this configuration's numbers; `None` where a port is not here.

@@ -118,9 +118,17 @@ impl DaemonConfig {
     ///
     /// All that is wrong with it.
     pub fn load_with_text(path: &Path) -> Result<(Self, String), FileError> {
-        let text =
-            std::fs::read_to_string(path).map_err(|error| FileError::unreadable(path, &error))?;
+        let text = Self::read(path)?;
         Ok((Self::parse(&text, path)?, text))
+    }
+
+    /// Reads a file's text.
+    ///
+    /// # Errors
+    ///
+    /// When it cannot be read.
+    pub fn read(path: &Path) -> Result<String, FileError> {
+        std::fs::read_to_string(path).map_err(|error| FileError::unreadable(path, &error))
     }
 
     /// Reads and checks `text`, which stands in the file `path`.

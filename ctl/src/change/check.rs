@@ -64,7 +64,7 @@ impl Diff {
 /// Whether `--check` says what the command would do.
 pub fn can_check(command: &Command) -> bool {
     match command {
-        Command::Reload { .. } | Command::Port(_) => true,
+        Command::Reload { .. } | Command::Restart { .. } | Command::Port(_) => true,
         Command::Ecn { command } => command.is_some(),
         Command::Route(command) => !matches!(command, RouteCommand::List { .. }),
         Command::Pfcwd(command) => show::pfcwd_change(command).is_some(),

@@ -1,5 +1,6 @@
 //! `switchctl restart`.
 
+use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
 use anyhow::{bail, Result};
@@ -14,6 +15,8 @@ use weir_output::Output;
 const READY_LIMIT: Duration = Duration::from_secs(70);
 /// Between two looks whether the new daemon forwards.
 const LOOK_INTERVAL: Duration = Duration::from_millis(50);
+/// How long a new daemon may take to notice that the keeper has ended, and to take its place all the same.
+const ORPHAN_WAIT: Duration = Duration::from_secs(6);
 /// After this long without one it is told that this takes time.
 const PATIENCE: Duration = Duration::from_secs(2);
 
@@ -27,20 +30,79 @@ struct Report {
     restart: Restart,
 }
 
+/// What `--check` has found.
+#[derive(Debug, Serialize)]
+struct Checked {
+    pid: u32,
+    can_restart: bool,
+}
+
+/// Has the keeper try whether the next daemon could start.
+pub fn check(target: &Target, output: &Output) -> Result<()> {
+    let path = "/v1/restart?check=true";
+    let Restarting { pid, .. } =
+        target.send_within(Method::POST, path, None::<&()>, READY_LIMIT)?;
+    let checked = Checked {
+        pid,
+        can_restart: true,
+    };
+    let text = |_: &Checked| "the next daemon can start; nothing was changed\n".to_owned();
+    Ok(output.print(&checked, text)?)
+}
+
+/// A process of this PID namespace whose end is noticed.
+struct Keeper(Option<PathBuf>);
+
+impl Keeper {
+    /// One that is not here from the beginning, as from outside a container, is not looked for.
+    fn new(pid: Option<u32>) -> Self {
+        let place = pid.map(|pid| PathBuf::from(format!("/proc/{pid}")));
+        Self(place.filter(|place| place.exists()))
+    }
+
+    fn has_ended(&self) -> bool {
+        self.0.as_ref().is_some_and(|place| !place.exists())
+    }
+}
+
 /// False when frames were lost that the switch had taken. Those that came while there was none are told: a restart holds
 /// lossless classes back, and of lossy ones it promises nothing.
 pub fn restart(target: &Target, output: &Output, timeout: Duration) -> Result<bool> {
+    let Status { pid: before, .. } = target.get("/v1/status")?;
     // The next switch is made ready before the answer comes.
-    let Restarting { pid: before } =
-        target.send_within(Method::POST, "/v1/restart", None::<&()>, READY_LIMIT)?;
+    let path = "/v1/restart";
+    let asked = target.send_within(Method::POST, path, None::<&()>, READY_LIMIT);
+    let keeper_pid = match asked {
+        Ok(Restarting { keeper_pid, .. }) => keeper_pid,
+        // One that still answers has refused. Another one may be there soon.
+        Err(refused) => match target.get::<Status>("/v1/status") {
+            Ok(status) if status.pid == before => return Err(refused.into()),
+            _ => None,
+        },
+    };
+    let keeper = Keeper::new(keeper_pid);
     let began = Instant::now();
     let mut is_told = false;
+    let mut keeper_ended = None;
     let status = loop {
         // Nobody answers for a moment, or the one that ends.
+        if keeper.has_ended() {
+            keeper_ended.get_or_insert_with(Instant::now);
+        }
+        let has_ended = keeper_ended.is_some();
         let status: Option<Status> = target.get("/v1/status").ok();
-        let is_new = |status: &Status| status.pid != before && status.restart.is_some();
-        if let Some(status) = status.filter(is_new) {
-            break status;
+        let another = status.filter(|status| status.pid != before);
+        match another {
+            Some(status) if status.restart.is_some() => break status,
+            // Nobody but the keeper knows how long neighbours were paused.
+            Some(status) if has_ended => bail!(
+                "the keeper has ended during the restart: the new daemon, process {}, forwards and cannot be restarted again in place; stop it and start it with a keeper",
+                status.pid
+            ),
+            None if keeper_ended.is_some_and(|since| since.elapsed() >= ORPHAN_WAIT) => bail!(
+                "the keeper has ended during the restart, and no daemon answers; see its log (`journalctl -u 'weir-switchd*'`), and start the service"
+            ),
+            _ => {}
         }
         if began.elapsed() >= timeout {
             bail!(
@@ -58,6 +120,7 @@ pub fn restart(target: &Target, output: &Output, timeout: Duration) -> Result<bo
         held_seconds: 0.0,
         lost_frames: 0,
         missed_frames: 0,
+        failed: None,
     });
     let report = Report {
         pid_before: before,
@@ -66,7 +129,7 @@ pub fn restart(target: &Target, output: &Output, timeout: Duration) -> Result<bo
         restart,
     };
     output.print(&report, text)?;
-    Ok(report.restart.lost_frames == 0)
+    Ok(report.restart.lost_frames == 0 && report.restart.failed.is_none())
 }
 
 fn text(report: &Report) -> String {
@@ -74,6 +137,7 @@ fn text(report: &Report) -> String {
         held_seconds,
         lost_frames,
         missed_frames,
+        ref failed,
     } = report.restart;
     let count = |frames: u64| match frames {
         1 => "1 frame".to_owned(),
@@ -95,11 +159,15 @@ fn text(report: &Report) -> String {
         (Some(lost), None) | (None, Some(lost)) => format!("lost: {lost}"),
         (Some(held), Some(missed)) => format!("lost: {held}, and {missed}"),
     };
+    let (before, pid, version) = (report.pid_before, report.pid, &report.version);
+    let outcome = match failed {
+        None => format!("restarted: pid {before} -> {pid}, version {version}"),
+        Some(why) => format!(
+            "the restart failed: {why}\nwhat ran before runs again, with the configuration that was in force: pid {before} -> {pid}, version {version}"
+        ),
+    };
     format!(
-        "restarted: pid {} -> {}, version {}\nneighbours were paused for {:.0} ms; {lost}\n",
-        report.pid_before,
-        report.pid,
-        report.version,
+        "{outcome}\nneighbours were paused for {:.0} ms; {lost}\n",
         held_seconds * 1e3,
     )
 }

@@ -80,7 +80,7 @@ pub struct Cli {
           default_missing_value = "1", value_parser = interval, help_heading = GLOBAL)]
     pub watch: Option<Duration>,
     /// Change nothing: say what the command would change, and exit with 7 if that is anything, else with 0. For reload, route, ecn,
-    /// pfcwd, port, config save and config rollback.
+    /// pfcwd, port, config save and config rollback. For restart: try whether the next daemon could start, and exit with 0 or 1.
     #[arg(long, global = true, help_heading = GLOBAL)]
     pub check: bool,
     /// What to do.
@@ -366,13 +366,20 @@ Routes, pins, watchdogs and ECN profiles changed at run time stay.
 
 Neighbours are paused for about a tenth of a second; the answer says how long.
 A PFC storm watchdog of theirs with a shorter detection time reports a storm.
-An invalid file is refused, and the daemon keeps running.
+An invalid file is refused, and the daemon keeps running. So is a restart whose
+next daemon cannot start. If that fails once the old one has stopped, the keeper
+starts the program that ran before with the configuration that was in force;
+the reason is reported here, as an event and in the health.
 
-Exit status: 0 when no frame was lost, 1 when frames were lost or the daemon
-refused.
+--check has the keeper start the next daemon up to the point where it waits for
+the ports, ends it, and changes nothing.
+
+Exit status: 0 when no frame was lost, 1 when frames were lost, the daemon
+refused, or what ran before runs again. With --check: 0 when the next daemon
+could start, 1 when not.
 
 Examples:
-  switchctl restart
+  switchctl restart --check && switchctl restart
   switchctl --json restart | jq '.held_seconds'")]
     Restart {
         /// Longest time to wait for the new daemon.

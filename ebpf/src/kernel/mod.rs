@@ -2,4 +2,5 @@
 
 pub(crate) mod device;
 pub(crate) mod forms;
+pub mod queue;
 pub(crate) mod refusal;

@@ -11,6 +11,7 @@ use std::os::fd::{AsFd, AsRawFd, BorrowedFd};
 use nix::errno::Errno;
 use nix::sys::socket::{send, MsgFlags};
 use thiserror::Error;
+use weir_ebpf::queue;
 use xsk_rs::config::{
     BindFlags, FrameSize, Interface, LibxdpFlags, QueueSize, SocketConfig, UmemConfig,
 };
@@ -83,7 +84,7 @@ impl XdpPort {
     ///
     /// # Errors
     /// When the device does not exist, has its queue bound already, or rights are missing.
-    pub fn open_queue(device: &str, queue: u32, chunk: u32) -> Result<Self, SocketError> {
+    pub fn open_queue(device: &str, number: u32, chunk: u32) -> Result<Self, SocketError> {
         let failed = |what: &'static str| {
             let device = device.to_owned();
             move |source: Box<dyn std::error::Error + Send + Sync>| SocketError::Setup {
@@ -111,9 +112,11 @@ impl XdpPort {
             .libxdp_flags(LibxdpFlags::XSK_LIBXDP_FLAGS_INHIBIT_PROG_LOAD)
             .bind_flags(BindFlags::XDP_COPY | BindFlags::XDP_USE_NEED_WAKEUP)
             .build();
-        // SAFETY: the UMEM is bound to no other queue, so none is shared, and the program flag is
-        // set as the contract asks.
-        let opened = unsafe { Socket::new(socket_config, &umem, &name, queue) };
+        let opened = queue::open(device, queue::PATIENCE_AFTER_ANOTHER, || {
+            // SAFETY: the UMEM is bound to no other queue, so none is shared, and the program flag is
+            // set as the contract asks.
+            unsafe { Socket::new(socket_config, &umem, &name, number) }
+        });
         let (tx, rx, rings) = opened.map_err(|e| failed("AF_XDP socket")(with_cause(e)))?;
         let (mut fill, completion) =
             rings.ok_or_else(|| failed("AF_XDP socket")("no fill ring was given".into()))?;

@@ -148,6 +148,13 @@ impl Process {
         let _ = kill(Pid::from_raw(self.child.id() as i32), signal);
     }
 
+    /// Kills it with the processes that it has started, which may outlive it: a keeper's switch does.
+    pub fn kill_all(&self) {
+        for process in with_descendants(self.child.id()) {
+            let _ = kill(Pid::from_raw(process as i32), Signal::SIGKILL);
+        }
+    }
+
     /// The last lines of its log.
     pub fn log_end(&self) -> String {
         const LINES: usize = 20;
@@ -160,8 +167,26 @@ impl Process {
 impl Drop for Process {
     fn drop(&mut self) {
         if matches!(self.child.try_wait(), Ok(None)) {
+            self.kill_all();
             let _ = self.child.kill();
             let _ = self.child.wait();
         }
     }
+}
+
+/// A process and those below it, each before those that it has started.
+fn with_descendants(process: u32) -> Vec<u32> {
+    let mut all = vec![process];
+    let mut next = 0;
+    while let Some(parent) = all.get(next) {
+        let children = std::fs::read_to_string(format!("/proc/{parent}/task/{parent}/children"));
+        let children = children.unwrap_or_default();
+        all.extend(
+            children
+                .split_whitespace()
+                .filter_map(|child| child.parse::<u32>().ok()),
+        );
+        next += 1;
+    }
+    all
 }

@@ -34,6 +34,8 @@ pub struct SwitchProcess {
     process: Option<Process>,
     is_frozen: bool,
     has_keeper: bool,
+    /// Another file than the one that was built.
+    program: Option<PathBuf>,
     events: Vec<Event>,
     next_event: u64,
     missed_events: u64,
@@ -69,6 +71,7 @@ impl SwitchProcess {
             process: None,
             is_frozen: false,
             has_keeper: false,
+            program: None,
             events: Vec::new(),
             next_event: 0,
             missed_events: 0,
@@ -85,7 +88,11 @@ impl SwitchProcess {
     ///
     /// When it is not built.
     pub fn start_process(&mut self) -> Result<()> {
-        let mut command = inside(&self.namespace, &program("weir-switchd")?);
+        let program = match &self.program {
+            Some(program) => program.clone(),
+            None => program("weir-switchd")?,
+        };
+        let mut command = inside(&self.namespace, &program);
         command.arg("--config").arg(&self.config_file);
         if self.has_keeper {
             command.arg("--keeper");
@@ -107,6 +114,11 @@ impl SwitchProcess {
         self.ready()
     }
 
+    /// Takes `program` for the daemon's from the next start on.
+    pub fn set_program(&mut self, program: PathBuf) {
+        self.program = Some(program);
+    }
+
     /// Has the daemon's keeper start it anew; gives what that took, once the new one forwards.
     ///
     /// # Errors
@@ -115,11 +127,11 @@ impl SwitchProcess {
     pub fn restart(&mut self) -> Result<Restart> {
         let socket = &self.config.api_socket;
         let path = "/v1/restart";
-        let Restarting { pid } =
+        let Restarting { pid, .. } =
             client::send(socket, Method::POST, path, None::<&()>, ANSWER_LIMIT)?;
         let restarted = wait_for(START_LIMIT, || {
             self.check()?;
-            // For a moment nobody answers.
+            // For a moment no switch answers.
             let status = self.status().ok().filter(|status| status.pid != pid);
             Ok(status.and_then(|status| status.restart))
         })?;
@@ -182,7 +194,7 @@ impl SwitchProcess {
     /// When it is still there after a while.
     pub fn kill(&mut self) -> Result<()> {
         if let Some(mut process) = self.process.take() {
-            process.signal(Signal::SIGKILL);
+            process.kill_all();
             let gone = process.wait(END_LIMIT)?;
             gone.with_context(|| format!("{} was killed and is still there", self.name))?;
         }

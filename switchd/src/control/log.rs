@@ -32,6 +32,9 @@ pub(super) fn event(described: &Described) {
         | EventName::DeviceUnfit
         | EventName::FramesMissing
         | EventName::EventsLost
+        | EventName::RestartFailed
+        | EventName::KeeperGone
+        | EventName::ListenerTaken
         | EventName::StormDetected
         | EventName::LifetimeStalled => tracing::warn!(port, priority, details, "{kind}"),
         // Many times a second at a host that does not obey: `health` has one line for all of them.

@@ -36,7 +36,7 @@ use shared::Records;
 use supervisor::Supervisor;
 
 pub use reloading::{ReloadError, Reloading};
-pub use shared::{Restarted, Shared, Signal, Stage};
+pub use shared::{without_keeper, Restarted, Shared, Signal, Stage};
 pub use supervisor::SupervisorError;
 
 /// Requests that wait for the supervisor at most.

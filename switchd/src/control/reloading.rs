@@ -1,7 +1,7 @@
 //! Reading the configuration file again, as those see it who ask for it. Who does it stands above the control plane.
 
 use std::future::Future;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::pin::Pin;
 use std::time::Duration;
 
@@ -41,12 +41,13 @@ pub trait Reloading: Send + Sync {
     /// The switch forwards: what it began with is kept for a rollback.
     fn begun(&self) -> Pin<Box<dyn Future<Output = ()> + Send + '_>>;
 
-    /// Leaves what was changed at run time in `run_dir` for the switch that stands here next.
+    /// Leaves what was changed at run time in `run_dir` for the switch that stands here next, and the text of what is in force for a keeper
+    /// that starts this one again: its file, where it could be written.
     fn leave<'a>(
         &'a self,
         shared: &'a Shared,
         run_dir: &'a Path,
-    ) -> Pin<Box<dyn Future<Output = ()> + Send + 'a>>;
+    ) -> Pin<Box<dyn Future<Output = Option<PathBuf>> + Send + 'a>>;
 
     /// The files that were put in force last.
     fn history(&self) -> Outcome<'_, ConfigurationHistory>;

@@ -1,5 +1,6 @@
 //! Where the daemon is asked: taken before the first device is touched, opened once frames are forwarded.
 
+use std::fmt;
 use std::future::Future;
 use std::io;
 use std::net::SocketAddr;
@@ -10,6 +11,8 @@ use std::time::{Duration, Instant};
 
 use tokio::net::{TcpListener, UnixListener};
 use tokio::task::JoinHandle;
+use weir_api::describe::Described;
+use weir_api::words::{EventName, Trouble};
 use weir_config::daemon::read_socket;
 use weir_http::guard::Names;
 
@@ -21,24 +24,68 @@ use crate::control::devices::{tender, xdp_watch};
 use crate::control::health;
 use crate::control::lldp::LldpAgent;
 use crate::control::Shared;
-use crate::metrics::gnmi::{self, GnmiSettings};
+use crate::metrics::gnmi;
 use crate::metrics::protection::Protection;
+use crate::model::clock;
 use crate::page;
 use crate::{api, metrics};
 
 /// The switch that has given its place to this one may take so long to close what it listened on.
 const PARTING_WAIT: Duration = Duration::from_secs(2);
 const PARTING_POLL: Duration = Duration::from_millis(2);
+/// How often an address that another process has is tried again after that.
+const TAKEN_POLL: Duration = Duration::from_secs(1);
 
 /// What listens.
 pub(super) struct Doors {
     api: UnixListener,
     readers: Option<UnixListener>,
-    protection: Protection,
-    metrics: Option<TcpListener>,
-    gnmi: Option<Gnmi>,
-    page: Option<(TcpListener, Names)>,
+    protections: Protections,
+    metrics: Option<Door>,
+    gnmi: Option<(Door, u64)>,
+    page: Option<(Door, Names)>,
     monitor: LinkMonitor,
+}
+
+/// The files that protect listeners, read.
+pub struct Protections {
+    metrics: Protection,
+    gnmi: Option<Protection>,
+}
+
+impl Protections {
+    /// Reads them.
+    ///
+    /// # Errors
+    ///
+    /// The first that cannot be used.
+    pub fn load(plan: &Plan) -> Result<Self, DaemonError> {
+        let gnmi = plan.gnmi.as_ref();
+        let gnmi = gnmi.map(|it| protection("gNMI", &it.protection, Some(gnmi::PROTOCOL)));
+        Ok(Self {
+            metrics: protection("the metrics", &plan.metrics_protection, None)?,
+            gnmi: gnmi.transpose()?,
+        })
+    }
+}
+
+impl fmt::Debug for Protections {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        // What they hold is secret.
+        formatter
+            .debug_struct("Protections")
+            .finish_non_exhaustive()
+    }
+}
+
+/// One address.
+enum Door {
+    Open(TcpListener),
+    /// Another process has it, of the switch before or a stranger's: it is tried again.
+    Taken {
+        key: &'static str,
+        address: SocketAddr,
+    },
 }
 
 impl Doors {
@@ -47,7 +94,7 @@ impl Doors {
     /// # Errors
     ///
     /// The first that cannot be had.
-    pub(super) async fn open(plan: &Plan) -> Result<Self, DaemonError> {
+    pub(super) async fn open(plan: &mut Plan) -> Result<Self, DaemonError> {
         let listen =
             |path: &Path, group: Option<&str>| api::listen(path, group).map_err(api_error(path));
         let api = listen(&plan.api_socket, plan.api.group.as_deref())?;
@@ -56,37 +103,45 @@ impl Doors {
         let readers = reading_group
             .map(|group| listen(&reading_socket, Some(group)))
             .transpose()?;
-        let patience = match &plan.keeping {
-            Some(keeping) if keeping.kept != Kept::First => PARTING_WAIT,
-            _ => Duration::ZERO,
+        let protections = match plan.protections.take() {
+            Some(protections) => protections,
+            None => Protections::load(plan)?,
         };
-        let protection = protection("the metrics", &plan.metrics_protection, None)?;
+        // No address ends a switch that stands in the place of another one.
+        let is_needed = match &plan.keeping {
+            Some(keeping) => keeping.kept == Kept::First,
+            None => true,
+        };
         let metrics = match plan.metrics {
             Some(address) => Some(
-                listen_at(address, patience)
+                Door::open("metrics.listen", address, is_needed)
                     .await
                     .map_err(|source| DaemonError::Metrics { address, source })?,
             ),
             None => None,
         };
         let gnmi = match &plan.gnmi {
-            Some(settings) => Some(Gnmi::open(settings, patience).await?),
+            Some(settings) => {
+                let address = settings.listen;
+                let door = Door::open("gnmi.listen", address, is_needed).await;
+                let door = door.map_err(|source| DaemonError::Gnmi { address, source })?;
+                Some((door, settings.frame_bytes_max))
+            }
             None => None,
         };
         let page = match &plan.page {
             Some(settings) => {
                 let address = settings.listen;
-                let listener = listen_at(address, patience)
-                    .await
-                    .map_err(|source| DaemonError::Page { address, source })?;
-                Some((listener, Names::new(&settings.names, page::NAMES_SETTING)))
+                let door = Door::open("page.listen", address, is_needed).await;
+                let door = door.map_err(|source| DaemonError::Page { address, source })?;
+                Some((door, Names::new(&settings.names, page::NAMES_SETTING)))
             }
             None => None,
         };
         Ok(Self {
             api,
             readers,
-            protection,
+            protections,
             metrics,
             gnmi,
             page,
@@ -118,15 +173,37 @@ impl Doors {
             let agent = LldpAgent::new(Arc::clone(shared), sockets);
             tasks.push(watched("LLDP agent", agent.run()));
         }
-        if let Some(listener) = self.metrics {
-            let serve = metrics::serve(listener, Arc::clone(shared), self.protection);
+        let Protections { metrics, gnmi } = self.protections;
+        if let Some(door) = self.metrics {
+            let shared = Arc::clone(shared);
+            let serve = async move {
+                match door.opened(&shared).await {
+                    Some(listener) => metrics::serve(listener, shared, metrics).await,
+                    None => Ok(()),
+                }
+            };
             tasks.push(watched("metrics", serve));
         }
-        if let Some(gnmi) = self.gnmi {
-            tasks.push(watched("gNMI", gnmi.serve(Arc::clone(shared))));
+        if let (Some((door, frame_bytes_max)), Some(protection)) = (self.gnmi, gnmi) {
+            let shared = Arc::clone(shared);
+            let serve = async move {
+                match door.opened(&shared).await {
+                    Some(listener) => {
+                        gnmi::serve(listener, shared, protection, frame_bytes_max).await
+                    }
+                    None => Ok(()),
+                }
+            };
+            tasks.push(watched("gNMI", serve));
         }
-        if let Some((listener, names)) = self.page {
-            let serve = page::serve(listener, Arc::clone(shared), names);
+        if let Some((door, names)) = self.page {
+            let shared = Arc::clone(shared);
+            let serve = async move {
+                match door.opened(&shared).await {
+                    Some(listener) => page::serve(listener, shared, names).await,
+                    None => Ok(()),
+                }
+            };
             tasks.push(watched("live page", serve));
         }
         tasks.push(while_it_lasts(shared, health::watch(Arc::clone(shared))));
@@ -139,27 +216,64 @@ impl Doors {
     }
 }
 
-/// gNMI's part of them.
-struct Gnmi {
-    listener: TcpListener,
-    protection: Protection,
-    frame_bytes_max: u64,
-}
-
-impl Gnmi {
-    async fn open(settings: &GnmiSettings, patience: Duration) -> Result<Self, DaemonError> {
-        let address = settings.listen;
-        Ok(Self {
-            protection: protection("gNMI", &settings.protection, Some(gnmi::PROTOCOL))?,
-            listener: listen_at(address, patience)
-                .await
-                .map_err(|source| DaemonError::Gnmi { address, source })?,
-            frame_bytes_max: settings.frame_bytes_max,
-        })
+impl Door {
+    /// Takes the address. One that another process has is an error only where it `is_needed`.
+    async fn open(key: &'static str, address: SocketAddr, is_needed: bool) -> io::Result<Self> {
+        match TcpListener::bind(address).await {
+            Ok(listener) => Ok(Self::Open(listener)),
+            Err(_) if !is_needed => Ok(Self::Taken { key, address }),
+            Err(error) => Err(error),
+        }
     }
 
-    async fn serve(self, shared: Arc<Shared>) -> io::Result<()> {
-        gnmi::serve(self.listener, shared, self.protection, self.frame_bytes_max).await
+    /// The listener, once there is one; `None` when the switch ends before.
+    async fn opened(self, shared: &Shared) -> Option<TcpListener> {
+        match self {
+            Self::Open(listener) => Some(listener),
+            Self::Taken { key, address } => tokio::select! {
+                listener = retake(key, address, shared) => Some(listener),
+                () = shared.life.ending() => None,
+            },
+        }
+    }
+}
+
+/// Tries until the address is free. A stranger's is reported.
+async fn retake(key: &'static str, address: SocketAddr, shared: &Shared) -> TcpListener {
+    let deadline = Instant::now() + PARTING_WAIT;
+    let mut is_told = false;
+    loop {
+        let error = match TcpListener::bind(address).await {
+            Ok(listener) => {
+                if is_told {
+                    shared.life.set_trouble(key, None);
+                    let told = Described::new(clock::now(), EventName::ListenerFree);
+                    let told = told
+                        .detail("key", key)
+                        .detail("address", address.to_string());
+                    shared.records.record(told);
+                }
+                return listener;
+            }
+            Err(error) => error,
+        };
+        if Instant::now() < deadline {
+            tokio::time::sleep(PARTING_POLL).await;
+            continue;
+        }
+        if !is_told {
+            is_told = true;
+            let text = format!("{key}: cannot listen at {address}: {error}; end the process that listens there, or set another address and restart");
+            shared
+                .life
+                .set_trouble(key, Some((Trouble::ListenerTaken, text)));
+            let told = Described::new(clock::now(), EventName::ListenerTaken);
+            let told = told
+                .detail("key", key)
+                .detail("address", address.to_string());
+            shared.records.record(told.detail("why", error.to_string()));
+        }
+        tokio::time::sleep(TAKEN_POLL).await;
     }
 }
 
@@ -169,19 +283,6 @@ fn protection(
     protocol: Option<&'static str>,
 ) -> Result<Protection, DaemonError> {
     Protection::load(files, protocol).map_err(|source| DaemonError::Protection { what, source })
-}
-
-/// Listens, and if somebody else does so still, tries again for as long as `patience`.
-async fn listen_at(address: SocketAddr, patience: Duration) -> io::Result<TcpListener> {
-    let deadline = Instant::now() + patience;
-    loop {
-        match TcpListener::bind(address).await {
-            Err(error) if error.kind() == io::ErrorKind::AddrInUse && Instant::now() < deadline => {
-                tokio::time::sleep(PARTING_POLL).await;
-            }
-            outcome => return outcome,
-        }
-    }
 }
 
 fn api_error(path: &Path) -> impl FnOnce(io::Error) -> DaemonError {

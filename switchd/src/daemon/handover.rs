@@ -1,18 +1,22 @@
 //! From one switch to the next, by way of their keeper.
 
+use std::os::unix::process::parent_id;
 use std::path::Path;
 
 use tokio::sync::mpsc;
 use tokio::task::spawn_blocking;
+use weir_api::describe::Described;
+use weir_api::words::{EventName, Trouble};
 
+use super::ending::stop_signal;
 use super::plan::Keeping;
-use super::stop_signal;
-use crate::control::{Shared, Signal};
+use crate::control::{without_keeper, Restarted, Shared, Signal};
 use crate::dataplane::link::Stopped;
 use crate::dataplane::tables::Tables;
 use crate::dataplane::Closing;
 use crate::keeper::frames;
 use crate::keeper::link::resumed_links;
+use crate::model::clock;
 
 /// What a switch has still when it has stopped.
 #[derive(Debug)]
@@ -43,11 +47,41 @@ pub(super) async fn meet(keeping: &mut Keeping, shared: &Shared) {
         .await
     {
         Ok(None) => {}
-        Ok(Some(restarted)) => shared.life.set_restarted(restarted),
+        Ok(Some(restarted)) => note_restart(shared, restarted),
         Err(error) => {
             tracing::error!(%error, "the keeper does not answer: neighbours may still be paused")
         }
     }
+}
+
+/// Records a restart whose next switch failed: this one is what ran before.
+fn note_restart(shared: &Shared, restarted: Restarted) {
+    if let Some(why) = &restarted.failed {
+        let told =
+            Described::new(clock::now(), EventName::RestartFailed).detail("why", why.clone());
+        shared.records.record(told);
+        let text = format!(
+            "the last restart failed, and the program and configuration from before run again: {why}; remedy that, then `switchctl restart`"
+        );
+        shared
+            .life
+            .set_trouble("restart", Some((Trouble::RestartFailed, text)));
+    }
+    shared.life.set_restarted(restarted);
+}
+
+/// Reports that the keeper has ended. The switch goes on.
+pub(super) fn lose_keeper(shared: &Shared) {
+    shared.life.set_keeper_gone();
+    let told = Described::new(clock::now(), EventName::KeeperGone);
+    shared.records.record(told);
+    let text = format!(
+        "the keeper has ended: the switch goes on, and cannot be restarted in place; {}",
+        without_keeper()
+    );
+    shared
+        .life
+        .set_trouble("keeper", Some((Trouble::KeeperGone, text)));
 }
 
 /// Leaves frames that could not leave for the next switch, and tells the keeper which are lost.
@@ -67,16 +101,19 @@ pub(super) async fn leave(
             lost += count;
         }
     }
+    if let Err(error) = frames::leave_to(run_dir, parent_id()) {
+        tracing::warn!(%error, "cannot save which keeper's next switch is to follow");
+    }
     if let Err(error) = keeping.link.left(lost, stopped.missed).await {
         tracing::warn!(%error, "cannot report lost frames to the keeper");
     }
 }
 
-/// Waits until the keeper is gone; for ever without one.
-pub(super) async fn gone(keeping: &mut Option<Keeping>) {
+/// Waits until the keeper is gone; for ever without one, or when it is gone already.
+pub(super) async fn gone(keeping: &mut Option<Keeping>, shared: &Shared) {
     match keeping {
-        Some(keeping) => keeping.link.gone().await,
-        None => std::future::pending().await,
+        Some(keeping) if !shared.life.is_keeper_gone() => keeping.link.gone().await,
+        _ => std::future::pending().await,
     }
 }
 
@@ -98,7 +135,12 @@ pub(super) async fn make_ready(
     signals: &mut mpsc::Receiver<Signal>,
 ) -> Readiness {
     if let Some(reloader) = shared.life.reloader() {
-        reloader.leave(shared, run_dir).await;
+        let in_force = reloader.leave(shared, run_dir).await;
+        if let Some(in_force) = in_force {
+            if let Err(error) = keeping.link.name_way(in_force).await {
+                return Readiness::Refused(format!("the keeper does not answer: {error}"));
+            }
+        }
     }
     if !keeping.link.prepares() {
         tracing::warn!(

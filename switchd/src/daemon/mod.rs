@@ -4,6 +4,7 @@ mod announcement;
 pub mod checkup;
 pub mod container;
 mod doors;
+mod ending;
 mod handover;
 mod plan;
 pub mod reload;
@@ -14,27 +15,29 @@ mod watchdog;
 use std::io;
 use std::net::SocketAddr;
 use std::os::fd::OwnedFd;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use tokio::sync::mpsc;
 use tokio::task::{spawn_blocking, JoinHandle};
 use weir_config::daemon::{read_socket, Port};
+use weir_config::told;
 use weir_core::PortId;
 
 use crate::control::{self, Control, Shared, Stage, SupervisorError};
 use crate::dataplane::link::XdpPrograms;
 use crate::dataplane::Closing;
 use crate::keeper::frames;
-use crate::keeper::link::held_links;
 use crate::os::run_dir::RunDir;
 use crate::os::service;
 use doors::Doors;
-use handover::{give_place, gone, leave, make_ready, meet, Parting, Readiness};
+use ending::{stop_signal, until_end, Reason};
+use handover::{give_place, leave, meet, Parting};
 
 pub use crate::control::Signal;
 pub use crate::dataplane::link::{AttachedPort, Programs, RunningDataplane, Stopped};
+pub use doors::Protections;
 pub use plan::{DaemonError, Keeping, Plan};
 
 /// How long answers that are on their way may take once the daemon ends.
@@ -60,14 +63,26 @@ pub enum Ended {
 ///
 /// See [`DaemonError`]; everything is cleaned up then.
 pub async fn run<D: RunningDataplane>(
-    plan: Plan,
+    mut plan: Plan,
     start: impl FnOnce(&RunDir) -> anyhow::Result<D> + Send + 'static,
     signals: mpsc::Receiver<Signal>,
 ) -> Result<Ended, DaemonError> {
     let run_dir = Arc::new(RunDir::take(&plan.run_dir)?);
     let api_socket = plan.api_socket.clone();
     let reading_socket = read_socket(&api_socket);
-    let outcome = run_in(plan, Arc::clone(&run_dir), start, signals).await;
+    let run_path = run_dir.path().to_owned();
+    let outcome = match begin_in(&mut plan, Arc::clone(&run_dir), start).await {
+        Ok(begun) => run_in(plan, &run_path, begun, signals).await,
+        Err(error) => {
+            if let Some(keeping) = plan.keeping.as_mut().filter(|it| it.has_way_back()) {
+                // All that is left is for what ran before.
+                drop(run_dir);
+                keeping.link.unready(&told(&error)).await;
+                return Err(error);
+            }
+            Err(error)
+        }
+    };
     // A start that was cut short may hold the directory still: then the process's end releases it.
     if let Some(run_dir) = Arc::into_inner(run_dir) {
         match outcome {
@@ -79,32 +94,52 @@ pub async fn run<D: RunningDataplane>(
             _ => {
                 // What was left for a switch that did not come.
                 let left = frames::path(run_dir.path());
+                let left_to = frames::keeper_path(run_dir.path());
                 let by_hand = reload::by_hand::path(run_dir.path());
                 let history = reload::history::path(run_dir.path());
-                run_dir.release(&[&api_socket, &reading_socket, &left, &by_hand, &history]);
+                let in_force = reload::in_force::path(run_dir.path());
+                let ours = [
+                    &api_socket,
+                    &reading_socket,
+                    &left,
+                    &by_hand,
+                    &history,
+                    &in_force,
+                    &left_to,
+                ];
+                run_dir.release(&ours.map(PathBuf::as_path));
             }
         }
     }
     outcome.map(|(ended, _)| ended)
 }
 
-async fn run_in<D: RunningDataplane>(
-    mut plan: Plan,
+/// Starts the switch. All that listens is there before the first device is touched.
+async fn begin_in<D: RunningDataplane>(
+    plan: &mut Plan,
     run_dir: Arc<RunDir>,
     start: impl FnOnce(&RunDir) -> anyhow::Result<D> + Send + 'static,
-    mut signals: mpsc::Receiver<Signal>,
-) -> Result<(Ended, Parting), DaemonError> {
-    let doors = Doors::open(&plan).await?;
-    let run_path = run_dir.path().to_owned();
+) -> Result<(Doors, Begun<D>), DaemonError> {
+    let doors = Doors::open(plan).await?;
     let dataplane = spawn_blocking(move || start(&run_dir))
         .await
         .unwrap_or_else(|panic| Err(panic.into()))
         .map_err(DaemonError::Dataplane)?;
+    Ok((doors, begin(plan, dataplane).await?))
+}
+
+/// Runs it until its end.
+async fn run_in<D: RunningDataplane>(
+    mut plan: Plan,
+    run_path: &Path,
+    (doors, begun): (Doors, Begun<D>),
+    mut signals: mpsc::Receiver<Signal>,
+) -> Result<(Ended, Parting), DaemonError> {
     let Begun {
         dataplane,
         mut control,
         lldp,
-    } = begin(&mut plan, dataplane).await?;
+    } = begun;
     let shared = Arc::clone(&control.shared);
     if let Some(keeping) = &plan.keeping {
         // Whoever asks from now on is heard once the keeper has been met.
@@ -115,23 +150,23 @@ async fn run_in<D: RunningDataplane>(
     let gnmi = plan.gnmi.as_ref().map(|settings| settings.listen);
     log_ready(&shared, &plan.api_socket, [plan.metrics, gnmi, page]);
 
-    if let Some(reloader) = shared.life.reloader() {
-        reloader.begun().await;
-    }
     let mut keeping = plan.keeping;
     if let Some(keeping) = &mut keeping {
         meet(keeping, &shared).await;
+    }
+    if let Some(reloader) = shared.life.reloader() {
+        reloader.begun().await;
     }
     let reason = until_end(
         &mut signals,
         &mut control,
         &mut keeping,
         plan.drain,
-        &run_path,
+        run_path,
     )
     .await;
     if let (Reason::Restart, Some(reloader)) = (&reason, shared.life.reloader()) {
-        reloader.leave(&shared, &run_path).await;
+        reloader.leave(&shared, run_path).await;
     }
     shared.set_stage(Stage::Draining);
     let (drain, again) = match &reason {
@@ -145,7 +180,7 @@ async fn run_in<D: RunningDataplane>(
         mut stopped = stop_shared(&dataplane, drain, programs) => match (again, &mut keeping) {
             (true, Some(keeping)) => {
                 closing = std::mem::take(&mut stopped.closing);
-                leave(stopped, keeping, &run_path, &shared).await;
+                leave(stopped, keeping, run_path, &shared).await;
                 Ended::ToRestart
             }
             _ => {
@@ -221,103 +256,6 @@ fn log_stopped(stopped: &Stopped) {
     match stopped.held_frames() {
         0 => tracing::info!("all buffered frames sent"),
         frames => tracing::warn!(frames, "buffered frames lost: draining took too long"),
-    }
-}
-
-/// Why the switch ends.
-enum Reason {
-    /// Somebody asked, or its keeper is gone.
-    Stop,
-    /// To be started anew; the neighbours are held.
-    Restart,
-    /// The dataplane or the control plane has ended.
-    Failed(SupervisorError),
-}
-
-/// Waits until the switch has to end.
-async fn until_end(
-    signals: &mut mpsc::Receiver<Signal>,
-    control: &mut Control,
-    keeping: &mut Option<Keeping>,
-    drain: Duration,
-    run_dir: &Path,
-) -> Reason {
-    let shared = Arc::clone(&control.shared);
-    loop {
-        tokio::select! {
-            signal = until_signal(signals, &shared) => match signal {
-                Asked::Stop(reason) => {
-                    tracing::info!(reason, drain_timeout = ?drain, "stopping");
-                    return Reason::Stop;
-                }
-                // The API gives this only where there is a keeper.
-                Asked::Restart => if let Some(keeping) = keeping {
-                    let why = match make_ready(keeping, &shared, run_dir, signals).await {
-                        Readiness::Stopped(reason) => {
-                            tracing::info!(reason, drain_timeout = ?drain, "stopping");
-                            return Reason::Stop;
-                        }
-                        Readiness::Refused(why) => format!("the next switch would not start: {why}"),
-                        Readiness::Ready => {
-                            let links = held_links(&shared.info, keeping.pause_time);
-                            match keeping.link.hold(links).await {
-                                Ok(()) => {
-                                    tracing::info!("restarting: neighbours are paused");
-                                    shared.life.answer_restart(None);
-                                    return Reason::Restart;
-                                }
-                                Err(error) => format!("the keeper cannot pause neighbours: {error}"),
-                            }
-                        }
-                    };
-                    tracing::error!(why, "restart refused; this switch goes on");
-                    shared.life.answer_restart(Some(why));
-                }
-            },
-            () = gone(keeping) => {
-                tracing::error!("stopping: the keeper is gone");
-                return Reason::Stop;
-            }
-            error = control.failed() => {
-                tracing::error!(%error, "stopping");
-                return Reason::Failed(error);
-            }
-        }
-    }
-}
-
-/// What a signal asks for that ends the switch.
-enum Asked {
-    Stop(&'static str),
-    Restart,
-}
-
-/// Waits for a signal that ends the switch, and reads the configuration file again whenever it is asked to.
-async fn until_signal(signals: &mut mpsc::Receiver<Signal>, shared: &Shared) -> Asked {
-    loop {
-        match signals.recv().await {
-            Some(Signal::Stop(reason)) => return Asked::Stop(reason),
-            Some(Signal::Restart) => return Asked::Restart,
-            Some(Signal::Reload) => match shared.life.reloader() {
-                Some(reloader) => reloader.reload_and_log(shared).await,
-                None => tracing::warn!(
-                    "nothing to reload: the daemon was started without a configuration file"
-                ),
-            },
-            // Whoever could ask is gone.
-            None => return Asked::Stop("no more signals"),
-        }
-    }
-}
-
-/// Waits for a signal to end, and nothing else.
-async fn stop_signal(signals: &mut mpsc::Receiver<Signal>) -> &'static str {
-    loop {
-        match signals.recv().await {
-            Some(Signal::Stop(reason)) => return reason,
-            Some(Signal::Reload | Signal::Restart) => {}
-            None => return std::future::pending().await,
-        }
     }
 }
 

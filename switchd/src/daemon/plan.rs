@@ -9,6 +9,7 @@ use tokio::sync::mpsc;
 use weir_config::daemon::{ApiConfig, Protection};
 use weir_core::Quanta;
 
+use super::doors::Protections;
 use super::reload::Reloader;
 use crate::cli::{Kept, EXIT_CONFIG, EXIT_FAILURE, EXIT_IN_USE};
 use crate::control::info::SwitchInfo;
@@ -47,6 +48,8 @@ pub struct Plan {
     pub reloader: Option<Reloader>,
     /// How long the service manager waits for a heartbeat; `None` when it wants none.
     pub watchdog: Option<Duration>,
+    /// The files that protect listeners, where they were read beforehand.
+    pub protections: Option<Protections>,
     /// What can start the switch anew; `None` when it has no keeper.
     pub keeping: Option<Keeping>,
 }
@@ -62,6 +65,13 @@ pub struct Keeping {
     pub pause_time: Quanta,
     /// Where [`Signal::Restart`] is given.
     pub signals: mpsc::Sender<Signal>,
+}
+
+impl Keeping {
+    /// The keeper starts what ran before if this switch does not start.
+    pub(super) fn has_way_back(&self) -> bool {
+        self.kept != Kept::First && self.link.goes_back()
+    }
 }
 
 /// Why the daemon could not start, or ended by itself.

@@ -47,6 +47,7 @@ pub fn plan(config: &DaemonConfig, seed: u64, drain: Duration) -> Plan {
         drain,
         reloader: None,
         watchdog: None,
+        protections: None,
         keeping: None,
     }
 }

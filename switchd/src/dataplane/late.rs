@@ -8,6 +8,7 @@ use std::path::PathBuf;
 use weir_api::words::Express as State;
 use weir_config::daemon::{DaemonConfig, Port};
 use weir_core::{Command, PortId};
+use weir_ebpf::queue;
 
 use super::error::DataplaneError;
 use super::exchange::express::ExpressOrder;
@@ -17,7 +18,7 @@ use super::kernel::devices::{self, Device};
 use super::kernel::ethtool;
 use super::memory::shares::Shares;
 use super::start::attach::{self, AttachedProgram};
-use super::start::binding::{self, door_to};
+use super::start::binding::{self, door_to, Wish};
 use super::start::programs::Programs;
 use super::Dataplane;
 
@@ -98,7 +99,10 @@ impl Dataplane {
         attach::check_queues(&config.ports, settings, has)?;
         let mode = attached.mode;
         let shares = &mut self.late.shares;
-        let wish = config.dataplane.zero_copy;
+        let wish = Wish {
+            zero_copy: config.dataplane.zero_copy,
+            patience: queue::PATIENCE,
+        };
         let sockets = binding::open(config, settings, port, device, mode, wish, shares)?;
         binding::check_buffers(config, settings, device, &sockets)?;
         let door = door_to(config, device, &sockets)?;

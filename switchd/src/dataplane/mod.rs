@@ -119,7 +119,8 @@ impl Dataplane {
         let reserve = match reserve {
             Some(reserve) => reserve.only_for(config),
             None => Reserve::bare(config),
-        };
+        }
+        .after_another();
         Self::open(clock::now, config, pin_root, true, reserve, first)
     }
 
@@ -146,7 +147,10 @@ impl Dataplane {
         mut reserve: Reserve,
         first: impl IntoIterator<Item = Request>,
     ) -> Result<Self, DataplaneError> {
-        let key = reserve::key(config)?;
+        let key = match reserve.key.take() {
+            Some(key) => key,
+            None => reserve::key(config)?,
+        };
         let devices = devices::find(config, all_wait)?;
         tracing::debug!("devices found");
         let lock = attach::lock(config, pin_root)?;
@@ -202,6 +206,7 @@ impl Dataplane {
             ports,
             core.frame_count as u32,
             reserve.memory.take(),
+            reserve.patience,
         )?;
         let frame_count = core.frame_count;
         let switch = reserve.switch(core)?;

@@ -6,7 +6,7 @@ use std::os::fd::{AsFd, AsRawFd};
 use weir_config::daemon::{DaemonConfig, CONTROL_RESERVE_PER_PORT};
 use weir_core::{Duration, MacAddress};
 use weir_doctor::trial::Link;
-use weir_ebpf::Verdict;
+use weir_ebpf::{queue, Verdict};
 
 use super::kernel::devices::{self, Device};
 use super::kernel::socket::XdpSocket;
@@ -100,7 +100,14 @@ impl LonePort {
             shares: _,
             sockets,
             doors,
-        } = binding::bind(config, devices, attached, chunks as u32, None)?;
+        } = binding::bind(
+            config,
+            devices,
+            attached,
+            chunks as u32,
+            None,
+            queue::PATIENCE,
+        )?;
         let of_port = sockets.iter().flatten();
         let (queues, zero_copy) = (
             of_port.clone().count(),

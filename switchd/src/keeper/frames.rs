@@ -13,6 +13,8 @@ use crate::dataplane::messages::LeftFrame;
 use crate::os::run_dir;
 
 const NAME: &str = "left-frames";
+/// The file with the process id of the keeper whose next switch is to take the place.
+const KEEPER_NAME: &str = "left-to";
 const MAGIC: &[u8; 8] = b"WEIRLF1\n";
 const HEADER_LENGTH: usize = 10;
 
@@ -46,9 +48,39 @@ pub fn write(run_dir: &Path, frames: &[LeftFrame], names: &[&str]) -> io::Result
     file.write_all(&bytes)
 }
 
-/// Reads them and removes the file. Frames of ports that are no more are lost, and so is all behind what cannot be read;
-/// the log says so.
-pub fn take(run_dir: &Path, names: &[&str]) -> Vec<LeftFrame> {
+/// Leaves the place to the next switch of `keeper`, and to no other one.
+///
+/// # Errors
+///
+/// When the file cannot be written.
+pub fn leave_to(run_dir: &Path, keeper: u32) -> io::Result<()> {
+    let path = keeper_path(run_dir);
+    run_dir::remove_file(&path)?;
+    write!(run_dir::create_file(&path)?, "{keeper}")
+}
+
+/// True when a switch has left its place to the next one of `keeper`, which has not taken it.
+pub fn are_left_to(run_dir: &Path, keeper: u32) -> bool {
+    let text = std::fs::read_to_string(keeper_path(run_dir));
+    text.is_ok_and(|text| text.parse() == Ok(keeper))
+}
+
+/// Where that is.
+pub fn keeper_path(run_dir: &Path) -> PathBuf {
+    run_dir.join(KEEPER_NAME)
+}
+
+/// Removes the file, once a switch has the frames.
+pub fn forget(run_dir: &Path) {
+    for path in [path(run_dir), keeper_path(run_dir)] {
+        if let Err(error) = run_dir::remove_file(&path) {
+            tracing::warn!(%error, path = %path.display(), "cannot remove the file");
+        }
+    }
+}
+
+/// Reads them. Frames of ports that are no more are lost, and so is all behind what cannot be read; the log says so.
+pub fn read(run_dir: &Path, names: &[&str]) -> Vec<LeftFrame> {
     let path = path(run_dir);
     let bytes = match std::fs::read(&path) {
         Ok(bytes) => bytes,
@@ -57,9 +89,6 @@ pub fn take(run_dir: &Path, names: &[&str]) -> Vec<LeftFrame> {
             return Vec::new();
         }
     };
-    if let Err(error) = run_dir::remove_file(&path) {
-        tracing::warn!(%error, path = %path.display(), "cannot remove the file");
-    }
     let Some(mut rest) = bytes.strip_prefix(MAGIC) else {
         tracing::error!(path = %path.display(), "discarding saved frames: incompatible format");
         return Vec::new();
@@ -123,7 +152,7 @@ mod tests {
         fn what_is_written_is_taken(frames in prop::collection::vec(frame(), 0..20)) {
             let directory = tempfile::tempdir().unwrap();
             write(directory.path(), &frames, &["a", "second", "c"]).unwrap();
-            let taken = take(directory.path(), &["c", "a"]);
+            let taken = read(directory.path(), &["c", "a"]);
             let expected: Vec<_> = frames
                 .into_iter()
                 .filter(|frame| frame.ingress != PortId::new(1))
@@ -133,7 +162,11 @@ mod tests {
                 })
                 .collect();
             prop_assert_eq!(taken, expected);
-            prop_assert_eq!(take(directory.path(), &["c", "a"]), []);
+            leave_to(directory.path(), 7).unwrap();
+            prop_assert!(are_left_to(directory.path(), 7) && !are_left_to(directory.path(), 8));
+            forget(directory.path());
+            prop_assert!(!are_left_to(directory.path(), 7));
+            prop_assert_eq!(read(directory.path(), &["c", "a"]), []);
         }
 
         /// A file that was cut off or changed harms nobody.
@@ -143,7 +176,7 @@ mod tests {
             let mut file = if is_ours { MAGIC.to_vec() } else { Vec::new() };
             file.extend(bytes);
             std::fs::write(path(directory.path()), file).unwrap();
-            take(directory.path(), &["a", ""]);
+            read(directory.path(), &["a", ""]);
         }
     }
 }

@@ -4,6 +4,7 @@
 use std::io;
 use std::os::fd::AsFd;
 use std::os::unix::net::UnixStream as StdStream;
+use std::path::PathBuf;
 use std::time::Duration;
 
 use serde::de::DeserializeOwned;
@@ -23,14 +24,20 @@ use crate::dataplane::messages::PortSnapshot;
 
 /// Set in the environment by a keeper that knows [`ToKeeper::Prepare`] and what belongs to it: an older one would not.
 pub const PREPARES: &str = "WEIR_KEEPER_PREPARES";
-/// The value of [`PREPARES`] from a keeper that knows [`ToKeeper::Unready`], too.
-pub const REASONS: &str = "2";
+/// The value of [`PREPARES`] from this keeper. From 2 on it knows [`ToKeeper::Unready`], from 3 on [`ToKeeper::Way`] and
+/// [`ToKeeper::Discard`].
+pub const LEVEL: &str = "3";
+const KNOWS_REASONS: u32 = 2;
+/// See [`LEVEL`].
+pub const KNOWS_WAYS_BACK: u32 = 3;
 /// How long the next switch may take to be ready.
 pub const PREPARE_WAIT: Duration = Duration::from_secs(60);
 /// A longer line is none of ours: 256 ports take less.
 const LINE_BYTES_MAX: usize = 256 * 1024;
 /// How long the keeper may take to answer.
 const ANSWER_WAIT: Duration = Duration::from_secs(2);
+/// How long the end of a process with all its packet memory may take.
+const DISCARD_WAIT: Duration = Duration::from_secs(30);
 /// Of the time that a pause lasts, it is told again after this part.
 const REFRESHES_PER_PAUSE: u32 = 4;
 /// Shorter than this no timer is kept.
@@ -47,11 +54,18 @@ pub enum ToKeeper {
     Prepare,
     /// The next switch is ready, and waits for [`FromKeeper::Go`].
     Prepared,
-    /// The next switch cannot be ready; only for a keeper with [`REASONS`].
+    /// The next switch cannot be ready, or one that has the place cannot start.
     Unready {
         /// Why not, and what to do.
         why: String,
     },
+    /// The switch's program starts again as it runs now with `--in-force` and this file: the way back where the next switch fails.
+    Way {
+        /// The text of the configuration that is in force.
+        in_force: PathBuf,
+    },
+    /// The next switch is not wanted: it was only tried.
+    Discard,
     /// To hold the neighbours, from now until the next [`ToKeeper::Ready`].
     Hold {
         /// One for each neighbour.
@@ -86,8 +100,15 @@ pub enum FromKeeper {
     },
     /// The place is free.
     Go,
+    /// The next switch has ended.
+    Discarded,
     /// The neighbours are held.
     Held,
+    /// They are not.
+    NotHeld {
+        /// Why not.
+        why: String,
+    },
     /// The neighbours were held for a switch that was ready just now, and may go on.
     Released {
         /// From the first pause to the last, in µs.
@@ -97,6 +118,9 @@ pub enum FromKeeper {
         /// Frames of any class that came while no switch was there.
         #[serde(default)]
         missed_frames: u64,
+        /// Why the next switch failed, where this is the one from before again.
+        #[serde(default)]
+        failed: Option<String>,
     },
 }
 
@@ -205,9 +229,39 @@ impl KeeperLink {
         std::env::var_os(PREPARES).is_some()
     }
 
+    /// The keeper starts what ran before where the next switch fails.
+    pub fn goes_back(&self) -> bool {
+        level() >= KNOWS_WAYS_BACK
+    }
+
+    /// Names the file by which this switch can be started again as it runs now.
+    ///
+    /// # Errors
+    ///
+    /// When the keeper is gone.
+    pub async fn name_way(&mut self, in_force: PathBuf) -> io::Result<()> {
+        if !self.goes_back() {
+            return Ok(());
+        }
+        write_line(&mut self.writer, &ToKeeper::Way { in_force }).await
+    }
+
+    /// Ends the next switch, which was only tried; it has ended when this returns.
+    ///
+    /// # Errors
+    ///
+    /// When the keeper does not answer.
+    pub async fn discard(&mut self) -> io::Result<()> {
+        write_line(&mut self.writer, &ToKeeper::Discard).await?;
+        match self.answer(DISCARD_WAIT).await? {
+            FromKeeper::Discarded => Ok(()),
+            other => Err(unexpected(&other)),
+        }
+    }
+
     /// Reports that this switch, which was to be the next one, cannot be; returns once the keeper knows.
     pub async fn unready(&mut self, why: &str) {
-        if std::env::var(PREPARES).is_ok_and(|value| value == REASONS) {
+        if level() >= KNOWS_REASONS {
             let why = why.to_owned();
             // A keeper that is gone needs no reason.
             let _ = write_line(&mut self.writer, &ToKeeper::Unready { why }).await;
@@ -252,6 +306,7 @@ impl KeeperLink {
         write_line(&mut self.writer, &ToKeeper::Hold { links }).await?;
         match self.answer(ANSWER_WAIT).await? {
             FromKeeper::Held => Ok(()),
+            FromKeeper::NotHeld { why } => Err(io::Error::other(why)),
             other => Err(unexpected(&other)),
         }
     }
@@ -296,10 +351,12 @@ impl KeeperLink {
                 held_micros,
                 lost_frames,
                 missed_frames,
+                failed,
             } => Ok(Some(Restarted {
                 held: Duration::from_micros(held_micros),
                 lost_frames,
                 missed_frames,
+                failed,
             })),
             other => Err(unexpected(&other)),
         }
@@ -321,6 +378,12 @@ impl KeeperLink {
     }
 }
 
+/// What the keeper knows, by [`PREPARES`].
+pub fn level() -> u32 {
+    let value = std::env::var(PREPARES).unwrap_or_default();
+    value.parse().unwrap_or(1)
+}
+
 fn unexpected(answer: &FromKeeper) -> io::Error {
     io::Error::other(format!("unexpected answer from the keeper: {answer:?}"))
 }
@@ -340,6 +403,7 @@ pub(super) async fn read_line<T: DeserializeOwned>(
         line.extend_from_slice(&read[..taken]);
         reader.consume(taken);
         if line.len() > LINE_BYTES_MAX {
+            line.clear();
             return Err(io::Error::other("a message is too long"));
         }
         if end.is_some() {
@@ -418,6 +482,7 @@ mod tests {
             held_micros: 9,
             lost_frames: 0,
             missed_frames: 0,
+            failed: None,
         };
         assert_eq!(released, Some(expected));
     }

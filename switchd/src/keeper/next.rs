@@ -58,6 +58,11 @@ impl Next {
         was_making.then(|| format!("it ended with {status}"))
     }
 
+    /// One is being made ready.
+    pub(super) fn is_making(&self) -> bool {
+        self.making_since.is_some()
+    }
+
     /// Whether [`take`](Self::take) gives one.
     pub(super) fn is_ready(&self) -> bool {
         self.worker.is_some() && self.making_since.is_none()
@@ -71,7 +76,8 @@ impl Next {
         self.worker.take()
     }
 
-    fn end(&mut self) {
+    /// It has ended when this returns.
+    pub(super) fn end(&mut self) {
         self.making_since = None;
         if let Some(worker) = self.worker.take() {
             worker.kill();

@@ -1,11 +1,13 @@
 //! The switch's process, as the keeper sees it.
 
 use std::ffi::OsString;
+use std::fs::File;
 use std::io;
-use std::os::fd::OwnedFd;
+use std::os::fd::{AsRawFd, OwnedFd};
 use std::os::unix::process::CommandExt;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitStatus, Stdio};
+use std::sync::Arc;
 
 use nix::sys::signal::{kill, Signal};
 use nix::unistd::Pid;
@@ -15,11 +17,32 @@ use tokio::net::UnixStream;
 
 use crate::cli::Kept;
 
-use super::link::{read_line, write_line, FromKeeper, ToKeeper, PREPARES, REASONS};
+use super::link::{read_line, write_line, FromKeeper, ToKeeper, LEVEL, PREPARES};
+
+/// The option that has a file with the text of the configuration.
+const IN_FORCE: &str = "--in-force";
+
+/// A program with what it is started with.
+#[derive(Clone, Debug)]
+pub(super) struct Way {
+    program: Arc<File>,
+    arguments: Vec<OsString>,
+}
+
+impl Way {
+    /// Starts it in the place of a switch that has failed. The program is the file that ran, whatever has its name now.
+    pub(super) fn start(&self) -> io::Result<Worker> {
+        let program = PathBuf::from(format!("/proc/self/fd/{}", self.program.as_raw_fd()));
+        Worker::start(&program, &self.arguments, Kept::Again)
+    }
+}
 
 /// One process, and the socket to it.
 pub(super) struct Worker {
     child: Child,
+    /// What it runs; `None` where that cannot be told.
+    program: Option<Arc<File>>,
+    arguments: Vec<OsString>,
     reader: BufReader<OwnedReadHalf>,
     writer: OwnedWriteHalf,
     line: Vec<u8>,
@@ -37,13 +60,17 @@ impl Worker {
             .args(["--kept", kept.name()])
             // The service manager watches the keeper's process, and hears the switch's.
             .env_remove("WATCHDOG_PID")
-            .env(PREPARES, REASONS)
+            .env(PREPARES, LEVEL)
             .stdin(Stdio::from(OwnedFd::from(theirs)))
             .process_group(0)
             .spawn()?;
         let (reader, writer) = UnixStream::from_std(ours)?.into_split();
+        // It runs by now: its file is had, whatever is installed later.
+        let program = File::open(format!("/proc/{}/exe", child.id())).ok();
         Ok(Self {
             child,
+            program: program.map(Arc::new),
+            arguments: arguments.to_vec(),
             reader: BufReader::new(reader),
             writer,
             line: Vec::new(),
@@ -51,10 +78,24 @@ impl Worker {
         })
     }
 
-    /// Ends one that has nothing yet that could be lost.
+    /// Ends one that has nothing yet that could be lost; it has ended when this returns.
     pub(super) fn kill(mut self) {
         let _ = self.child.kill();
         let _ = self.child.wait();
+    }
+
+    /// How the same program is started again, with the configuration whose text is in a file.
+    pub(super) fn way_back(&self, in_force: &Path) -> Option<Way> {
+        let mut arguments = self.arguments.clone();
+        // One that was started by a way back has such a file already.
+        if let Some(place) = arguments.iter().position(|word| word == IN_FORCE) {
+            arguments.drain(place..(place + 2).min(arguments.len()));
+        }
+        arguments.extend([IN_FORCE.into(), in_force.into()]);
+        Some(Way {
+            program: self.program.clone()?,
+            arguments,
+        })
     }
 
     /// How it has ended, if it has.
@@ -71,9 +112,14 @@ impl Worker {
     /// The next message; never comes from one that has closed its end. May be dropped and called again.
     pub(super) async fn message(&mut self) -> io::Result<ToKeeper> {
         while !self.is_silent {
-            match read_line(&mut self.reader, &mut self.line).await? {
-                Some(message) => return Ok(message),
-                None => self.is_silent = true,
+            match read_line(&mut self.reader, &mut self.line).await {
+                Ok(Some(message)) => return Ok(message),
+                Ok(None) => self.is_silent = true,
+                Err(error) => {
+                    // What cannot be understood is followed by more; what the kernel refuses is not.
+                    self.is_silent = error.raw_os_error().is_some();
+                    return Err(error);
+                }
             }
         }
         std::future::pending().await

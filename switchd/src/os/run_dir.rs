@@ -93,6 +93,15 @@ impl RunDir {
         })
     }
 
+    /// Whether no process has it.
+    pub fn is_free(path: &Path) -> bool {
+        let Ok(file) = File::open(path.join(LOCK_NAME)) else {
+            return false;
+        };
+        // A shared lock is refused while another process has its own, and ends with this value.
+        Flock::lock(file, FlockArg::LockSharedNonblock).is_ok()
+    }
+
     /// Where it is.
     pub fn path(&self) -> &Path {
         &self.path

@@ -65,6 +65,8 @@ pub struct Observed {
     pub stall_seconds: f64,
     /// False where the policy does nothing about deadlocks.
     pub releases: bool,
+    /// Troubles of the daemon's own, in words with the remedy.
+    pub own: Vec<(Trouble, String)>,
     /// Ports at which something was seen.
     pub ports: Vec<ObservedPort>,
 }
@@ -186,6 +188,9 @@ pub fn judge(seen: &Observed) -> Health {
             seen.stalls,
             text,
         ));
+    }
+    for (trouble, text) in &seen.own {
+        reasons.push(reason(*trouble, Verdict::Degraded, 0, text.clone()));
     }
     for port in &seen.ports {
         for queue in &port.queues {

@@ -3,22 +3,31 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use axum::extract::State;
+use axum::extract::rejection::QueryRejection;
+use axum::extract::{Query, State};
 use axum::http::StatusCode;
 use axum::Json;
+use serde::Deserialize;
 use weir_api::daemon::Restarting;
 
 use crate::api::ApiError;
-use crate::control::Signal;
-use crate::control::{Shared, Stage};
-use crate::keeper::link::PREPARE_WAIT;
+use crate::control::{without_keeper, Shared, Signal, Stage};
+use crate::keeper::link::{level, KNOWS_WAYS_BACK, PREPARE_WAIT};
 
 /// A keeper has answered by then.
 const ANSWER_WAIT: Duration = PREPARE_WAIT.saturating_add(Duration::from_secs(5));
 
+#[derive(Debug, Default, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub(in crate::api) struct RestartQuery {
+    check: bool,
+}
+
 pub(in crate::api) async fn restart(
     State(shared): State<Arc<Shared>>,
+    query: Result<Query<RestartQuery>, QueryRejection>,
 ) -> Result<Json<Restarting>, ApiError> {
+    let Query(RestartQuery { check }) = query?;
     let conflict = |error: &str| ApiError {
         status: StatusCode::CONFLICT,
         error: error.to_owned(),
@@ -28,6 +37,17 @@ pub(in crate::api) async fn restart(
             "this daemon runs without a keeper and cannot be restarted in place; start it with `weir-switchd --keeper`, as the systemd units do",
         )
     })?;
+    if shared.life.is_keeper_gone() {
+        return Err(conflict(&format!(
+            "the keeper has ended, and this switch cannot be restarted in place: {}",
+            without_keeper()
+        )));
+    }
+    if check && level() < KNOWS_WAYS_BACK {
+        return Err(conflict(
+            "the keeper is of an older version and cannot try this: stop the service and start it once",
+        ));
+    }
     if shared.life.stage() != Stage::Running {
         return Err(conflict("the daemon is already stopping"));
     }
@@ -37,7 +57,10 @@ pub(in crate::api) async fn restart(
     }
     let mut answers = shared.life.restart_answers();
     signals
-        .try_send(Signal::Restart)
+        .try_send(match check {
+            true => Signal::TryRestart,
+            false => Signal::Restart,
+        })
         .map_err(|_| conflict("the daemon is busy; try again"))?;
     match tokio::time::timeout(ANSWER_WAIT, answers.changed()).await {
         Ok(Ok(())) => {}
@@ -50,6 +73,8 @@ pub(in crate::api) async fn restart(
     if let Some(why) = &answers.borrow().refused {
         return Err(conflict(&format!("{why}; this switch goes on as it was")));
     }
-    let pid = std::process::id();
-    Ok(Json(Restarting { pid }))
+    Ok(Json(Restarting {
+        pid: std::process::id(),
+        keeper_pid: Some(std::os::unix::process::parent_id()),
+    }))
 }

@@ -50,6 +50,7 @@ pub fn status(shared: &Shared, snapshot: &Snapshot) -> Status {
             held_seconds: restarted.held.as_secs_f64(),
             lost_frames: restarted.lost_frames,
             missed_frames: restarted.missed_frames,
+            failed: restarted.failed,
         }),
         deadlock_policy: info.deadlock_policy.get().into(),
         port_count: info.ports.len(),

@@ -79,6 +79,7 @@ fn sample(
         events_lost: snapshot.rounds.counters.events_lost,
         stalls: snapshot.rounds.counters.stalls,
         stall_nanos: snapshot.rounds.counters.stall_nanos,
+        own: shared.life.troubles(),
         ports: ports
             .zip(devices)
             .map(|(((id, _), state), device)| PortSample {

@@ -7,6 +7,7 @@ use weir_api::daemon::health::{
     judge, Health, Observed, ObservedPort, ObservedQueue, LOSS_WINDOW_SECONDS,
     RECURRENCE_WINDOW_SECONDS,
 };
+use weir_api::words::Trouble;
 use weir_core::control::Policy;
 use weir_core::units::PRIORITY_COUNT;
 use weir_core::{Duration, Instant};
@@ -23,6 +24,7 @@ pub(super) struct Sample {
     pub events_lost: u64,
     pub stalls: u64,
     pub stall_nanos: u64,
+    pub own: Vec<(Trouble, String)>,
     pub ports: Vec<PortSample>,
 }
 
@@ -66,6 +68,7 @@ impl Windows {
             events_lost: 0,
             stalls: 0,
             stall_nanos: 0,
+            own: Vec::new(),
             ports: vec![PortSample::default(); info.ports.len()],
         };
         Self {
@@ -134,6 +137,7 @@ impl Windows {
             )
             .as_secs_f64(),
             releases: policy != Policy::Off,
+            own: now.own.clone(),
             ports: observed_ports(losses, recurrences, now, info),
         })
     }

@@ -1,11 +1,14 @@
 //! What the daemon is doing, and who can have it do something else.
 
-use std::sync::OnceLock;
+use std::collections::BTreeMap;
+use std::sync::{Mutex, OnceLock};
 use std::time::Duration as StdDuration;
 
 use tokio::sync::{mpsc, watch};
+use weir_api::words::Trouble;
 use weir_core::{Duration, Instant};
 
+use super::lock;
 use crate::control::Reloading;
 use crate::model::clock;
 
@@ -29,10 +32,12 @@ pub enum Signal {
     Reload,
     /// To be started anew by the keeper.
     Restart,
+    /// To have the keeper try whether the next switch could start, and to go on.
+    TryRestart,
 }
 
 /// A restart, as the switch that came of it knows it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Restarted {
     /// For how long neighbours were held.
     pub held: StdDuration,
@@ -40,6 +45,8 @@ pub struct Restarted {
     pub lost_frames: u64,
     /// Frames of any class that came while no switch was there.
     pub missed_frames: u64,
+    /// Why the next switch failed, where this one is what ran before.
+    pub failed: Option<String>,
 }
 
 /// The daemon's life.
@@ -51,6 +58,8 @@ pub struct Life {
     restart_signals: OnceLock<mpsc::Sender<Signal>>,
     restarted: OnceLock<Restarted>,
     restart_answer: watch::Sender<RestartAnswer>,
+    keeper_gone: OnceLock<()>,
+    troubles: Mutex<BTreeMap<&'static str, (Trouble, String)>>,
 }
 
 /// What came of the last restart that was asked for.
@@ -71,6 +80,8 @@ impl Life {
             restart_signals: OnceLock::new(),
             restarted: OnceLock::new(),
             restart_answer: watch::Sender::default(),
+            keeper_gone: OnceLock::new(),
+            troubles: Mutex::default(),
         }
     }
 
@@ -129,6 +140,30 @@ impl Life {
         self.restart_answer.subscribe()
     }
 
+    /// The keeper has ended.
+    pub fn set_keeper_gone(&self) {
+        let _ = self.keeper_gone.set(());
+    }
+
+    /// True once it has.
+    pub fn is_keeper_gone(&self) -> bool {
+        self.keeper_gone.get().is_some()
+    }
+
+    /// Sets or ends a reason for bad health that is no port's, by `name`. Returns whether that changed anything.
+    pub fn set_trouble(&self, name: &'static str, trouble: Option<(Trouble, String)>) -> bool {
+        let mut troubles = lock(&self.troubles);
+        match trouble {
+            Some(trouble) => troubles.insert(name, trouble).is_none(),
+            None => troubles.remove(name).is_some(),
+        }
+    }
+
+    /// All of these.
+    pub fn troubles(&self) -> Vec<(Trouble, String)> {
+        lock(&self.troubles).values().cloned().collect()
+    }
+
     /// What the restart took that this daemon came of.
     pub fn set_restarted(&self, restarted: Restarted) {
         // Only the first counts.
@@ -137,6 +172,14 @@ impl Life {
 
     /// The restart that this daemon came of.
     pub fn restarted(&self) -> Option<Restarted> {
-        self.restarted.get().copied()
+        self.restarted.get().cloned()
     }
+}
+
+/// The remedy for a keeper that has ended.
+pub fn without_keeper() -> String {
+    format!(
+        "stop it and start it with a keeper again (`systemctl restart weir-switchd`, or `kill {}` and `weir-switchd --keeper`)",
+        std::process::id()
+    )
 }

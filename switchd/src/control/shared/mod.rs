@@ -23,7 +23,7 @@ use crate::model::clock;
 
 pub(crate) use access::empty_snapshot;
 pub use access::{Access, Published, ANSWER_WAIT};
-pub use life::{Life, RestartAnswer, Restarted, Signal, Stage};
+pub use life::{without_keeper, Life, RestartAnswer, Restarted, Signal, Stage};
 pub use links::Links;
 pub use losses::{Losses, Missing};
 pub use records::{ControlFigures, Records};

@@ -1,6 +1,7 @@
 //! What was changed at run time: seen by comparing the switch with its configuration, and handed to the next switch when this
 //! one leaves its place to it.
 
+use std::collections::HashMap;
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
@@ -8,7 +9,7 @@ use serde::{Deserialize, Serialize};
 use weir_config::daemon::{DaemonConfig, PfcwdConfig, Route};
 use weir_core::config::default_bucket_count;
 use weir_core::switch::PinnedBy;
-use weir_core::{PortId, WatchdogConfig};
+use weir_core::{MacAddress, PortId, WatchdogConfig};
 
 use crate::dataplane::messages::Snapshot;
 use crate::dataplane::tables::{RouteRow, Tables};
@@ -31,18 +32,30 @@ pub fn now(config: &DaemonConfig, snapshot: &Snapshot) -> DaemonConfig {
     let tables = &snapshot.routes;
     let is_whole = tables.rows.len() >= tables.route_total && tables.pins.len() >= tables.pin_total;
     if is_whole {
+        let places = config.routes.iter().enumerate();
+        let places: HashMap<_, usize> = places.map(|(place, it)| (it.key(), place)).collect();
         let known = |row: &RouteRow| {
-            let mut routes = config.routes.iter();
-            routes.find(|route| route.key() == (row.vlan, row.destination))
+            let place = places.get(&(row.vlan, row.destination))?;
+            config.routes.get(*place)
         };
+        let mut pins: HashMap<MacAddress, Vec<(u32, PortId)>> = HashMap::new();
+        for pin in tables
+            .pins
+            .iter()
+            .filter(|pin| pin.by == PinnedBy::Operator)
+        {
+            let of_route = pins.entry(pin.destination).or_default();
+            of_route.push((pin.flow_hash, pin.port));
+        }
         let rows = tables.rows.iter();
-        now.routes = rows.map(|row| route(snapshot, row, known(row))).collect();
+        now.routes = rows
+            .map(|row| {
+                let pins = pins.get(&row.destination).filter(|_| row.vlan.is_none());
+                route(row, known(row), pins.cloned().unwrap_or_default())
+            })
+            .collect();
         // In the order of the file, and what is new after that.
-        let place = |route: &Route| {
-            let mut known = config.routes.iter();
-            let place = known.position(|known| known.key() == route.key());
-            place.unwrap_or(usize::MAX)
-        };
+        let place = |route: &Route| places.get(&route.key()).copied().unwrap_or(usize::MAX);
         now.routes.sort_by_cached_key(place);
     }
     for (index, state) in snapshot.ports.iter().enumerate() {
@@ -70,13 +83,7 @@ pub fn with_marking(config: &DaemonConfig, snapshot: &Snapshot) -> DaemonConfig 
     now
 }
 
-fn route(snapshot: &Snapshot, row: &RouteRow, known: Option<&Route>) -> Route {
-    let pins = snapshot.routes.pins.iter();
-    let mut pins: Vec<(u32, PortId)> = pins
-        .filter(|_| row.vlan.is_none())
-        .filter(|pin| pin.destination == row.destination && pin.by == PinnedBy::Operator)
-        .map(|pin| (pin.flow_hash, pin.port))
-        .collect();
+fn route(row: &RouteRow, known: Option<&Route>, mut pins: Vec<(u32, PortId)>) -> Route {
     pins.sort_unstable();
     let is_same = |known: &&Route| {
         let members = known.ports.iter().copied().collect();
@@ -126,45 +133,77 @@ struct Left {
     now: String,
 }
 
-/// Leaves what was changed for whoever starts in `run_dir` next.
+/// Leaves what was changed for the switch that starts in `run_dir` next; no file where nothing was.
 ///
 /// # Errors
 ///
 /// When the file cannot be written.
 pub fn leave(run_dir: &Path, before: &DaemonConfig, now: &DaemonConfig) -> io::Result<()> {
+    let path = path(run_dir);
+    run_dir::remove_file(&path)?;
+    if before == now {
+        return Ok(());
+    }
     let left = Left {
         before: before.to_toml(),
         now: now.to_toml(),
     };
     let text = serde_json::to_vec(&left)?;
-    let path = path(run_dir);
-    run_dir::remove_file(&path)?;
     let mut file = run_dir::create_file(&path)?;
     file.write_all(&text)
 }
 
-/// `config` with what the switch before left, whose file is removed. What cannot be read is logged and lost.
-pub fn take(run_dir: &Path, config: &DaemonConfig) -> DaemonConfig {
-    let path = path(run_dir);
-    let with = match read(&path, config) {
-        Ok(with) => with,
-        // The program before may have been one that leaves nothing.
-        Err(Unread::File(error)) if error.kind() == io::ErrorKind::NotFound => {
-            return config.clone();
+/// What was changed by hand in a switch before, as far as it is known before that has ended.
+#[derive(Debug)]
+pub struct Expected {
+    config: DaemonConfig,
+    /// The file that it follows from; `None` without one.
+    text: Option<Vec<u8>>,
+}
+
+impl Expected {
+    /// Reads what is there now for a switch with `config`.
+    pub fn read(run_dir: &Path, config: &DaemonConfig) -> Self {
+        let text = std::fs::read(path(run_dir)).ok();
+        let with = text.as_ref().map(|text| parse(text, run_dir, config));
+        Self {
+            config: with.and_then(Result::ok).unwrap_or_else(|| config.clone()),
+            text,
         }
-        Err(Unread::File(error)) => {
+    }
+
+    /// The configuration with it.
+    pub fn config(&self) -> &DaemonConfig {
+        &self.config
+    }
+}
+
+/// `config` with what the switch before left; `expected` is used where the file has not changed since. What cannot be read is logged and
+/// lost. The file stays until the
+/// switch leaves its place itself: another one may have to start in it.
+pub fn take(run_dir: &Path, config: &DaemonConfig, expected: Option<Expected>) -> DaemonConfig {
+    let path = path(run_dir);
+    let text = match std::fs::read(&path) {
+        Ok(text) => Some(text),
+        // Nothing was changed.
+        Err(error) if error.kind() == io::ErrorKind::NotFound => None,
+        Err(error) => {
             tracing::error!(%error, path = %path.display(), "cannot read what was changed at run time: it is lost");
             return config.clone();
         }
-        Err(Unread::Format(error)) => {
+    };
+    let with = match (expected, &text) {
+        (Some(expected), text) if expected.text == *text => expected.config,
+        (_, None) => return config.clone(),
+        (_, Some(text)) => parse(text, run_dir, config).unwrap_or_else(|error| {
             tracing::error!(error, path = %path.display(), "discarding what was changed at run time: incompatible format");
             config.clone()
-        }
+        }),
     };
-    if let Err(error) = run_dir::remove_file(&path) {
-        tracing::warn!(%error, path = %path.display(), "cannot remove the file");
-    }
-    let settings = config.changes_to(&with).len();
+    let settings = match text {
+        Some(_) => config.changes_to(&with).len(),
+        None => 0,
+    };
     if settings > 0 {
         tracing::info!(
             settings,
@@ -174,24 +213,10 @@ pub fn take(run_dir: &Path, config: &DaemonConfig) -> DaemonConfig {
     with
 }
 
-/// What [`take`] will give, unless more is changed until then.
-pub fn expect(run_dir: &Path, config: &DaemonConfig) -> DaemonConfig {
-    read(&path(run_dir), config).unwrap_or_else(|_| config.clone())
-}
-
-/// Why there is nothing of a switch before.
-enum Unread {
-    File(io::Error),
-    Format(String),
-}
-
-fn read(path: &Path, config: &DaemonConfig) -> Result<DaemonConfig, Unread> {
-    let text = std::fs::read(path).map_err(Unread::File)?;
-    let left: Left =
-        serde_json::from_slice(&text).map_err(|error| Unread::Format(error.to_string()))?;
-    let parse = |text: &str| {
-        DaemonConfig::parse(text, path).map_err(|error| Unread::Format(error.to_string()))
-    };
+fn parse(text: &[u8], run_dir: &Path, config: &DaemonConfig) -> Result<DaemonConfig, String> {
+    let left: Left = serde_json::from_slice(text).map_err(|error| error.to_string())?;
+    let path = path(run_dir);
+    let parse = |text: &str| DaemonConfig::parse(text, &path).map_err(|error| error.to_string());
     Ok(config.with_changes_by_hand(&parse(&left.before)?, &parse(&left.now)?))
 }
 
@@ -206,7 +231,7 @@ mod tests {
     use crate::control::shared::empty_snapshot as empty;
     use weir_core::config::StormAction;
     use weir_core::switch::PinEntry;
-    use weir_core::{Duration, MacAddress, PortSet};
+    use weir_core::{Duration, PortSet};
 
     const FILE: &str = r#"
 name = "s1"
@@ -305,11 +330,17 @@ ports = ["a"]
 
         let directory = tempfile::tempdir().unwrap();
         leave(directory.path(), &config, &now).unwrap();
-        assert_eq!(take(directory.path(), &config), now);
-        assert_eq!(take(directory.path(), &config), config, "once");
+        let expected = Expected::read(directory.path(), &config);
+        assert_eq!(*expected.config(), now);
+        assert_eq!(take(directory.path(), &config, Some(expected)), now);
+        assert_eq!(take(directory.path(), &config, None), now);
+        let expected = Expected::read(directory.path(), &config);
+        leave(directory.path(), &config, &config).unwrap();
+        assert!(!path(directory.path()).exists(), "nothing was changed");
+        assert_eq!(take(directory.path(), &config, Some(expected)), config);
         for bytes in [&b""[..], b"{}", b"{\"before\":\"\",\"now\":\"x\"}", b"\xff"] {
             std::fs::write(path(directory.path()), bytes).unwrap();
-            assert_eq!(take(directory.path(), &config), config);
+            assert_eq!(take(directory.path(), &config, None), config);
         }
     }
 }

@@ -2,6 +2,7 @@
 
 pub mod by_hand;
 pub mod history;
+pub mod in_force;
 mod step;
 
 use std::future::Future;
@@ -43,8 +44,12 @@ pub struct Reloader {
 struct Running {
     config: DaemonConfig,
     unconfirmed: Option<Unconfirmed>,
-    /// Its file, until it is kept for a rollback.
-    text: Option<(String, Came)>,
+    /// Its file.
+    source: Arc<str>,
+    /// How it came to be in force, until it is kept for a rollback.
+    came: Option<Came>,
+    /// What was left last for a next switch: see [`by_hand::leave`].
+    left: Option<(DaemonConfig, DaemonConfig)>,
 }
 
 /// A reload that nobody has confirmed.
@@ -52,6 +57,8 @@ struct Running {
 struct Unconfirmed {
     /// What was in force before it.
     before: DaemonConfig,
+    /// Its file.
+    source: Arc<str>,
     /// When that comes back.
     until: Instant,
 }
@@ -77,7 +84,9 @@ impl Reloader {
             running: Mutex::new(Running {
                 config,
                 unconfirmed: None,
-                text: Some((text, Came::Start)),
+                source: text.into(),
+                came: Some(Came::Start),
+                left: None,
             }),
             log,
         }
@@ -190,12 +199,15 @@ impl Reloader {
         };
         if !dry_run {
             let before = std::mem::replace(&mut running.config, next);
+            let source = Arc::clone(&running.source);
             running.unconfirmed = confirm.map(|time| Unconfirmed {
                 before,
+                source,
                 until: Instant::now() + time,
             });
             if is_possible {
-                running.text = Some((text, Came::Reload));
+                running.source = text.into();
+                running.came = Some(Came::Reload);
                 self.remember(&mut running).await;
             }
             let told = Described::new(clock::now(), EventName::Reloaded)
@@ -224,7 +236,7 @@ impl Reloader {
         if !running.left().is_some_and(|left| left.is_zero()) {
             return;
         }
-        let Some(Unconfirmed { before, .. }) = running.unconfirmed.take() else {
+        let Some(Unconfirmed { before, source, .. }) = running.unconfirmed.take() else {
             return;
         };
         let mut step = Step::new(&running.config, &before, self.started.buffer_chunks());
@@ -233,7 +245,8 @@ impl Reloader {
         let reverted = running.config.changes_to(&step.next).len();
         let next = step.next;
         running.config = next;
-        running.text = None;
+        running.source = source;
+        running.came = None;
         tracing::warn!(
             file = %self.path.display(),
             reverted,
@@ -259,7 +272,8 @@ impl Reloader {
         if running.unconfirmed.is_some() {
             return;
         }
-        if let Some((text, came)) = running.text.take() {
+        if let Some(came) = running.came.take() {
+            let text = Arc::clone(&running.source);
             let history = Arc::clone(&self.history);
             // It logs what goes wrong, and panics nowhere.
             let _ = tokio::task::spawn_blocking(move || history.note(&text, came)).await;
@@ -274,6 +288,26 @@ impl Reloader {
         let now = snapshot.map(|snapshot| by_hand::now(&config, &snapshot));
         let now = now.unwrap_or_else(|| config.clone());
         (config, now)
+    }
+
+    /// Nothing is written that is there already: neighbours may wait.
+    async fn leave_in(&self, shared: &Shared, run_dir: &Path) -> Option<PathBuf> {
+        let left = self.with_by_hand(shared).await;
+        let mut running = self.running.lock().await;
+        let in_force = in_force::path(run_dir);
+        if running.left.as_ref() == Some(&left) && in_force.exists() {
+            return Some(in_force);
+        }
+        if let Err(error) = by_hand::leave(run_dir, &left.0, &left.1) {
+            tracing::error!(%error, "cannot save what was changed at run time for the restarted switch: it is lost");
+        }
+        let written = in_force::leave(run_dir, &running.source);
+        running.left = Some(left);
+        written
+            .inspect_err(|error| {
+                tracing::error!(%error, "cannot save the configuration: a restart that fails leaves no switch");
+            })
+            .ok()
     }
 
     /// What is in force.
@@ -350,13 +384,8 @@ impl Reloading for Reloader {
         &'a self,
         shared: &'a Shared,
         run_dir: &'a Path,
-    ) -> Pin<Box<dyn Future<Output = ()> + Send + 'a>> {
-        Box::pin(async {
-            let (before, now) = self.with_by_hand(shared).await;
-            if let Err(error) = by_hand::leave(run_dir, &before, &now) {
-                tracing::error!(%error, "cannot save what was changed at run time for the restarted switch: it is lost");
-            }
-        })
+    ) -> Pin<Box<dyn Future<Output = Option<PathBuf>> + Send + 'a>> {
+        Box::pin(self.leave_in(shared, run_dir))
     }
 
     fn history(&self) -> Outcome<'_, ConfigurationHistory> {

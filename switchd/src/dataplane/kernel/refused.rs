@@ -78,6 +78,7 @@ mod tests {
             zero_copy,
             busy_poll: Duration::ZERO,
             has_long_frames,
+            patience: std::time::Duration::ZERO,
         };
         remedy(Some(code), &options)
     }

@@ -7,6 +7,7 @@ use nix::errno::Errno;
 use nix::sys::socket::{recv, send, MsgFlags};
 use weir_config::daemon::ZeroCopy;
 use weir_core::Duration;
+use weir_ebpf::queue;
 use xsk_rs::config::{BindFlags, Interface, LibxdpFlags, QueueSize, SocketConfig};
 use xsk_rs::{CompQueue, FillQueue, FrameDesc, RxQueue, Socket, TxQueue, Umem};
 
@@ -23,12 +24,6 @@ const XDP_OPTIONS: libc::c_int = 8;
 const XDP_OPTIONS_ZEROCOPY: u32 = 1;
 /// `XDP_MAX_TX_SKB_BUDGET` ([`TRANSMIT_BUDGET`](weir_config::kernels::TRANSMIT_BUDGET)).
 const XDP_MAX_TX_SKB_BUDGET: libc::c_int = 9;
-
-/// How long a queue may be somebody else's still: the kernel gives up the sockets of a process that was killed some time after
-/// the process is gone.
-const RELEASE_WAIT: std::time::Duration = std::time::Duration::from_secs(2);
-/// How often it is tried again meanwhile.
-const RELEASE_POLL: std::time::Duration = std::time::Duration::from_millis(1);
 
 /// An open socket.
 #[derive(Debug)]
@@ -74,6 +69,8 @@ pub(in crate::dataplane) struct SocketOptions<'a> {
     pub(in crate::dataplane) busy_poll: Duration,
     /// Whether a frame may take several chunks ([`LONG_FRAMES`](weir_config::kernels::LONG_FRAMES)).
     pub(in crate::dataplane) has_long_frames: bool,
+    /// How long another socket may have the queue still.
+    pub(in crate::dataplane) patience: std::time::Duration,
 }
 
 impl XdpSocket {
@@ -115,22 +112,15 @@ impl XdpSocket {
             .libxdp_flags(LibxdpFlags::XSK_LIBXDP_FLAGS_INHIBIT_PROG_LOAD)
             .bind_flags(mode | long | BindFlags::XDP_USE_NEED_WAKEUP)
             .build();
-        let deadline = std::time::Instant::now() + RELEASE_WAIT;
-        let (tx, rx, rings) = loop {
+        let opened = queue::open(options.device, options.patience, || {
             // SAFETY: no program is loaded by libxdp (the flag above), which is what the contract asks for
             // a UMEM that is shared.
-            match unsafe { Socket::new(config, umem, &name, options.queue) } {
-                Ok(opened) => break opened,
-                Err(error) if is_busy(&error) && std::time::Instant::now() < deadline => {
-                    std::thread::sleep(RELEASE_POLL);
-                }
-                Err(error) => {
-                    let (said, helps) =
-                        (with_cause(&error), refused::remedy(code(&error), &options));
-                    return Err(failed(format!("{said}; {helps}")));
-                }
-            }
-        };
+            unsafe { Socket::new(config, umem, &name, options.queue) }
+        });
+        let (tx, rx, rings) = opened.map_err(|error| {
+            let helps = refused::remedy(queue::code(&error), &options);
+            failed(format!("{}; {helps}", with_cause(&error)))
+        })?;
         let (fill, completion) =
             rings.ok_or_else(|| failed("the queue is in use by another port".into()))?;
         let socket = Self {
@@ -254,17 +244,6 @@ impl XdpSocket {
         // SAFETY: the ring's descriptors are of this UMEM; what they point at is ours from here on.
         unsafe { self.rx.consume(into) }
     }
-}
-
-fn is_busy(error: &xsk_rs::socket::SocketCreateError) -> bool {
-    code(error) == Some(Errno::EBUSY)
-}
-
-/// What the kernel said.
-fn code(error: &xsk_rs::socket::SocketCreateError) -> Option<Errno> {
-    let cause = std::error::Error::source(error);
-    let cause = cause.and_then(|cause| cause.downcast_ref::<std::io::Error>())?;
-    cause.raw_os_error().map(Errno::from_raw)
 }
 
 impl Lane for XdpSocket {

@@ -154,6 +154,12 @@ pub(in crate::dataplane) fn attach(
     if let Some(pin_root) = pin_root {
         remove_other_pins(config, devices, pin_root)?;
     }
+    for (number, device) in crate::dataplane::ids().zip(devices) {
+        if let Some(device) = device {
+            check(config, number, device, pin_root)?;
+        }
+    }
+    loaded.load_missing(config, devices, express)?;
     let mut attached = Vec::with_capacity(devices.len());
     for (number, device) in crate::dataplane::ids().zip(devices) {
         let program = device
@@ -216,6 +222,24 @@ fn remove_other_pins(
     Ok(())
 }
 
+/// Refuses a device that cannot have a program, or that another process has. Returns whether a switch before has left its program there.
+fn check(
+    config: &DaemonConfig,
+    number: PortId,
+    device: &Device,
+    pin_root: Option<&Path>,
+) -> Result<bool, DataplaneError> {
+    let port = &config.ports[number.index()];
+    allowed::check_metadata(config.dataplane.xdp_mode, port, device)?;
+    let pins = pin_root.map(|root| root.join(&port.name));
+    let pinned = pins.as_deref().and_then(weir_ebpf::pinned_device);
+    let is_attached = pinned == Some(device.index);
+    if !is_attached {
+        allowed::check_holder(config, port, device)?;
+    }
+    Ok(is_attached)
+}
+
 /// One port's program, with the express path where there is one. It is loaded unless it is among those that are.
 pub(in crate::dataplane) fn attach_one(
     config: &DaemonConfig,
@@ -226,13 +250,8 @@ pub(in crate::dataplane) fn attach_one(
     loaded: &mut Programs,
 ) -> Result<AttachedProgram, DataplaneError> {
     let port = &config.ports[number.index()];
-    allowed::check_metadata(config.dataplane.xdp_mode, port, device)?;
+    let is_attached = check(config, number, device, pin_root)?;
     let pins = pin_root.map(|root| root.join(&port.name));
-    let pinned = pins.as_deref().and_then(weir_ebpf::pinned_device);
-    let is_attached = pinned == Some(device.index);
-    if !is_attached {
-        allowed::check_holder(config, port, device)?;
-    }
     let lro = long_frames::check(&config.dataplane, port, device, is_attached)?;
     let mut program = match loaded.take(number, device) {
         Some(program) => program,

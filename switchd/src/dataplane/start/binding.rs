@@ -1,6 +1,7 @@
 //! The packet memory, and the sockets of all ports on it.
 
 use std::os::fd::{AsFd, AsRawFd};
+use std::time::Duration;
 
 use weir_config::daemon::{DaemonConfig, HugePages, Port, ZeroCopy};
 use weir_core::PortId;
@@ -22,6 +23,14 @@ pub(in crate::dataplane) struct Bound {
     pub(in crate::dataplane) doors: Vec<Option<PortDoor>>,
 }
 
+/// How sockets are to be bound.
+#[derive(Clone, Copy, Debug)]
+pub(in crate::dataplane) struct Wish {
+    pub(in crate::dataplane) zero_copy: ZeroCopy,
+    /// See [`queue`](weir_ebpf::queue).
+    pub(in crate::dataplane) patience: Duration,
+}
+
 /// Memory of `chunks` chunks, and a socket on it for every queue of the ports that have a device.
 ///
 /// The kernel shares a UMEM among sockets that are all bound in zero-copy, or all in copy mode: the first decides, and later ones
@@ -32,8 +41,12 @@ pub(in crate::dataplane) fn bind(
     attached: &[Option<AttachedProgram>],
     chunks: u32,
     reserved: Option<Reserved>,
+    patience: Duration,
 ) -> Result<Bound, DataplaneError> {
-    let wish = config.dataplane.zero_copy;
+    let wish = Wish {
+        zero_copy: config.dataplane.zero_copy,
+        patience,
+    };
     let options = options(config, chunks);
     let reserved = reserved.filter(|reserved| reserved.options == options);
     let mut bound = match reserved {
@@ -46,7 +59,7 @@ pub(in crate::dataplane) fn bind(
     };
     let shares = |of_port: &Vec<XdpSocket>| of_port.iter().any(XdpSocket::is_zero_copy);
     let sharing = bound.sockets.iter().position(shares);
-    let Some(sharing) = sharing.filter(|_| wish == ZeroCopy::Auto) else {
+    let Some(sharing) = sharing.filter(|_| wish.zero_copy == ZeroCopy::Auto) else {
         return Err(refused);
     };
     let port = |index: usize| config.ports.get(index).map(|port| port.device.as_str());
@@ -59,7 +72,11 @@ pub(in crate::dataplane) fn bind(
     // The UMEM of a socket in zero-copy is for such sockets for good.
     drop(bound);
     let mut bound = Bound::from(Reserved::new(options)?);
-    bound.open_all(config, devices, attached, ZeroCopy::Off)?;
+    let copied = Wish {
+        zero_copy: ZeroCopy::Off,
+        patience,
+    };
+    bound.open_all(config, devices, attached, copied)?;
     Ok(bound)
 }
 
@@ -121,7 +138,7 @@ impl Bound {
         config: &DaemonConfig,
         devices: &[Option<Device>],
         attached: &[Option<AttachedProgram>],
-        zero_copy: ZeroCopy,
+        wish: Wish,
     ) -> Result<(), DataplaneError> {
         let ports = crate::dataplane::ids().zip(&config.ports);
         for ((id, port), (device, attached)) in ports.zip(devices.iter().zip(attached)) {
@@ -131,7 +148,7 @@ impl Bound {
                 continue;
             };
             let shares = &mut self.shares;
-            let opened = open(config, port, id, device, attached.mode, zero_copy, shares)?;
+            let opened = open(config, port, id, device, attached.mode, wish, shares)?;
             check_buffers(config, port, device, &opened)?;
             self.doors.push(Some(door_to(config, device, &opened)?));
             self.sockets.push(opened);
@@ -159,7 +176,7 @@ pub(in crate::dataplane) fn open(
     id: PortId,
     device: &Device,
     mode: AttachedMode,
-    zero_copy: ZeroCopy,
+    wish: Wish,
     shares: &mut Shares,
 ) -> Result<Vec<XdpSocket>, DataplaneError> {
     let mut sockets = Vec::new();
@@ -171,9 +188,10 @@ pub(in crate::dataplane) fn open(
             queue,
             rx_ring: config.dataplane.rx_ring,
             tx_ring: config.dataplane.tx_ring,
-            zero_copy,
+            zero_copy: wish.zero_copy,
             busy_poll: config.dataplane.busy_poll,
             has_long_frames: config.dataplane.has_long_frames(),
+            patience: wish.patience,
         };
         let socket = XdpSocket::open(shares.umem(), options)?;
         shares.note_open(id.index(), socket.as_fd().as_raw_fd());

@@ -1,6 +1,7 @@
 //! The XDP programs of the ports before they are at their devices.
 
 use std::collections::BTreeMap;
+use std::num::NonZeroUsize;
 
 use weir_config::daemon::{DaemonConfig, Port};
 use weir_core::PortId;
@@ -10,6 +11,9 @@ use crate::dataplane::error::DataplaneError;
 use crate::dataplane::kernel::devices::Device;
 use crate::dataplane::kernel::express::ExpressPath;
 use crate::dataplane::kernel::settings;
+
+/// Threads that load programs at the same time at most.
+const THREADS_MAX: usize = 8;
 
 /// Programs that are in the kernel and at no device yet.
 #[derive(Debug, Default)]
@@ -26,14 +30,52 @@ impl Programs {
         devices: &[Option<Device>],
         express: Option<&ExpressPath>,
     ) -> Result<Self, DataplaneError> {
+        let mut loaded = Self::default();
+        loaded.load_missing(config, devices, express)?;
+        Ok(loaded)
+    }
+
+    /// Those of ports that have a device and no program here. The verifier takes its time for each, so that several threads wait for it.
+    ///
+    /// # Errors
+    ///
+    /// When the kernel refuses one.
+    pub(super) fn load_missing(
+        &mut self,
+        config: &DaemonConfig,
+        devices: &[Option<Device>],
+        express: Option<&ExpressPath>,
+    ) -> Result<(), DataplaneError> {
         let ports = crate::dataplane::ids().zip(devices);
         let there = ports.filter_map(|(number, device)| Some((number, device.as_ref()?)));
-        let mut loaded = BTreeMap::new();
-        for (number, device) in there {
-            let program = load(config, number, device, express)?;
-            loaded.insert((number, device.index), program);
+        let missing: Vec<(PortId, &Device)> = there
+            .filter(|(number, device)| !self.0.contains_key(&(*number, device.index)))
+            .collect();
+        let threads = std::thread::available_parallelism().map_or(1, NonZeroUsize::get);
+        let share = missing.len().div_ceil(threads.min(THREADS_MAX)).max(1);
+        let load_share = |ports: &[(PortId, &Device)]| -> Result<Vec<_>, DataplaneError> {
+            let programs = ports.iter().map(|(number, device)| {
+                let program = load(config, *number, device, express)?;
+                Ok(((*number, device.index), program))
+            });
+            programs.collect()
+        };
+        let load_share = &load_share;
+        let shares: Vec<_> = std::thread::scope(|scope| {
+            let threads: Vec<_> = missing
+                .chunks(share)
+                .map(|ports| scope.spawn(move || load_share(ports)))
+                .collect();
+            threads.into_iter().map(|thread| thread.join()).collect()
+        });
+        for share in shares {
+            let share = share.map_err(|_| DataplaneError::System {
+                what: "loading programs",
+                source: std::io::Error::other("a thread panicked"),
+            })?;
+            self.0.extend(share?);
         }
-        Ok(Self(loaded))
+        Ok(())
     }
 
     /// The one for this port at this device.

@@ -1,10 +1,13 @@
 //! What a start needs that takes time and has no place yet: made while another switch stands there still, so that neighbours wait
 //! only for what cannot be made before.
 
+use std::time::Duration;
+
 use tracing::subscriber::NoSubscriber;
 use weir_config::daemon::DaemonConfig;
 use weir_core::config::AuthenticationConfig;
 use weir_core::{MacAddress, Switch, SwitchConfig};
+use weir_ebpf::queue;
 
 use super::attach;
 use super::binding::Reserved;
@@ -23,6 +26,10 @@ pub struct Reserve {
     pub(in crate::dataplane) programs: Programs,
     pub(in crate::dataplane) express: Prospect,
     switch: Option<(SwitchConfig, Switch)>,
+    /// The key of control frames, where it was read beforehand.
+    pub(in crate::dataplane) key: Option<Option<AuthenticationConfig>>,
+    /// See [`queue`].
+    pub(in crate::dataplane) patience: Duration,
 }
 
 impl Reserve {
@@ -39,12 +46,13 @@ impl Reserve {
         let settled = tracing::subscriber::with_default(NoSubscriber::default(), || {
             attach::settle(config, &devices)
         })?;
-        let core = core(&settled, &devices, key);
+        let core = core(&settled, &devices, key.clone());
         let bare = Self::bare(config);
         Ok(Self {
             programs: Programs::load(config, &devices, bare.express.path())?,
             memory: Reserved::beside_another(&settled, core.frame_count as u32),
             switch: Some((core.clone(), new_switch(core)?)),
+            key: Some(key),
             ..bare
         })
     }
@@ -58,6 +66,16 @@ impl Reserve {
             programs: Programs::default(),
             express: Prospect::new(config, beside),
             switch: None,
+            key: None,
+            patience: queue::PATIENCE,
+        }
+    }
+
+    /// The ports were another switch's a moment ago.
+    pub(in crate::dataplane) fn after_another(self) -> Self {
+        Self {
+            patience: queue::PATIENCE_AFTER_ANOTHER,
+            ..self
         }
     }
 

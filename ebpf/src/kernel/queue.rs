@@ -1,0 +1,105 @@
+//! Queues of devices that another socket has for a moment still.
+//!
+//! The kernel releases the queues of an AF_XDP socket some time after its last descriptor is closed: after a grace period, and after
+//! every frame that the socket has sent is freed. Until then bind(2) fails with EBUSY. [`open`] is how all sockets of Weir are bound.
+
+use std::error::Error;
+use std::io;
+use std::time::{Duration, Instant};
+
+use nix::errno::Errno;
+
+/// How long [`open`] waits where nothing is known of the other socket. On an idle machine queues are free after 0.02 to 0.4 s; an emulated one
+/// took longer than 2 s.
+pub const PATIENCE: Duration = Duration::from_secs(2);
+/// The same where the other socket was of a switch that has just ended.
+pub const PATIENCE_AFTER_ANOTHER: Duration = Duration::from_secs(10);
+/// Time between two tries.
+const POLL: Duration = Duration::from_millis(1);
+/// A longer wait is logged.
+const SILENT: Duration = Duration::from_millis(500);
+
+/// Calls `bind` until the queue of `device` is free, at most for `patience`. The caller holds no other device that the other socket's owner
+/// could wait for.
+///
+/// # Errors
+///
+/// The last error of `bind`: at once if it is not EBUSY.
+pub fn open<T, E: Error + 'static>(
+    device: &str,
+    patience: Duration,
+    mut bind: impl FnMut() -> Result<T, E>,
+) -> Result<T, E> {
+    let began = Instant::now();
+    let mut is_told = false;
+    loop {
+        let error = match bind() {
+            Err(error) if is_busy(&error) && began.elapsed() < patience => error,
+            outcome => return outcome,
+        };
+        if began.elapsed() >= SILENT && !is_told {
+            tracing::warn!(device, %error, ?patience, "waiting for a queue that another socket has");
+            is_told = true;
+        }
+        std::thread::sleep(POLL);
+    }
+}
+
+/// Whether EBUSY is at the bottom of `error`.
+pub fn is_busy(error: &(dyn Error + 'static)) -> bool {
+    code(error) == Some(Errno::EBUSY)
+}
+
+/// The error number that the kernel gave.
+pub fn code(error: &(dyn Error + 'static)) -> Option<Errno> {
+    let mut cause = Some(error);
+    while let Some(error) = cause {
+        let code = error.downcast_ref::<io::Error>();
+        if let Some(code) = code.and_then(io::Error::raw_os_error) {
+            return Some(Errno::from_raw(code));
+        }
+        cause = error.source();
+    }
+    None
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn refused(code: Errno) -> io::Error {
+        io::Error::from_raw_os_error(code as i32)
+    }
+
+    #[test]
+    fn a_queue_that_becomes_free_is_had() {
+        let mut tries = 0;
+        let opened = open("p1", PATIENCE, || {
+            tries += 1;
+            if tries < 4 {
+                Err(refused(Errno::EBUSY))
+            } else {
+                Ok(tries)
+            }
+        });
+        assert_eq!(opened.unwrap(), 4);
+    }
+
+    #[test]
+    fn a_queue_that_stays_busy_is_given_up_and_other_errors_are_not_tried_again() {
+        let mut tries = 0;
+        let outcome: Result<(), _> = open("p1", Duration::from_millis(20), || {
+            tries += 1;
+            Err(refused(Errno::EBUSY))
+        });
+        assert_eq!(code(&outcome.unwrap_err()), Some(Errno::EBUSY));
+        assert!(tries > 1);
+        tries = 0;
+        let outcome: Result<(), _> = open("p1", PATIENCE, || {
+            tries += 1;
+            Err(refused(Errno::ENODEV))
+        });
+        assert_eq!(code(&outcome.unwrap_err()), Some(Errno::ENODEV));
+        assert_eq!(tries, 1);
+    }
+}

@@ -1,0 +1,121 @@
+//! Requests that end a switch that runs, and why it ends.
+
+use std::path::Path;
+use std::sync::Arc;
+use std::time::Duration;
+
+use tokio::sync::mpsc;
+
+use super::handover::{gone, lose_keeper, make_ready, Readiness};
+use super::plan::Keeping;
+use crate::control::{Control, Shared, Signal, SupervisorError};
+use crate::keeper::link::held_links;
+
+/// Why the switch ends.
+pub(super) enum Reason {
+    /// Somebody asked, or its keeper is gone.
+    Stop,
+    /// To be started anew; the neighbours are held.
+    Restart,
+    /// The dataplane or the control plane has ended.
+    Failed(SupervisorError),
+}
+
+/// Waits until the switch has to end.
+pub(super) async fn until_end(
+    signals: &mut mpsc::Receiver<Signal>,
+    control: &mut Control,
+    keeping: &mut Option<Keeping>,
+    drain: Duration,
+    run_dir: &Path,
+) -> Reason {
+    let shared = Arc::clone(&control.shared);
+    loop {
+        tokio::select! {
+            signal = until_signal(signals, &shared) => match signal {
+                Asked::Stop(reason) => {
+                    tracing::info!(reason, drain_timeout = ?drain, "stopping");
+                    return Reason::Stop;
+                }
+                // The API gives this only where there is a keeper.
+                Asked::Restart { is_trial } => if let Some(keeping) = keeping {
+                    let why = match make_ready(keeping, &shared, run_dir, signals).await {
+                        Readiness::Stopped(reason) => {
+                            tracing::info!(reason, drain_timeout = ?drain, "stopping");
+                            return Reason::Stop;
+                        }
+                        Readiness::Refused(why) => format!("the next switch would not start: {why}"),
+                        Readiness::Ready if is_trial => match keeping.link.discard().await {
+                            Ok(()) => {
+                                shared.life.answer_restart(None);
+                                continue;
+                            }
+                            Err(error) => format!("the keeper cannot end the next switch: {error}"),
+                        },
+                        Readiness::Ready => {
+                            let links = held_links(&shared.info, keeping.pause_time);
+                            match keeping.link.hold(links).await {
+                                Ok(()) => {
+                                    tracing::info!("restarting: neighbours are paused");
+                                    shared.life.answer_restart(None);
+                                    return Reason::Restart;
+                                }
+                                Err(error) => format!("the keeper cannot pause neighbours: {error}"),
+                            }
+                        }
+                    };
+                    match is_trial {
+                        true => tracing::warn!(why, "a restart would be refused"),
+                        false => tracing::error!(why, "restart refused; this switch goes on"),
+                    }
+                    shared.life.answer_restart(Some(why));
+                }
+            },
+            // Whoever forwards goes on.
+            () = gone(keeping, &shared) => lose_keeper(&shared),
+            error = control.failed() => {
+                tracing::error!(%error, "stopping");
+                return Reason::Failed(error);
+            }
+        }
+    }
+}
+
+/// What a signal asks for that may end the switch.
+enum Asked {
+    Stop(&'static str),
+    Restart {
+        /// Only to try whether the next one could start.
+        is_trial: bool,
+    },
+}
+
+/// Waits for a signal that ends the switch, and reads the configuration file again whenever it is asked to.
+async fn until_signal(signals: &mut mpsc::Receiver<Signal>, shared: &Shared) -> Asked {
+    loop {
+        match signals.recv().await {
+            Some(Signal::Stop(reason)) => return Asked::Stop(reason),
+            Some(Signal::Restart) => return Asked::Restart { is_trial: false },
+            Some(Signal::TryRestart) => return Asked::Restart { is_trial: true },
+            Some(Signal::Reload) => match shared.life.reloader() {
+                Some(reloader) => reloader.reload_and_log(shared).await,
+                None => tracing::warn!(
+                    "nothing to reload: the daemon was started without a configuration file"
+                ),
+            },
+            // Whoever could ask is gone.
+            None => return Asked::Stop("no more signals"),
+        }
+    }
+}
+
+/// Waits for a signal to end, and nothing else.
+pub(super) async fn stop_signal(signals: &mut mpsc::Receiver<Signal>) -> &'static str {
+    loop {
+        match signals.recv().await {
+            Some(Signal::Stop(reason)) => return reason,
+            Some(Signal::Reload | Signal::Restart | Signal::TryRestart) => {}
+            None => return std::future::pending().await,
+        }
+    }
+}

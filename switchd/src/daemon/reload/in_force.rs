@@ -1,0 +1,27 @@
+//! The text of the configuration that is in force, for a keeper that has to start the same switch again.
+
+use std::io::{self, Write};
+use std::path::{Path, PathBuf};
+
+use crate::os::run_dir;
+
+/// The run directory's file.
+const NAME: &str = "in-force.toml";
+
+/// Leaves `text` in `run_dir`; returns the file.
+///
+/// # Errors
+///
+/// When the file cannot be written.
+pub fn leave(run_dir: &Path, text: &str) -> io::Result<PathBuf> {
+    let path = path(run_dir);
+    run_dir::remove_file(&path)?;
+    let mut file = run_dir::create_file(&path)?;
+    file.write_all(text.as_bytes())?;
+    Ok(path)
+}
+
+/// Where it is.
+pub fn path(run_dir: &Path) -> PathBuf {
+    run_dir.join(NAME)
+}

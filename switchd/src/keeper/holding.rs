@@ -1,0 +1,79 @@
+//! Neighbours that are held from one switch to the next, and what the switch that goes has said of its end.
+
+use std::io;
+use std::time::{Duration, Instant};
+
+use super::hold::Hold;
+use super::link::{FromKeeper, HeldLink, ResumedLink};
+
+/// Neighbours are held for so long at most: a switch that does not come back must not stop the network.
+const HOLD_MAX: Duration = Duration::from_secs(20);
+
+/// See the module.
+#[derive(Default)]
+pub(super) struct Holding {
+    hold: Option<Hold>,
+    lost_frames: u64,
+    missed_frames: u64,
+    /// It has been given up.
+    is_over: bool,
+}
+
+impl Holding {
+    /// Holds the neighbours.
+    ///
+    /// # Errors
+    ///
+    /// As [`Hold::begin`].
+    pub(super) fn begin(&mut self, links: Vec<HeldLink>) -> io::Result<()> {
+        self.hold = Some(Hold::begin(links)?);
+        self.is_over = false;
+        Ok(())
+    }
+
+    /// What the switch that goes leaves.
+    pub(super) fn note_left(&mut self, lost_frames: u64, missed_frames: u64) {
+        self.lost_frames = lost_frames;
+        self.missed_frames = missed_frames;
+        if let Some(hold) = &self.hold {
+            hold.refresh();
+        }
+    }
+
+    /// When they are let go whatever happens; `None` while nobody is held.
+    pub(super) fn deadline(&self) -> Option<Instant> {
+        self.hold.as_ref().map(|hold| hold.began() + HOLD_MAX)
+    }
+
+    /// Lets the neighbours go on, for a switch that has just begun to forward. `failed` is the reason why the one before it did not.
+    pub(super) fn release(
+        &mut self,
+        resumed: &[ResumedLink],
+        failed: Option<String>,
+    ) -> FromKeeper {
+        let lost_frames = std::mem::take(&mut self.lost_frames);
+        let hold = self.hold.take();
+        let missed_frames =
+            std::mem::take(&mut self.missed_frames) + hold.as_ref().map_or(0, Hold::take_missed);
+        let none = match self.is_over {
+            true => HOLD_MAX,
+            false => Duration::ZERO,
+        };
+        let held = hold.map_or(none, |hold| hold.end(resumed));
+        tracing::info!(?held, lost_frames, missed_frames, "neighbours resumed");
+        FromKeeper::Released {
+            held_micros: held.as_micros() as u64,
+            lost_frames,
+            missed_frames,
+            failed,
+        }
+    }
+
+    /// No switch came in time: pauses run out.
+    pub(super) fn give_up(&mut self) {
+        let hold = self.hold.take();
+        self.is_over = true;
+        self.missed_frames += hold.as_ref().map_or(0, Hold::take_missed);
+        tracing::error!(limit = ?HOLD_MAX, "the restarted switch is not ready in time: pauses of neighbours expire");
+    }
+}

@@ -1,0 +1,384 @@
+//! Which process is the switch: the first, the next after each restart, and what ran before where the next one fails.
+
+use std::ffi::OsString;
+use std::os::unix::process::ExitStatusExt;
+use std::path::{Path, PathBuf};
+use std::process::ExitStatus;
+use std::time::{Duration, Instant};
+
+use anyhow::Context;
+use nix::sys::signal::Signal;
+use tokio::sync::mpsc;
+
+use super::holding::Holding;
+use super::link::{FromKeeper, ToKeeper};
+use super::next::{Next, Refused};
+use super::worker::{Way, Worker};
+use super::Caught;
+use crate::cli::{Kept, EXIT_AGAIN, EXIT_FAILURE};
+
+/// How long a next switch that has the place may take until it forwards. What ran before may take longer: there is nothing else.
+const START_WAIT: Duration = Duration::from_secs(60);
+/// A next switch that fails so soon after it has begun to forward is followed by what ran before.
+const PROBATION: Duration = Duration::from_secs(10);
+/// How long a switch that has given its place may take to end.
+const PARTING_WAIT: Duration = Duration::from_secs(5);
+/// How often what ran before is started.
+const TRIES: u32 = 10;
+/// Between two tries.
+const TRY_AGAIN: Duration = Duration::from_secs(1);
+/// What a shell says of a process that a signal has ended is this and the signal's number.
+const SIGNALLED: i32 = 128;
+
+/// See the module.
+pub(super) struct Succession<'a> {
+    program: &'a Path,
+    arguments: &'a [OsString],
+    worker: Worker,
+    stage: Stage,
+    next: Next,
+    /// A process that has given its place to the next switch, and until when it may take to end.
+    parting: Option<(Worker, Instant)>,
+    holding: Holding,
+    /// How what runs now is started again.
+    way_back: Option<Way>,
+    /// Why the next switch failed.
+    failed: Option<String>,
+    /// How often what ran before was started since then.
+    tries: u32,
+    /// Somebody wants the switch to end.
+    is_stopping: bool,
+    /// The switch was killed while the next one was made ready, which may have its place.
+    orphaned: Option<ExitStatus>,
+}
+
+/// How far the process is that is the switch.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Stage {
+    /// The first, which has no one before it.
+    First,
+    /// It has the place since then, and does not forward yet.
+    Starting(Instant),
+    /// It stands where another one stood, and forwards since then.
+    Forwarding(Instant),
+}
+
+/// What becomes of the process that was the switch.
+#[derive(Debug)]
+enum End {
+    /// It has given its place to the next one, and has yet to end.
+    GivesPlace,
+    /// It has ended.
+    Ended(ExitStatus),
+    /// It cannot be the switch.
+    Unable(String),
+}
+
+impl<'a> Succession<'a> {
+    /// Starts the first switch.
+    pub(super) fn begin(program: &'a Path, arguments: &'a [OsString]) -> anyhow::Result<Self> {
+        let worker = Worker::start(program, arguments, Kept::First)
+            .with_context(|| format!("cannot start {}", program.display()))?;
+        Ok(Self {
+            program,
+            arguments,
+            worker,
+            stage: Stage::First,
+            next: Next::default(),
+            parting: None,
+            holding: Holding::default(),
+            way_back: None,
+            failed: None,
+            tries: 0,
+            is_stopping: false,
+            orphaned: None,
+        })
+    }
+
+    /// Runs until the last switch has ended; its exit status.
+    pub(super) async fn run(mut self, mut signals: mpsc::Receiver<Caught>) -> anyhow::Result<u8> {
+        loop {
+            let end = self.watch(&mut signals).await?;
+            let has_failed =
+                self.is_starting() || (self.has_failed_soon(&end) && !self.next.is_ready());
+            if has_failed && !self.is_stopping {
+                if let Some(way) = self.way_back.clone() {
+                    let why = match &end {
+                        End::Unable(why) => why.clone(),
+                        End::Ended(status) => told(*status),
+                        End::GivesPlace => "it gave its place at once".to_owned(),
+                    };
+                    if self.go_back(&way, why).await {
+                        continue;
+                    }
+                }
+            }
+            match end {
+                End::Ended(status) if self.is_at_its_end(status) => {
+                    tell_of(status);
+                    return Ok(exit_code(status));
+                }
+                End::Unable(_) => return Ok(EXIT_FAILURE),
+                End::Ended(_) => self.succeed(false).await,
+                End::GivesPlace => self.succeed(true).await,
+            }
+        }
+    }
+
+    fn is_starting(&self) -> bool {
+        matches!(self.stage, Stage::Starting(_))
+    }
+
+    fn has_failed_soon(&self, end: &End) -> bool {
+        match (self.stage, end) {
+            (Stage::Forwarding(since), End::Ended(status)) => {
+                has_failed(*status) && since.elapsed() < PROBATION
+            }
+            _ => false,
+        }
+    }
+
+    /// No other switch is to follow one that ended like this.
+    fn is_at_its_end(&self, status: ExitStatus) -> bool {
+        let is_asked = status.code() == Some(EXIT_AGAIN.into());
+        // It failed, and another one is ready for its place.
+        let is_replaced = has_failed(status) && self.next.is_ready();
+        self.is_stopping || !(is_asked || is_replaced)
+    }
+
+    /// The next one takes the place, of a process that `is_parting` has yet to end.
+    async fn succeed(&mut self, is_parting: bool) {
+        let next = match self.next.take() {
+            Some(mut next) => {
+                tracing::info!("restarting the switch: the next one is ready");
+                next.tell(&FromKeeper::Go).await.map(|()| next)
+            }
+            None => {
+                tracing::info!("restarting the switch");
+                Worker::start(self.program, self.arguments, Kept::Again)
+            }
+        };
+        self.orphaned = None;
+        self.stage = Stage::Starting(Instant::now());
+        match next {
+            Ok(next) => {
+                let before = std::mem::replace(&mut self.worker, next);
+                self.parting = is_parting.then(|| (before, Instant::now() + PARTING_WAIT));
+            }
+            // The one before has ended, or does so: watching it leads back to it.
+            Err(error) => self.failed = Some(format!("cannot start the next switch: {error}")),
+        }
+    }
+
+    /// Starts what ran before in the place of one that failed; false when that was tried often enough.
+    async fn go_back(&mut self, way: &Way, why: String) -> bool {
+        self.end_parting();
+        self.next.end();
+        while self.tries < TRIES {
+            if self.tries > 0 {
+                tokio::time::sleep(TRY_AGAIN).await;
+            }
+            self.tries += 1;
+            let why = self.failed.get_or_insert_with(|| why.clone());
+            tracing::error!(%why, attempt = self.tries, "the next switch failed; starting what ran before");
+            match way.start() {
+                Ok(worker) => {
+                    // One that has failed has nothing that could be lost, and must be gone before its devices can be had.
+                    std::mem::replace(&mut self.worker, worker).kill();
+                    self.stage = Stage::Starting(Instant::now());
+                    return true;
+                }
+                Err(error) => tracing::error!(%error, "cannot start what ran before"),
+            }
+        }
+        tracing::error!("what ran before does not start either; the keeper ends");
+        false
+    }
+
+    /// A process that has given its place ends now: it has left what could be lost.
+    fn end_parting(&mut self) {
+        if let Some((parting, _)) = self.parting.take() {
+            parting.kill();
+        }
+    }
+
+    /// Until the process that is the switch has ended, has given its place, or cannot be the switch.
+    async fn watch(&mut self, signals: &mut mpsc::Receiver<Caught>) -> anyhow::Result<End> {
+        loop {
+            if let Some(why) = self
+                .failed
+                .clone()
+                .filter(|_| self.is_starting() && self.tries == 0)
+            {
+                return Ok(End::Unable(why));
+            }
+            let held_until = self.holding.deadline();
+            let parting_until = self.parting.as_ref().map(|(_, until)| *until);
+            let started_until = self.start_deadline();
+            tokio::select! {
+                caught = signals.recv() => match caught {
+                    Some(Caught::Child) => if let Some(end) = self.look().await? {
+                        return Ok(end);
+                    },
+                    Some(Caught::Other(signal)) => {
+                        self.is_stopping |= signal != Signal::SIGHUP;
+                        self.worker.signal(signal);
+                    }
+                    None => anyhow::bail!("signal channel closed"),
+                },
+                message = self.worker.message() => match message {
+                    Ok(ToKeeper::PlaceFree) if self.next.is_ready() => return Ok(End::GivesPlace),
+                    Ok(ToKeeper::Unready { why }) if self.is_starting() && self.way_back.is_some() => {
+                        return Ok(End::Unable(why));
+                    }
+                    Ok(message) => if let Some(answer) = self.answer(message) {
+                        self.worker.tell(&answer).await?;
+                    },
+                    // It forwards all the same.
+                    Err(error) => tracing::error!(%error, "discarding a message of the switch"),
+                },
+                outcome = self.next.becomes() => match (self.orphaned.take(), outcome) {
+                    (None, outcome) => self.worker.tell(&prepared(outcome)).await?,
+                    (Some(status), _) => return Ok(End::Ended(status)),
+                },
+                () = until(held_until) => self.holding.give_up(),
+                () = until(parting_until) => self.end_parting(),
+                () = until(started_until) => {
+                    return Ok(End::Unable(format!("not ready after {} s", START_WAIT.as_secs())));
+                }
+            }
+        }
+    }
+
+    /// When one that starts is given up. There is no such time for what ran before.
+    fn start_deadline(&self) -> Option<Instant> {
+        match self.stage {
+            Stage::Starting(since) if self.failed.is_none() => Some(since + START_WAIT),
+            _ => None,
+        }
+    }
+
+    /// To be called when a process has ended.
+    async fn look(&mut self) -> anyhow::Result<Option<End>> {
+        if self.orphaned.is_none() {
+            if let Some(status) = self.worker.ended()? {
+                // Nobody asked for that, and another one will be ready soon.
+                let may_be_replaced = status.signal().is_some() && self.next.is_making();
+                if !may_be_replaced || self.is_stopping {
+                    return Ok(Some(End::Ended(status)));
+                }
+                self.orphaned = Some(status);
+            }
+        }
+        if let Some((parting, _)) = &mut self.parting {
+            if parting.ended()?.is_some() {
+                self.parting = None;
+            }
+        }
+        if let Some(refused) = self.next.look() {
+            if let Some(status) = self.orphaned.take() {
+                return Ok(Some(End::Ended(status)));
+            }
+            self.worker.tell(&prepared(Err(refused))).await?;
+        }
+        Ok(None)
+    }
+
+    fn answer(&mut self, message: ToKeeper) -> Option<FromKeeper> {
+        match message {
+            ToKeeper::Prepare => match self.next.start(self.program, self.arguments) {
+                Ok(()) => None,
+                Err(refused) => Some(prepared(Err(refused))),
+            },
+            ToKeeper::Way { in_force } => {
+                self.note_way(&in_force);
+                None
+            }
+            ToKeeper::Discard => {
+                self.next.end();
+                Some(FromKeeper::Discarded)
+            }
+            // Only the next one is prepared, and without one the place stays empty until the process has ended.
+            ToKeeper::Prepared | ToKeeper::Unready { .. } | ToKeeper::PlaceFree => None,
+            ToKeeper::Hold { links } => Some(match self.holding.begin(links) {
+                Ok(()) => FromKeeper::Held,
+                Err(error) => FromKeeper::NotHeld {
+                    why: error.to_string(),
+                },
+            }),
+            ToKeeper::Left { frames, missed } => {
+                self.holding.note_left(frames, missed);
+                None
+            }
+            ToKeeper::Ready { .. } if self.stage == Stage::First => None,
+            ToKeeper::Ready { resumed } => {
+                self.stage = Stage::Forwarding(Instant::now());
+                self.tries = 0;
+                let failed = self.failed.take();
+                if failed.is_some() {
+                    // This is what ran before: there is nothing else.
+                    self.way_back = None;
+                }
+                Some(self.holding.release(&resumed, failed))
+            }
+        }
+    }
+
+    fn note_way(&mut self, in_force: &PathBuf) {
+        self.way_back = self.worker.way_back(in_force);
+        if self.way_back.is_none() {
+            tracing::warn!("cannot open the file that the switch runs from: a restart that fails leaves no switch");
+        }
+    }
+}
+
+/// What a switch is told of the next one.
+fn prepared(outcome: Result<(), Refused>) -> FromKeeper {
+    let refused = outcome.err();
+    FromKeeper::Prepared { refused }
+}
+
+async fn until(deadline: Option<Instant>) {
+    match deadline {
+        Some(deadline) => tokio::time::sleep_until(deadline.into()).await,
+        None => std::future::pending().await,
+    }
+}
+
+/// It did not end because somebody asked.
+fn has_failed(status: ExitStatus) -> bool {
+    status.signal().is_some() || status.code() == Some(EXIT_FAILURE.into())
+}
+
+/// How a process ended that was to be the switch.
+fn told(status: ExitStatus) -> String {
+    match status.signal() {
+        Some(libc::SIGKILL) => "it was killed".to_owned(),
+        Some(signal) => format!("it was ended by signal {signal}"),
+        None => format!("it ended with {status}; see its log"),
+    }
+}
+
+/// A process that is killed says nothing itself.
+fn tell_of(status: ExitStatus) {
+    if let Some(signal) = status.signal() {
+        let hint = match signal {
+            libc::SIGKILL => {
+                "; without a `kill -9`, the kernel did it because memory was short: see `dmesg`"
+            }
+            _ => "",
+        };
+        tracing::error!(
+            signal,
+            "the switch was killed; its keeper ends with it{hint}"
+        );
+    }
+}
+
+fn exit_code(status: ExitStatus) -> u8 {
+    let code = status
+        .code()
+        .or_else(|| status.signal().map(|signal| SIGNALLED + signal));
+    code.and_then(|code| u8::try_from(code).ok())
+        .unwrap_or(EXIT_FAILURE)
+}

@@ -1,0 +1,431 @@
+//! Restarts into random configurations under random misfortunes: a switch forwards afterwards, with one of the two configurations.
+//!
+//! `WEIR_MISFORTUNES` is how many there are, and `WEIR_SEED` the seed.
+
+use std::fmt::Debug;
+use std::net::{SocketAddr, TcpListener};
+use std::os::unix::ffi::OsStrExt;
+use std::os::unix::fs::PermissionsExt;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+
+use nix::sys::signal::{kill, Signal};
+use nix::unistd::Pid;
+use weir_api::reload::Configuration;
+use weir_api::words::Stage;
+use weir_config::daemon::DaemonConfig;
+use weir_lab::lab::process::program;
+use weir_lab::lab::switches::SwitchProcess;
+use weir_tests::faults::Scene;
+use weir_tests::namespace::Visit;
+use weir_tests::switches::switchctl;
+use weir_tests::{until, PATIENT_DETECTION};
+
+/// In a run of all tests.
+const COUNT: u64 = 24;
+const SEED: u64 = 42;
+/// A misfortune comes so long after its occasion at most.
+const DELAY_MAX: Duration = Duration::from_millis(400);
+/// A device and its other end in the switch's namespace, which no host is behind.
+const SPARE: [&str; 2] = ["spare0", "spare1"];
+const TOKEN: &str = "a-token-that-is-long-enough";
+const LISTEN: &str = "127.0.0.1:9701";
+
+/// Numbers that look random: xorshift64*.
+struct Dice(u64);
+
+impl Dice {
+    fn roll(&mut self, below: u64) -> u64 {
+        self.0 ^= self.0 >> 12;
+        self.0 ^= self.0 << 25;
+        self.0 ^= self.0 >> 27;
+        (self.0.wrapping_mul(0x2545_f491_4f6c_dd1d) >> 33) % below
+    }
+
+    fn pick<T: Copy>(&mut self, from: &[T]) -> T {
+        from[self.roll(from.len() as u64) as usize]
+    }
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Misfortune {
+    Nothing,
+    NextKilled,
+    OldKilled,
+    KeeperKilled,
+    FileGone,
+    FileGarbled,
+    TokenGone,
+    KeyMissing,
+    ListenerTaken,
+    ProgramGone,
+    ProgramGarbled,
+    ProgramExits,
+    DeviceGone,
+    MtuLowered,
+    MemoryConfigured,
+    MemoryShort,
+}
+
+impl Misfortune {
+    const ALL: [Self; 16] = [
+        Self::Nothing,
+        Self::NextKilled,
+        Self::OldKilled,
+        Self::KeeperKilled,
+        Self::FileGone,
+        Self::FileGarbled,
+        Self::TokenGone,
+        Self::KeyMissing,
+        Self::ListenerTaken,
+        Self::ProgramGone,
+        Self::ProgramGarbled,
+        Self::ProgramExits,
+        Self::DeviceGone,
+        Self::MtuLowered,
+        Self::MemoryConfigured,
+        Self::MemoryShort,
+    ];
+
+    /// It needs a next switch, or the process that it strikes would just have crashed.
+    fn waits_for_the_next(self) -> bool {
+        matches!(self, Self::NextKilled | Self::OldKilled)
+    }
+
+    /// It is there before the restart is asked for.
+    fn is_before(self) -> bool {
+        matches!(
+            self,
+            Self::KeyMissing | Self::MemoryConfigured | Self::MemoryShort
+        )
+    }
+}
+
+/// Where things are.
+struct Places {
+    file: PathBuf,
+    program: PathBuf,
+    pristine: PathBuf,
+    token: PathBuf,
+    namespace: String,
+    run_dir: PathBuf,
+}
+
+impl Places {
+    fn replace(&self, path: &Path, text: &str, mode: u32) {
+        let new = path.with_extension("new");
+        std::fs::write(&new, text).unwrap();
+        std::fs::set_permissions(&new, std::fs::Permissions::from_mode(mode)).unwrap();
+        std::fs::rename(new, path).unwrap();
+    }
+
+    fn ip(&self, words: &str) -> bool {
+        let mut ip = Command::new("ip");
+        ip.args(["-n", &self.namespace])
+            .args(words.split_whitespace());
+        ip.output().unwrap().status.success()
+    }
+
+    /// The spare device is there and fits, the program runs, the token can be read.
+    fn mend(&self) {
+        let [here, there] = SPARE;
+        if !self.ip(&format!("link show {here}")) {
+            assert!(self.ip(&format!("link add {here} type veth peer name {there}")));
+        }
+        assert!(self.ip(&format!("link set {here} up mtu 1500")));
+        assert!(self.ip(&format!("link set {there} up mtu 1500")));
+        let new = self.program.with_extension("link");
+        let _ = std::fs::remove_file(&new);
+        std::fs::hard_link(&self.pristine, &new).unwrap();
+        // Nothing happens where both are the same file.
+        std::fs::rename(&new, &self.program).unwrap();
+        let _ = std::fs::remove_file(&new);
+        self.replace(&self.token, TOKEN, 0o600);
+    }
+
+    /// The process that is to be the switch next. The one that is, `old`, may have been so before.
+    fn next(&self, old: u32) -> Option<Pid> {
+        let processes = std::fs::read_dir("/proc").unwrap().flatten();
+        let next = processes.filter(|process| {
+            let line = std::fs::read(process.path().join("cmdline")).unwrap_or_default();
+            let mut words = line.split(|byte| *byte == 0);
+            words.any(|word| word == self.file.as_os_str().as_bytes())
+                && line.ends_with(b"--kept\0next\0")
+        });
+        let pids = next.filter_map(|it| it.file_name().to_str()?.parse().ok());
+        let mut pids = pids.filter(|pid: &u32| *pid != old);
+        pids.next().map(|pid| Pid::from_raw(pid as i32))
+    }
+
+    /// Has it happen; what it returns is kept until the switch is judged.
+    fn strike(&self, misfortune: Misfortune, [keeper, old]: [u32; 2]) -> Option<TcpListener> {
+        let dies = |pid: u32| {
+            // One that has ended already does not mind.
+            let _ = kill(Pid::from_raw(pid as i32), Signal::SIGKILL);
+        };
+        match misfortune {
+            Misfortune::Nothing | Misfortune::KeyMissing | Misfortune::MemoryConfigured => {}
+            Misfortune::NextKilled => {
+                self.next(old).map(|next| kill(next, Signal::SIGKILL));
+            }
+            Misfortune::OldKilled => dies(old),
+            Misfortune::KeeperKilled => dies(keeper),
+            Misfortune::FileGone => drop(std::fs::remove_file(&self.file)),
+            Misfortune::FileGarbled => self.replace(&self.file, "name = [", 0o644),
+            Misfortune::TokenGone => drop(std::fs::remove_file(&self.token)),
+            Misfortune::ListenerTaken => {
+                let _there = Visit::to(&self.namespace).unwrap();
+                let address: SocketAddr = LISTEN.parse().unwrap();
+                return TcpListener::bind(address).ok();
+            }
+            Misfortune::ProgramGone => drop(std::fs::remove_file(&self.program)),
+            Misfortune::ProgramGarbled => self.replace(&self.program, "no program", 0o755),
+            Misfortune::ProgramExits => self.replace(&self.program, "#!/bin/sh\nexit 127\n", 0o755),
+            Misfortune::DeviceGone => drop(self.ip(&format!("link del {}", SPARE[0]))),
+            Misfortune::MtuLowered => drop(self.ip(&format!("link set {} mtu 600", SPARE[0]))),
+            Misfortune::MemoryShort => {
+                let status = Command::new("prlimit")
+                    .args(["--pid", &keeper.to_string(), "--as=100000000:unlimited"])
+                    .status();
+                assert!(status.unwrap().success());
+            }
+        }
+        None
+    }
+}
+
+/// Another configuration, which takes a restart.
+fn another(base: &DaemonConfig, places: &Places, dice: &mut Dice) -> DaemonConfig {
+    let mut next = base.clone();
+    next.dataplane.history_length = 10 + dice.roll(50) as usize;
+    next.dataplane.rx_ring = dice.pick(&[1024, 2048]);
+    if dice.roll(2) == 0 {
+        next.metrics.listen = Some(LISTEN.parse().unwrap());
+        next.metrics.token_file = Some(places.token.clone());
+    }
+    next
+}
+
+fn with(text: &str, misfortune: Misfortune) -> String {
+    match misfortune {
+        Misfortune::KeyMissing => {
+            let table = "[control-frames]\n";
+            let keyed = format!("{table}key-file = \"/nowhere/key\"\n");
+            match text.contains(table) {
+                true => text.replace(table, &keyed),
+                false => format!("{text}\n{keyed}"),
+            }
+        }
+        Misfortune::MemoryConfigured => format!("{text}\n[[class]]\nname = \"huge\"\npriorities = [7]\nmode = \"pfc\"\nxoff = \"200GB\"\nxon = \"100GB\"\nheadroom = \"1GB\"\n"),
+        _ => text.to_owned(),
+    }
+}
+
+/// One restart with one misfortune; what `switchctl` said.
+fn restart(
+    switch: &SwitchProcess,
+    places: &Places,
+    misfortune: Misfortune,
+    delay: Duration,
+    processes: [u32; 2],
+) -> (Output, Option<TcpListener>) {
+    if misfortune.is_before() {
+        places.strike(misfortune, processes);
+    }
+    let is_over = AtomicBool::new(false);
+    std::thread::scope(|scope| {
+        let fate = scope.spawn(|| {
+            while misfortune.waits_for_the_next() && places.next(processes[1]).is_none() {
+                if is_over.load(Ordering::Relaxed) {
+                    return None;
+                }
+                std::thread::yield_now();
+            }
+            // The moment is the test's input, not a wait for anything.
+            std::thread::sleep(delay);
+            places.strike(misfortune, processes)
+        });
+        let output = switchctl(&switch.config.api_socket)
+            .args(["restart", "--timeout", "60"])
+            .output()
+            .unwrap();
+        is_over.store(true, Ordering::Relaxed);
+        (output, fate.join().unwrap())
+    })
+}
+
+/// The configuration that is in force, once the switch forwards.
+fn in_force(switch: &SwitchProcess, case: &impl Debug) -> String {
+    until(&format!("{case:?}: the switch answers"), || {
+        let status = switch.status().ok()?;
+        let running: Configuration = switch.get("/v1/config").ok()?;
+        (status.state == Stage::Running).then_some(running.text)
+    })
+}
+
+/// The same switch again, with its keeper and this file.
+fn begin_again(switch: &mut SwitchProcess, places: &Places, file: &str) {
+    let pid = switch.status().unwrap().pid;
+    let _ = kill(Pid::from_raw(pid as i32), Signal::SIGTERM);
+    until("the switch has ended", || {
+        let is_gone = !Path::new(&format!("/proc/{pid}")).exists();
+        is_gone.then_some(())
+    });
+    let _ = switch.end_process();
+    std::fs::write(&places.file, file).unwrap();
+    switch.start_process().unwrap();
+    switch.ready().unwrap_or_else(|error| panic!("{error:#}"));
+}
+
+fn variable(name: &str, default: u64) -> u64 {
+    let value = std::env::var(name).ok();
+    value.map_or(default, |value| value.parse().unwrap())
+}
+
+#[test]
+fn a_switch_forwards_after_every_misfortune_with_one_of_two_configurations() {
+    let mut scene = Scene::new(
+        "gateway.toml",
+        &["class.lossless.mode=pfc", PATIENT_DETECTION],
+        |_| (),
+    );
+    let _ = scene.reports();
+    let directory = scene.stage.directory().to_owned();
+    let namespace = scene.stage.names().namespace("s2");
+    let switch = scene.switch(1);
+    let places = Places {
+        file: switch.config_file().to_owned(),
+        program: directory.join("weir-switchd"),
+        pristine: directory.join("pristine"),
+        token: directory.join("token"),
+        namespace,
+        run_dir: switch.config.run_dir.clone(),
+    };
+    std::fs::copy(program("weir-switchd").unwrap(), &places.pristine).unwrap();
+    places.mend();
+    let base = std::fs::read_to_string(&places.file).unwrap();
+    let spare = format!(
+        "{base}\n[[port]]\nname = \"spare\"\ndevice = \"{}\"\nrole = \"edge\"\nrate = \"25Mbit\"\nwait = true\n",
+        SPARE[0]
+    );
+    let base = DaemonConfig::parse(&spare, &places.file).unwrap();
+    std::fs::write(&places.file, base.to_toml()).unwrap();
+    switch.set_program(places.program.clone());
+    switch
+        .start_with_keeper()
+        .unwrap_or_else(|error| panic!("{error:#}"));
+    scene.start_hosts();
+    scene.wait_for_all(20);
+
+    let (count, seed) = (
+        variable("WEIR_MISFORTUNES", COUNT),
+        variable("WEIR_SEED", SEED),
+    );
+    let mut dice = Dice(seed.wrapping_mul(2).wrapping_add(1));
+    let mut before = base.to_toml();
+    let [mut kept, mut changed] = [0u64; 2];
+    for number in 0..count {
+        // All of them in turn, and each with other configurations and moments.
+        let misfortune = Misfortune::ALL[number as usize % Misfortune::ALL.len()];
+        let next = another(&base, &places, &mut dice);
+        let delay = DELAY_MAX.mul_f64(dice.roll(1_000) as f64 / 1_000.0);
+        let case = (seed, number, misfortune, delay);
+        let switch = scene.switch(1);
+        std::fs::write(&places.file, with(&next.to_toml(), misfortune)).unwrap();
+        let processes = [switch.pid().unwrap(), switch.status().unwrap().pid];
+        let (output, listener) = restart(switch, &places, misfortune, delay, processes);
+        let text = in_force(switch, &(case, &output));
+        assert!(
+            text == before || text == next.to_toml(),
+            "{case:?}: {output:?}\n{text}\nis neither\n{before}\nnor\n{}",
+            next.to_toml()
+        );
+        scene.wait_for_all(20);
+        let switch = scene.switch(1);
+        let is_alone = misfortune == Misfortune::KeeperKilled;
+        match is_alone {
+            true => until("the keeper has ended", || {
+                switch.check().is_err().then_some(())
+            }),
+            false => switch
+                .check()
+                .unwrap_or_else(|error| panic!("{case:?}: {error:#}")),
+        }
+        drop(listener);
+        places.mend();
+        match is_alone {
+            true => begin_again(switch, &places, &text),
+            false => {
+                let keeper = processes[0].to_string();
+                let lifted = Command::new("prlimit")
+                    .args(["--pid", &keeper, "--as=unlimited:unlimited"])
+                    .status();
+                assert!(lifted.unwrap().success());
+            }
+        }
+        match text == before {
+            true => kept += 1,
+            false => changed += 1,
+        }
+        eprintln!(
+            "{case:?}: {} {}",
+            output.status,
+            String::from_utf8_lossy(&output.stdout)
+                .lines()
+                .next()
+                .unwrap_or_default()
+        );
+        before = text;
+    }
+    eprintln!("{count} misfortunes of seed {seed}: {kept} with the configuration before, {changed} with the next");
+    let switch = scene.switch(1);
+    assert!(places.run_dir.exists());
+    assert!(places.next(switch.status().unwrap().pid).is_none());
+    std::fs::write(&places.file, &before).unwrap();
+    switch.restart().unwrap_or_else(|error| panic!("{error:#}"));
+    scene.wait_for_all(20);
+    scene.end();
+}
+
+/// `--check` tells whether the next switch could start, and leaves neither a process nor a change.
+#[test]
+fn a_restart_can_be_tried() {
+    let mut scene = Scene::new(
+        "gateway.toml",
+        &["class.lossless.mode=pfc", PATIENT_DETECTION],
+        |_| (),
+    );
+    let _ = scene.reports();
+    let switch = scene.switch(1);
+    switch
+        .start_with_keeper()
+        .unwrap_or_else(|error| panic!("{error:#}"));
+    let file = switch.config_file().to_owned();
+    let good = std::fs::read_to_string(&file).unwrap();
+    let before = switch.status().unwrap().pid;
+    let socket = switch.config.api_socket.clone();
+    let check = || {
+        let output = switchctl(&socket).args(["restart", "--check"]).output();
+        output.unwrap()
+    };
+    scene.start_hosts();
+    scene.wait_for_all(20);
+    for _ in 0..2 {
+        let output = check();
+        assert_eq!(output.status.code(), Some(0), "{output:?}");
+    }
+    std::fs::write(&file, with(&good, Misfortune::KeyMissing)).unwrap();
+    let output = check();
+    assert_eq!(output.status.code(), Some(1), "{output:?}");
+    let told = String::from_utf8(output.stderr).unwrap();
+    assert!(told.contains("/nowhere/key"), "{told}");
+    assert_eq!(scene.switch(1).status().unwrap().pid, before);
+    std::fs::write(&file, good).unwrap();
+    let restart = scene.switch(1).restart();
+    restart.unwrap_or_else(|error| panic!("{error:#}"));
+    scene.wait_for_all(20);
+    scene.assert_lossless();
+    scene.end();
+}
