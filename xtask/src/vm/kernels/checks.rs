@@ -167,7 +167,7 @@ impl<'a> Case<'a> {
 
     fn ring(&self, policy: &str, expected: &str) -> Result<String> {
         let step = format!("ring {policy} '{expected}'");
-        self.step_within(Duration::from_secs(300), &step)
+        self.step_within(Duration::from_secs(600), &step)
     }
 
     fn step(&self, step: &str) -> Result<String> {
