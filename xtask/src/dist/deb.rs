@@ -41,7 +41,7 @@ pub fn package_of_release() -> Result<PathBuf> {
         &version,
         source_time()?,
         &build::target_directory(),
-        &["--compress-type", "gz", "--fast"],
+        &["--fast"],
     )
 }
 
