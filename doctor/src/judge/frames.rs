@@ -259,7 +259,7 @@ pub(super) fn buffers(case: &Case<'_>) -> Option<Finding> {
 #[cfg(test)]
 mod tests {
     use super::super::judge;
-    use super::super::tests::{facts, of, one_problem, veth, wanted};
+    use super::super::tests::{driven_by, facts, nic, of, one_problem, veth, wanted};
     use super::*;
     use crate::finding::Grade;
 
@@ -335,5 +335,30 @@ mod tests {
         let finding = of(&findings, Check::OtherEnd);
         assert_eq!(finding.grade, Grade::Problem, "{finding:?}");
         assert!(finding.found.contains("bridge `br-1`"), "{finding:?}");
+    }
+
+    #[test]
+    fn tags_are_taken_out_at_the_ports_of_a_bond_and_not_at_the_bond() {
+        let bond = |driver: &str, features: &[&str]| {
+            let mut found = driven_by("bonding", nic().xdp);
+            found.features = ["rx-vlan-hw-parse".to_owned()].into();
+            found.receivers = vec![Receiver {
+                name: "eth1".into(),
+                driver: driver.into(),
+                features: features.iter().map(|name| (*name).to_owned()).collect(),
+            }];
+            judge(&facts(found), &wanted("", ""))
+        };
+        let offloads = |findings: &[Finding]| of(findings, Check::Offloads).clone();
+        let on = offloads(&bond("ice", &["rx-vlan-hw-parse"]));
+        let remedy = on.remedy.as_ref().map(ToString::to_string);
+        assert_eq!(
+            (on.grade, remedy.as_deref()),
+            (Grade::Problem, Some("ethtool -K eth1 rxvlan off"))
+        );
+        assert!(on.found.contains("`eth1`"), "{}", on.found);
+        for findings in [bond("ice", &[]), bond("veth", &["rx-vlan-hw-parse"])] {
+            assert_eq!(offloads(&findings).grade, Grade::Ok);
+        }
     }
 }

@@ -6,9 +6,7 @@ use super::*;
 use crate::ask::ethtool::{Channels, DriverInfo, PauseSettings, ReceiveRing};
 use crate::ask::nature::Nature;
 use crate::ask::netdev::XdpFeatures;
-use crate::facts::{
-    Cpu, Host, HugePages, Interrupt, Memory, Peer, Place, Program, Read, Receiver, Unread,
-};
+use crate::facts::{Cpu, Host, HugePages, Interrupt, Memory, Peer, Place, Program, Read, Unread};
 use crate::finding::Check;
 
 fn host() -> Host {
@@ -166,31 +164,6 @@ fn a_device_as_it_should_be_has_no_problem() {
     for found in [nic(), veth()] {
         let findings = judge(&facts(found), &wanted("", ""));
         assert!(worst(&findings) < Grade::Problem, "{findings:#?}");
-    }
-}
-
-#[test]
-fn tags_are_taken_out_at_the_ports_of_a_bond_and_not_at_the_bond() {
-    let bond = |driver: &str, features: &[&str]| {
-        let mut found = driven_by("bonding", nic().xdp);
-        found.features = ["rx-vlan-hw-parse".to_owned()].into();
-        found.receivers = vec![Receiver {
-            name: "eth1".into(),
-            driver: driver.into(),
-            features: features.iter().map(|name| (*name).to_owned()).collect(),
-        }];
-        judge(&facts(found), &wanted("", ""))
-    };
-    let offloads = |findings: &[Finding]| of(findings, Check::Offloads).clone();
-    let on = offloads(&bond("ice", &["rx-vlan-hw-parse"]));
-    let remedy = on.remedy.as_ref().map(ToString::to_string);
-    assert_eq!(
-        (on.grade, remedy.as_deref()),
-        (Grade::Problem, Some("ethtool -K eth1 rxvlan off"))
-    );
-    assert!(on.found.contains("`eth1`"), "{}", on.found);
-    for findings in [bond("ice", &[]), bond("veth", &["rx-vlan-hw-parse"])] {
-        assert_eq!(offloads(&findings).grade, Grade::Ok);
     }
 }
 
