@@ -10,7 +10,7 @@ use weir_netlink::link::{ifinfomsg, IFINFOMSG, RTM_GETLINK, RTM_NEWLINK};
 use weir_netlink::message::{
     attributes, body, find as value_of, text, u16_at, u32_at, u64_at, HEADER,
 };
-use weir_netlink::socket::{ask, bad_answer, Protocol};
+use weir_netlink::socket::{ask, bad_answer, dump, Protocol};
 
 // linux/rtnetlink.h, linux/if_link.h
 const HARDWARE_AT: usize = 2;
@@ -145,6 +145,24 @@ pub fn find(ifindex: u32) -> io::Result<Option<Device>> {
         answer => answer?,
     };
     parse(&answer).map(Some).ok_or_else(bad_answer)
+}
+
+/// The devices of this network namespace that are ports of the device with this index.
+///
+/// # Errors
+///
+/// When the kernel does not answer.
+pub fn ports_of(ifindex: u32) -> io::Result<Vec<Device>> {
+    let mut ports = Vec::new();
+    dump(
+        Protocol::NetlinkRoute,
+        RTM_GETLINK,
+        &ifinfomsg(0),
+        |answer| {
+            ports.extend(parse(answer).filter(|device| device.master == Some(ifindex)));
+        },
+    )?;
+    Ok(ports)
 }
 
 /// `None` for bytes that are no answer.

@@ -71,11 +71,49 @@ impl Nature {
     }
 }
 
+/// Kinds whose frames are received by their ports.
+const OF_PORTS: [&str; 2] = ["bond", "team"];
+/// Kinds whose frames are received, as they are, by the device below.
+const OF_LOWER: [&str; 2] = ["macvlan", "macvtap"];
+
+/// Returns the devices that receive frames for the device with index `ifindex`: its ports if it is a bond or a team, the device
+/// below if it is a macvlan device, else the device itself. Their offloads change frames before it has them, and its own do not.
+///
+/// # Errors
+///
+/// The kernel's error.
+pub fn receivers(ifindex: u32, device: &Device) -> io::Result<Vec<String>> {
+    let is_one = |kinds: &[&str]| {
+        let kind = device.kind.as_deref();
+        kind.is_some_and(|kind| kinds.contains(&kind))
+    };
+    if is_one(&OF_PORTS) {
+        let ports = link::ports_of(ifindex)?;
+        return Ok(ports.into_iter().map(|port| port.name).collect());
+    }
+    if is_one(&OF_LOWER) {
+        return Ok(Nature::of(device)?.lower.into_iter().collect());
+    }
+    Ok(vec![device.name.clone()])
+}
+
 #[cfg(test)]
 mod tests {
     use weir_config::daemon::XdpMode;
 
     use super::*;
+
+    #[test]
+    fn a_device_that_is_on_no_other_receives_for_itself() {
+        let loopback = link::find(1).unwrap().unwrap();
+        assert_eq!(receivers(1, &loopback).unwrap(), ["lo"]);
+        let bond = Device {
+            kind: Some("bond".into()),
+            ..loopback
+        };
+        // Nothing is a port of the loopback device.
+        assert!(receivers(1, &bond).unwrap().is_empty());
+    }
 
     #[test]
     fn the_loopback_device_is_known_as_such() {

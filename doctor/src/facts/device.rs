@@ -6,9 +6,9 @@ use std::path::Path;
 use nix::net::if_::if_nametoindex;
 
 use super::read::{cpus, entries, number};
-use super::{Device, Found, Interrupt, Peer, Place, Program};
+use super::{Device, Found, Interrupt, Peer, Place, Program, Receiver};
 use crate::ask::namespace::Namespace;
-use crate::ask::nature::Nature;
+use crate::ask::nature::{self, Nature};
 use crate::ask::{ethtool, link, netdev};
 
 /// The device with this name in this network namespace.
@@ -48,10 +48,24 @@ fn found(
         ring: ethtool::receive_ring(name).map_err(Into::into),
         pause: ethtool::pause(name).map_err(Into::into),
         features: features(name),
+        receivers: receivers(name, index, &link),
         peer: (driver.name == "veth").then(|| peer(&link)).flatten(),
         place: place(&driver.bus),
         driver,
     })
+}
+
+/// Those other than the device itself.
+fn receivers(name: &str, index: u32, link: &link::Device) -> Vec<Receiver> {
+    let all = nature::receivers(index, link).unwrap_or_default();
+    let others = all.into_iter().filter(|receiver| receiver != name);
+    others
+        .map(|name| Receiver {
+            driver: ethtool::driver(&name).unwrap_or_default(),
+            features: features(&name),
+            name,
+        })
+        .collect()
 }
 
 fn features(device: &str) -> BTreeSet<String> {

@@ -99,10 +99,23 @@ pub struct Found {
     pub pause: Read<PauseSettings>,
     /// Offloads that are on, by the kernel's names.
     pub features: BTreeSet<String>,
+    /// The devices that receive frames for it, where it is not one that does: the ports of a bond.
+    pub receivers: Vec<Receiver>,
     /// The other end of a veth.
     pub peer: Option<Peer>,
     /// Where on the machine it is; `None` for software.
     pub place: Option<Place>,
+}
+
+/// A device that receives frames for another one.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Receiver {
+    /// Its name.
+    pub name: String,
+    /// The name of its driver.
+    pub driver: String,
+    /// Offloads that are on, by the kernel's names.
+    pub features: BTreeSet<String>,
 }
 
 /// An XDP program on a device.

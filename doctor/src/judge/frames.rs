@@ -3,12 +3,12 @@
 use std::collections::BTreeSet;
 
 use weir_config::daemon::{Express, Offloads, XdpMode};
-use weir_config::drivers::{chunk_for, MacControlFrames, HARMFUL, LRO};
+use weir_config::drivers::{self, chunk_for, MacControlFrames, HARMFUL, LRO};
 use weir_core::Bytes;
 
 use super::{command, long_frames, Case};
 use crate::ask::nature::Master;
-use crate::facts::{Peer, Unread};
+use crate::facts::{Peer, Receiver, Unread};
 use crate::finding::{Check, Finding, Remedy};
 
 /// Unfinished checksums: the kernel's name, ethtool's, and the consequence.
@@ -31,23 +31,41 @@ const MERGING: (&str, &str, &str) = (
 );
 
 pub(super) fn offloads(case: &Case<'_>) -> Vec<Finding> {
+    let own = Receiver {
+        name: case.device().to_owned(),
+        driver: case.found.driver.name.clone(),
+        features: case.found.features.clone(),
+    };
+    let receivers = match &case.found.receivers[..] {
+        [] => std::slice::from_ref(&own),
+        others => others,
+    };
     // Of software there is nothing to switch off.
-    if !case.driver.strips_tags {
+    let strips_tags = |receiver: &&Receiver| drivers::driver(&receiver.driver).strips_tags;
+    let stripping: Vec<_> = receivers.iter().filter(strips_tags).collect();
+    if stripping.is_empty() {
         return vec![Finding::ok(Check::Offloads, "none that changes frames")];
     }
-    let on = HARMFUL
-        .iter()
-        .filter(|harmful| case.found.features.contains(harmful.feature))
-        // Long frames need it until the program is attached, which switches it off.
-        .filter(|harmful| harmful.feature != LRO || !long_frames::waits_for_lro(case));
-    let judged = on.map(|harmful| {
-        let found = format!("{} is on: it {}", harmful.name, harmful.does);
-        let remedy = command(format!("ethtool -K {} {} off", case.device(), harmful.name));
+    let on = stripping.into_iter().flat_map(|receiver| {
+        let on = HARMFUL
+            .iter()
+            .filter(|harmful| receiver.features.contains(harmful.feature));
+        on.map(move |harmful| (receiver, harmful))
+    });
+    // Long frames need it until the program is attached, which switches it off.
+    let on = on.filter(|(_, harmful)| harmful.feature != LRO || !long_frames::waits_for_lro(case));
+    let judged = on.map(|(receiver, harmful)| {
+        let of = match receiver.name == own.name {
+            true => String::new(),
+            false => format!(" of `{}`, which receives for it,", receiver.name),
+        };
+        let found = format!("{}{of} is on: it {}", harmful.name, harmful.does);
+        let remedy = command(format!("ethtool -K {} {} off", receiver.name, harmful.name));
         match (case.config.dataplane.offloads, case.running) {
             (Offloads::Manage, None) => Finding::ok(
                 Check::Offloads,
                 format!(
-                    "{} is on: the switch switches it off at its start",
+                    "{}{of} is on: the switch switches it off at its start",
                     harmful.name
                 ),
             ),
@@ -241,7 +259,7 @@ pub(super) fn buffers(case: &Case<'_>) -> Option<Finding> {
 #[cfg(test)]
 mod tests {
     use super::super::judge;
-    use super::super::tests::{facts, of, one_problem, veth, wanted};
+    use super::super::tests::{driven_by, facts, nic, of, one_problem, veth, wanted};
     use super::*;
     use crate::finding::Grade;
 
@@ -317,5 +335,30 @@ mod tests {
         let finding = of(&findings, Check::OtherEnd);
         assert_eq!(finding.grade, Grade::Problem, "{finding:?}");
         assert!(finding.found.contains("bridge `br-1`"), "{finding:?}");
+    }
+
+    #[test]
+    fn tags_are_taken_out_at_the_ports_of_a_bond_and_not_at_the_bond() {
+        let bond = |driver: &str, features: &[&str]| {
+            let mut found = driven_by("bonding", nic().xdp);
+            found.features = ["rx-vlan-hw-parse".to_owned()].into();
+            found.receivers = vec![Receiver {
+                name: "eth1".into(),
+                driver: driver.into(),
+                features: features.iter().map(|name| (*name).to_owned()).collect(),
+            }];
+            judge(&facts(found), &wanted("", ""))
+        };
+        let offloads = |findings: &[Finding]| of(findings, Check::Offloads).clone();
+        let on = offloads(&bond("ice", &["rx-vlan-hw-parse"]));
+        let remedy = on.remedy.as_ref().map(ToString::to_string);
+        assert_eq!(
+            (on.grade, remedy.as_deref()),
+            (Grade::Problem, Some("ethtool -K eth1 rxvlan off"))
+        );
+        assert!(on.found.contains("`eth1`"), "{}", on.found);
+        for findings in [bond("ice", &[]), bond("veth", &["rx-vlan-hw-parse"])] {
+            assert_eq!(offloads(&findings).grade, Grade::Ok);
+        }
     }
 }

@@ -71,6 +71,7 @@ pub(super) fn nic() -> Found {
         }),
         pause: Ok(PauseSettings::default()),
         features: ["tx-vlan-hw-insert".to_owned()].into(),
+        receivers: Vec::new(),
         peer: None,
         place: Some(Place {
             numa_node: Some(0),

@@ -121,7 +121,7 @@ pub enum DaemonError {
         source: io::Error,
     },
     /// The dataplane did not start.
-    #[error("cannot start the dataplane: {0:#}")]
+    #[error("cannot start the dataplane: {}", unrepeated(.0))]
     Dataplane(anyhow::Error),
     /// The control plane did not start, or the dataplane has ended by itself.
     #[error(transparent)]
@@ -129,6 +129,18 @@ pub enum DaemonError {
     /// The devices' link state cannot be watched.
     #[error("cannot monitor the link state of devices: {0}")]
     LinkMonitor(io::Error),
+}
+
+/// The error and its causes, without those that the text before them has already.
+fn unrepeated(error: &anyhow::Error) -> String {
+    error.chain().fold(String::new(), |text, cause| {
+        let cause = cause.to_string();
+        match text.is_empty() {
+            true => cause,
+            false if text.contains(&cause) => text,
+            false => format!("{text}: {cause}"),
+        }
+    })
 }
 
 impl DaemonError {
@@ -140,9 +152,32 @@ impl DaemonError {
             _ => None,
         };
         match dataplane {
-            Some(DataplaneError::Unfit { .. }) => EXIT_CONFIG,
+            Some(DataplaneError::Unfit { .. } | DataplaneError::NoNative { .. }) => EXIT_CONFIG,
             Some(DataplaneError::Taken { holder, .. }) if holder.is_switch() => EXIT_IN_USE,
             _ => EXIT_FAILURE,
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use weir_ebpf::EbpfError;
+
+    use super::*;
+
+    #[test]
+    fn a_cause_that_the_message_has_is_not_repeated() {
+        let source = EbpfError::Attach {
+            ifindex: 6,
+            mode: "native",
+            source: io::Error::from_raw_os_error(22),
+        };
+        let port = "x0".to_owned();
+        let error = DaemonError::Dataplane(DataplaneError::Program { port, source }.into());
+        let text = error.to_string();
+        assert_eq!(text.matches("Invalid argument").count(), 1, "{text}");
+        assert!(text.starts_with("cannot start the dataplane: port x0: attaching"));
+        let wrapped = anyhow::Error::from(io::Error::from_raw_os_error(22)).context("mapping");
+        assert!(unrepeated(&wrapped).starts_with("mapping: Invalid argument"));
     }
 }

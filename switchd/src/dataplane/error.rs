@@ -123,6 +123,14 @@ pub enum DataplaneError {
         /// It could not be switched off.
         refused: bool,
     },
+    /// The device's driver has no native XDP, or not with the device's settings.
+    #[error("port {port}: dataplane.xdp-mode = \"native\", but device `{device}` does not support native XDP with its present settings (`dmesg` has the reason of drivers that report one); set dataplane.xdp-mode = \"auto\"")]
+    NoNative {
+        /// The port.
+        port: String,
+        /// The device.
+        device: String,
+    },
     /// The program cannot tell the switch anything of a frame.
     #[error("port {port}: dataplane.xdp-mode = \"native\", but driver {driver} of `{device}` leaves no room for metadata: every frame would be lost; set dataplane.xdp-mode = \"auto\"")]
     NoMetadata {

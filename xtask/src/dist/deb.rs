@@ -41,6 +41,7 @@ pub fn package_of_release() -> Result<PathBuf> {
         &version,
         source_time()?,
         &build::target_directory(),
+        &["--fast"],
     )
 }
 
@@ -56,6 +57,7 @@ pub(super) fn package_at(no_install: bool, time: u64) -> Result<PathBuf> {
         &version(REVISION),
         time,
         &programs::packaged_target(),
+        &[],
     )?;
     println!("{}", package.display());
     Ok(package)
@@ -73,6 +75,7 @@ pub fn check(no_install: bool) -> Result<()> {
         &version(&format!("{REVISION}+upgrade")),
         source_time()?,
         &programs::packaged_target(),
+        &[],
     )?;
     // debootstrap wants an empty directory; what a killed check left has no mounts, they ended with it.
     let root = directory().join("root");
@@ -94,13 +97,20 @@ fn version(revision: &str) -> String {
     format!("{}-{revision}", VERSION)
 }
 
-/// Packs the programs in the target directory `built`.
-fn deb(cargo_deb: &Path, version: &str, time: u64, built: &Path) -> Result<PathBuf> {
+/// Packs the programs in the target directory `built`, with further `options` of cargo-deb.
+fn deb(
+    cargo_deb: &Path,
+    version: &str,
+    time: u64,
+    built: &Path,
+    options: &[&str],
+) -> Result<PathBuf> {
     let mut command = Command::new(cargo_deb);
     command
         .arg("--manifest-path")
         .arg(build::root().join("switchd/Cargo.toml"))
         .args(["--no-build", "--locked", "--deb-version", version])
+        .args(options)
         .arg("--output")
         .arg(directory())
         .env("CARGO_TARGET_DIR", built)

@@ -52,9 +52,9 @@ target/vm) and never installed. Remove target/vm to get newer ones.
 One check of virtio needs root, for a tap device with several queues. --all adds
 the other NICs, and rings of four switches over virtio and igb that lock,
 recover and never lock. --host tests weir-host, with two hosts in the guest;
---rdma has switches between such hosts; --devices tries kinds of devices as ports;
---storage has FCoE and NVMe over a switch. --kernel (needs root) installs the
-package in a distribution and boots that with its own kernel.
+--rdma has switches between such hosts; --devices tries kinds of devices as
+ports; --storage has FCoE and NVMe over a switch. --kernel (needs root) installs
+the package in a distribution and boots that with its own kernel.
 
 Examples:
   cargo xtask vm-test
@@ -64,6 +64,9 @@ Examples:
   cargo xtask vm-test --rdma
   cargo xtask vm-test --kernel bookworm trixie newest
   cargo xtask vm-test --kernel bookworm newest --loading --compilers
+  cargo xtask vm-test --kernel bookworm --ten-minutes
+  cargo xtask vm-test --devices --table devices.md
+  cargo xtask vm-test --devices bond-active-backup tap
   cargo xtask vm-test --storage
 
 Exit status: 0 all checks passed, 1 a check failed, 3 the test did not take
@@ -93,13 +96,14 @@ pub struct Arguments {
     #[arg(long, group = "hosts", conflicts_with_all = ["nics", "all", "only", "ring"])]
     rdma: bool,
     /// Only kinds of devices as ports, such as bonds, VLAN devices and tunnels: in
-    /// native and generic mode, both ways, with pauses, or refused.
-    #[arg(long, group = "hosts", conflicts_with_all = ["nics", "all", "only", "ring"])]
-    devices: bool,
+    /// native and generic mode, both ways, with pauses, or refused. Without names,
+    /// all of them.
+    #[arg(long, value_name = "KIND", num_args = 0.., value_parser = devices::names(), group = "tabled", conflicts_with_all = ["nics", "all", "only", "ring", "hosts", "long"])]
+    devices: Option<Vec<String>>,
     /// Only storage over a switch: FCoE, which needs a lossless class, and NVMe
-    /// over TCP and RDMA.
-    #[arg(long, conflicts_with_all = ["nics", "all", "only", "ring", "hosts", "long"])]
-    storage: bool,
+    /// over TCP and RDMA. Without numbers, all six checks.
+    #[arg(long, value_name = "NUMBER", num_args = 0.., value_parser = clap::value_parser!(u8).range(1..=6), conflicts_with_all = ["nics", "all", "only", "ring", "hosts", "devices", "long"])]
+    storage: Option<Vec<u8>>,
     /// With --host: four minutes of pauses, and a thousand times attached and
     /// detached. With --rdma: TCP for a minute.
     #[arg(long, requires = "hosts")]
@@ -107,18 +111,22 @@ pub struct Arguments {
     /// Only the package on this kernel, under its distribution's systemd. Repeat
     /// it: bookworm, bookworm-backports, trixie, newest, a release of backports
     /// such as 6.18.15, or a directory of unpacked packages.
-    #[arg(long, value_name = "NAME", num_args = 1.., conflicts_with_all = ["nics", "all", "only", "ring", "hosts"])]
+    #[arg(long, value_name = "NAME", num_args = 1.., group = "tabled", conflicts_with_all = ["nics", "all", "only", "ring", "hosts", "devices"])]
     kernel: Vec<Kernel>,
     /// With --kernel: only what CI checks. Programs load, the shipped
     /// configuration forwards and pauses, the unit starts.
     #[arg(long, requires = "kernel")]
     loading: bool,
+    /// With --kernel: only the commands of the book's Ten minutes, which take
+    /// longer there.
+    #[arg(long, requires = "kernel", conflicts_with_all = ["loading", "compilers"])]
+    ten_minutes: bool,
     /// With --kernel: also load the programs that clang-14, clang-16 and
     /// clang-19 make, as far as they are installed.
     #[arg(long, requires = "kernel")]
     compilers: bool,
-    /// With --kernel: write the table in Markdown.
-    #[arg(long, value_name = "FILE", requires = "kernel")]
+    /// With --kernel or --devices: write the table in Markdown.
+    #[arg(long, value_name = "FILE", requires = "tabled")]
     table: Option<PathBuf>,
     /// Test the weir-switchd and switchctl in this directory, not those of this
     /// checkout.
@@ -141,10 +149,38 @@ impl Arguments {
         let parts = [
             (self.host, hosts::Part::Hosts),
             (self.rdma, hosts::Part::Networks),
-            (self.devices, hosts::Part::Devices),
         ];
         let asked = parts.into_iter().find(|(is_asked, _)| *is_asked);
         asked.map(|(_, part)| part)
+    }
+
+    /// The programs under test in the directory `tested`, and those that test in the directory `binaries`.
+    fn programs<'a>(&self, tested: &'a Path, binaries: &'a Path) -> Programs<'a> {
+        match self.of_hosts() {
+            _ if self.storage.is_some() => Programs::Hosts(tested, &hosts::storage::MODULES),
+            _ if self.devices.is_some() => Programs::Hosts(tested, &devices::MODULES),
+            Some(_) => Programs::Hosts(tested, &[]),
+            None => Programs::Nics(tested, binaries),
+        }
+    }
+
+    /// The NICs to test.
+    fn nics(&self, has_hosts: bool) -> &[Nic] {
+        match (&self.nics[..], self.all) {
+            (_, true) => &Nic::ALL,
+            ([], false) if has_hosts => &[],
+            ([], false) => &Nic::DEFAULT,
+            (chosen, false) => chosen,
+        }
+    }
+
+    /// Prints a table, and writes it if that is wanted.
+    fn write_table(&self, table: &str) -> Result<()> {
+        println!("\n{table}");
+        let Some(file) = &self.table else {
+            return Ok(());
+        };
+        std::fs::write(file, table).with_context(|| file.display().to_string())
     }
 }
 
@@ -174,7 +210,7 @@ pub fn run(arguments: &Arguments) -> ExitCode {
 fn test(arguments: &Arguments) -> Result<Summary> {
     programs::check()?;
     let parts = arguments.of_hosts();
-    let has_hosts = parts.is_some() || arguments.storage;
+    let has_hosts = parts.is_some() || arguments.storage.is_some() || arguments.devices.is_some();
     if has_hosts {
         programs::check_also(&image::FOR_HOSTS)?;
     }
@@ -197,19 +233,8 @@ fn test(arguments: &Arguments) -> Result<Summary> {
     };
     interrupt::check()?;
     let tested = arguments.binaries.as_deref().unwrap_or(&binaries);
-    let programs = match (arguments.storage, parts) {
-        (true, _) => Programs::Hosts(tested, &hosts::storage::MODULES),
-        (false, Some(hosts::Part::Devices)) => Programs::Hosts(tested, &devices::MODULES),
-        (false, Some(_)) => Programs::Hosts(tested, &[]),
-        (false, None) => Programs::Nics(tested, &binaries),
-    };
+    let programs = arguments.programs(tested, &binaries);
     let image = image::make(&packages, programs, &cache).context("making the guest's image")?;
-    let nics: &[Nic] = match (&arguments.nics[..], arguments.all) {
-        (_, true) => &Nic::ALL,
-        ([], false) if has_hosts => &[],
-        ([], false) => &Nic::DEFAULT,
-        (chosen, false) => chosen,
-    };
     let began = Instant::now();
     let mut summary = Summary {
         emulator: packages.version("qemu-system-x86").to_owned(),
@@ -222,7 +247,7 @@ fn test(arguments: &Arguments) -> Result<Summary> {
         image,
         cache,
     };
-    for nic in nics {
+    for nic in arguments.nics(has_hosts) {
         let context = || format!("{}: the guest", nic.name());
         if !arguments.ring {
             summary
@@ -243,12 +268,21 @@ fn test(arguments: &Arguments) -> Result<Summary> {
         let outcomes = bed.test_hosts(part, length).context("hosts: the guest")?;
         summary.outcomes.extend(outcomes);
     }
-    if arguments.storage {
-        let outcomes = bed.test_storage().context("storage: the guest")?;
+    if let Some(numbers) = &arguments.storage {
+        let outcomes = bed.test_storage(numbers).context("storage: the guest")?;
         summary.outcomes.extend(outcomes);
+    }
+    let mut table = None;
+    if let Some(kinds) = &arguments.devices {
+        let (outcomes, of_devices) = bed.test_devices(kinds).context("devices: the guest")?;
+        summary.outcomes.extend(outcomes);
+        table = Some(of_devices);
     }
     summary.took = began.elapsed();
     summary.print();
+    if let Some(table) = &table {
+        arguments.write_table(table)?;
+    }
     if let Some(json) = &arguments.json {
         summary.write(json)?;
     }
@@ -267,9 +301,10 @@ fn test_kernels(
         packages,
         cache,
         mirror,
-        extent: match arguments.loading {
-            true => Extent::Loading,
-            false => Extent::All,
+        extent: match (arguments.loading, arguments.ten_minutes) {
+            (true, _) => Extent::Loading,
+            (_, true) => Extent::TenMinutes,
+            _ => Extent::All,
         },
         with_compilers: arguments.compilers,
     };
@@ -286,10 +321,7 @@ fn test_kernels(
         took: began.elapsed(),
     };
     summary.print();
-    println!("\n{table}");
-    if let Some(file) = &arguments.table {
-        std::fs::write(file, table.to_string()).with_context(|| file.display().to_string())?;
-    }
+    arguments.write_table(&table.to_string())?;
     if let Some(json) = &arguments.json {
         summary.write(json)?;
     }
@@ -355,11 +387,18 @@ impl Bed {
         Ok(outcomes)
     }
 
+    /// Kinds of devices, without NICs. None is all.
+    fn test_devices(&self, kinds: &[String]) -> Result<(Vec<Outcome>, String)> {
+        let directory = Scratch::new()?;
+        let guest = self.boot("devices", &[], None, &directory.0)?;
+        devices::check(&guest, kinds)
+    }
+
     /// Hosts, without NICs.
     fn test_hosts(&self, part: hosts::Part, length: hosts::Length) -> Result<Vec<Outcome>> {
         let directory = Scratch::new()?;
         let memory = match part {
-            hosts::Part::Hosts | hosts::Part::Devices => vec![],
+            hosts::Part::Hosts => vec![],
             // Six daemons with headroom for what hosts send after XOFF.
             hosts::Part::Networks => vec!["-m".to_owned(), "8192".to_owned()],
         };
@@ -367,15 +406,17 @@ impl Bed {
         hosts::check(&guest, part, length)
     }
 
-    /// Storage over a switch: a guest for each check, or two with a cable between their NICs.
-    fn test_storage(&self) -> Result<Vec<Outcome>> {
+    /// Storage over a switch: a guest for each check, or two with a cable between their NICs. Checks are counted from 1, and none is all.
+    fn test_storage(&self, numbers: &[u8]) -> Result<Vec<Outcome>> {
         let boot = |name: &str, nic: Vec<String>, directory: &Path| {
             let memory = ["-m", "2560"].map(str::to_owned);
             self.boot(name, &[&memory[..], &nic].concat(), None, directory)
         };
         let nic = |cable: Cable<'_>| device(0, Nic::Virtio.model(), cable);
         let mut outcomes = Vec::new();
-        for (number, cell) in (1..).zip(hosts::storage::CELLS) {
+        let is_wanted = |number: &u8| numbers.is_empty() || numbers.contains(number);
+        let cells = (1..).zip(hosts::storage::CELLS);
+        for (number, cell) in cells.filter(|(number, _)| is_wanted(number)) {
             let scratch = Scratch::new()?;
             let directory = &scratch.0;
             let name = format!("storage-{number}");

@@ -7,6 +7,7 @@ const BOTH: &str = "both ways";
 /// The driver has no native XDP.
 const NONE: &str = "none";
 const READ: &str = "not tried: by the kernel's sources";
+const TRIED: &str = "tried: `cargo xtask vm-test --devices`";
 const SEEN: &str = "seen in guests, Linux 6.12 to 7.3";
 const TUNNEL: &str =
     "the path of the tunnel can drop frames, and no pause reaches what sends on it";
@@ -24,7 +25,7 @@ const PLAIN: Kind = Kind {
 };
 
 /// A tunnel for Ethernet frames.
-const fn tunnel(name: &'static str, what: &'static str) -> Kind {
+const fn tunnel(name: &'static str, what: &'static str, source: &'static str) -> Kind {
     Kind {
         name,
         what,
@@ -35,7 +36,22 @@ const fn tunnel(name: &'static str, what: &'static str) -> Kind {
             remedy: Remedy::Words("use a link of its own, or no lossless class"),
             not_native: None,
         },
+        source,
         ..PLAIN
+    }
+}
+
+/// A GRE tunnel for Ethernet frames. Its driver looks for the network header at an offset that AF_XDP does not set.
+const fn gre(name: &'static str, what: &'static str, source: &'static str) -> Kind {
+    Kind {
+        source,
+        ..refused(
+            name,
+            what,
+            [NONE, "received; **everything sent is dropped**", NONE],
+            "its driver drops all frames of AF_XDP, since they have no header offsets",
+            Remedy::Words("use a VXLAN or Geneve tunnel instead"),
+        )
     }
 }
 
@@ -104,8 +120,8 @@ pub const KINDS: &[Kind] = &[
         "it drops all that is sent, and receives nothing",
         Remedy::Words("use one end of a veth pair: `ip link add {device} type veth peer name PEER`"),
     ),
-    tunnel("geneve", "a Geneve tunnel"),
-    tunnel("gretap", "a GRE tunnel"),
+    tunnel("geneve", "a Geneve tunnel", TRIED),
+    gre("gretap", "a GRE tunnel", TRIED),
     refused(
         "ifb",
         "an intermediate functional block",
@@ -113,7 +129,7 @@ pub const KINDS: &[Kind] = &[
         "it takes frames from tc's rules only, and drops all that is sent to it",
         Remedy::Words("use one end of a veth pair: `ip link add {device} type veth peer name PEER`"),
     ),
-    tunnel("ip6gretap", "a GRE tunnel over IPv6"),
+    gre("ip6gretap", "a GRE tunnel over IPv6", READ),
     refused(
         "ipvlan",
         "an ipvlan device",
@@ -140,6 +156,13 @@ pub const KINDS: &[Kind] = &[
         mode: Some(8), // MACVLAN_MODE_PASSTHRU
         what: "a macvlan device in mode passthru",
         native: NONE,
+        pauses: "sent; **those of the neighbour never arrive**",
+        takes: Takes::Lossy {
+            because: "the kernel discards pauses that arrive for a macvlan device: the neighbour's never reach the switch",
+            remedy: Remedy::Words("make `{lower}` the port"),
+            not_native: None,
+        },
+        source: TRIED,
         ..PLAIN
     },
     refused(
@@ -187,12 +210,14 @@ pub const KINDS: &[Kind] = &[
             ),
             not_native: None,
         },
+        source: TRIED,
         ..PLAIN
     },
     Kind {
         name: "tun",
         what: "a tap device",
         pauses: "both ways, to and from the program behind it",
+        source: TRIED,
         ..PLAIN
     },
     Kind {
@@ -221,13 +246,13 @@ pub const KINDS: &[Kind] = &[
         "it stands for a routing table and carries no frames of its own",
         Remedy::Words("make one of its ports the port"),
     ),
-    tunnel("vxlan", "a VXLAN tunnel"),
+    tunnel("vxlan", "a VXLAN tunnel", TRIED),
     refused(
         "wireguard",
         "a WireGuard tunnel",
         [NONE, "IP packets, no Ethernet frames", NONE],
         "it carries IP packets, and a switch forwards Ethernet frames",
-        Remedy::Words("put a VXLAN or GRE tunnel for Ethernet frames through it, for lossy classes"),
+        Remedy::Words("put a VXLAN or Geneve tunnel through it, for lossy classes"),
     ),
 ];
 

@@ -60,7 +60,9 @@ fn every_kind_has_its_judgement() {
     assert!(refusal(vlan, Auto, true)
         .ends_with("make `eno1` the port, and set `trunks` or `tag` there"));
 
-    assert_eq!(of_kind("macvlan", Some(8)).fit(Auto, true), Ok(Fit::Any));
+    let passthru = of_kind("macvlan", Some(8));
+    assert_eq!(passthru.fit(Auto, false), Ok(Fit::Any));
+    assert!(refusal(passthru, Auto, true).ends_with("make `eno1` the port"));
     for (kind, mode, part) in [
         ("macvlan", Some(4), "`mode passthru`"),
         ("netkit", None, "use a veth pair instead"),

@@ -1,8 +1,11 @@
 //! Offloads of a NIC that change frames before the switch has them.
 
 use weir_config::daemon::{Offloads, Port};
-use weir_config::drivers::{Harmful, HARMFUL};
+use weir_config::drivers::{self, Harmful, HARMFUL};
+use weir_doctor::ask::nature;
+use weir_doctor::link;
 
+use super::devices::Device;
 use super::ethtool;
 use crate::dataplane::DataplaneError;
 
@@ -69,16 +72,35 @@ impl SwitchedOff {
     }
 }
 
-/// Does as `wanted` says about those that are on.
+/// Does as `wanted` says about those that are on, at every device that receives frames for the port: at a bond, these are its ports.
 ///
 /// # Errors
 ///
 /// When one is on and may not be or cannot be switched off. What was switched off is on again then.
-pub(in crate::dataplane) fn see_to(
+pub(in crate::dataplane) fn see_to_all(
     wanted: Offloads,
     port: &Port,
-) -> Result<SwitchedOff, DataplaneError> {
-    let device = port.device.as_str();
+    device: &Device,
+) -> Result<Vec<SwitchedOff>, DataplaneError> {
+    let system = |source| DataplaneError::System {
+        what: "asking for the devices below a port's by rtnetlink",
+        source,
+    };
+    let Some(link) = link::find(device.index).map_err(system)? else {
+        // It has gone meanwhile.
+        return Ok(Vec::new());
+    };
+    let receivers = nature::receivers(device.index, &link).map_err(system)?;
+    let strips_tags =
+        |name: &String| drivers::driver(&ethtool::driver(name).unwrap_or_default()).strips_tags;
+    receivers
+        .iter()
+        .filter(|name| strips_tags(name))
+        .map(|name| see_to(wanted, port, name))
+        .collect()
+}
+
+fn see_to(wanted: Offloads, port: &Port, device: &str) -> Result<SwitchedOff, DataplaneError> {
     let mut off = SwitchedOff::none(device);
     let numbers = ethtool::feature_numbers(device).unwrap_or_default();
     for harmful in &HARMFUL {

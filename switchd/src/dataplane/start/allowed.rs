@@ -1,5 +1,6 @@
 //! Checks of a device before a program is attached to it, and the mode that it is attached in.
 
+use nix::errno::Errno;
 use weir_config::daemon::{DaemonConfig, Port, XdpMode};
 use weir_ebpf::{AttachMode, EbpfError};
 
@@ -11,6 +12,16 @@ use crate::os::holder::Holder;
 pub(super) fn cannot_attach(port: &Port, device: &Device, source: EbpfError) -> DataplaneError {
     let holder = match source {
         EbpfError::Busy { .. } => Holder::find(&port.device, device.index),
+        EbpfError::Attach {
+            mode: "native",
+            ref source,
+            ..
+        } if source.raw_os_error() == Some(Errno::EOPNOTSUPP as i32) => {
+            return DataplaneError::NoNative {
+                port: port.name.clone(),
+                device: port.device.clone(),
+            };
+        }
         _ => None,
     };
     match holder {

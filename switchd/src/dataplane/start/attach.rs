@@ -50,7 +50,7 @@ pub(in crate::dataplane) struct AttachedProgram {
     pub(in crate::dataplane) sockets: Vec<OwnedFd>,
     /// `xdp-mode = "auto"`.
     may_fall_back: bool,
-    offloads: Option<SwitchedOff>,
+    offloads: Vec<SwitchedOff>,
     lro: Option<Lro>,
     queueing: Option<Queueing>,
     deferred: Option<Deferred>,
@@ -103,9 +103,7 @@ impl AttachedProgram {
         device: &Device,
     ) -> Result<(), DataplaneError> {
         self.deferred = Deferred::see_to(&config.dataplane, &port.device, device);
-        if device.driver.strips_tags {
-            self.offloads = Some(offloads::see_to(config.dataplane.offloads, port)?);
-        }
+        self.offloads = offloads::see_to_all(config.dataplane.offloads, port, device)?;
         Ok(())
     }
 }
@@ -296,7 +294,7 @@ pub(in crate::dataplane) fn attach_one(
         cut_length: 0,
         sockets: Vec::new(),
         may_fall_back: config.dataplane.xdp_mode == XdpMode::Auto,
-        offloads: None,
+        offloads: Vec::new(),
         lro,
         queueing: Queueing::see_to(&port.device, device),
         deferred: None,

@@ -7,14 +7,16 @@ pub struct Kind {
     pub name: &'static str,
     /// The switch's device.
     pub device: &'static str,
-    /// Parts of the messages where a mode is refused.
     native: Expected,
     generic: Expected,
-    auto: Expected,
+    /// `None` where it is native mode if the kernel has that, and else generic mode.
+    auto: Option<Expected>,
     /// A part of the message where a lossless class is refused.
     pub not_lossless: &'static str,
-    /// Pauses reach the neighbour and come from it.
-    pub pauses: bool,
+    /// Pauses reach the neighbour.
+    pub pauses_there: bool,
+    /// Pauses come from the neighbour.
+    pub pauses_here: bool,
     /// Frames with the tag of a VLAN pass, and those of full length.
     pub whole: bool,
 }
@@ -34,16 +36,17 @@ pub enum Expected {
 const WORKS: Expected = Expected::Works { lossless: true };
 const LOSSY: Expected = Expected::Works { lossless: false };
 /// The kernel has no native XDP for it.
-const NO_NATIVE: Expected = Expected::Refused("");
+pub const NO_NATIVE: &str = "does not support native XDP";
 
 const WORKING: Kind = Kind {
     name: "",
     device: "x0",
-    native: NO_NATIVE,
+    native: Expected::Refused(NO_NATIVE),
     generic: WORKS,
-    auto: WORKS,
+    auto: None,
     not_lossless: "",
-    pauses: true,
+    pauses_there: true,
+    pauses_here: true,
     whole: true,
 };
 
@@ -51,7 +54,6 @@ const fn lossy(name: &'static str, not_lossless: &'static str) -> Kind {
     Kind {
         name,
         generic: LOSSY,
-        auto: LOSSY,
         not_lossless,
         ..WORKING
     }
@@ -62,7 +64,6 @@ const fn refused(name: &'static str, part: &'static str) -> Kind {
         name,
         native: Expected::Refused(part),
         generic: Expected::Refused(part),
-        auto: Expected::Refused(part),
         ..WORKING
     }
 }
@@ -80,34 +81,32 @@ pub const KINDS: &[Kind] = &[
     Kind {
         name: "bond-active-backup",
         native: BOND_NATIVE,
+        auto: Some(WORKS),
         ..WORKING
     },
     Kind {
         native: BOND_NATIVE,
+        auto: Some(LOSSY),
         ..lossy("bond-balance-rr", "a pause stops one of the bond's links")
     },
     Kind {
-        name: "macvlan-passthru",
-        ..WORKING
+        pauses_here: false,
+        ..lossy("macvlan-passthru", "the kernel discards pauses")
     },
     Kind {
-        pauses: false,
+        // With the tag that the neighbour's VLAN device adds and removes as well. One without a VLAN device does neither.
         whole: false,
         ..lossy("vlan", "pauses have no VLAN")
     },
+    lossy("vxlan", TUNNEL),
+    lossy("geneve", TUNNEL),
+    lossy("team", "a pause stops one of the team's links"),
     Kind {
-        whole: false,
-        ..lossy("vxlan", TUNNEL)
+        name: "tap",
+        native: WORKS,
+        ..WORKING
     },
-    Kind {
-        whole: false,
-        ..lossy("geneve", TUNNEL)
-    },
-    Kind {
-        whole: false,
-        ..lossy("gretap", TUNNEL)
-    },
-    refused("team", "a pause stops one of the team's links"),
+    refused("gretap", "drops all frames of AF_XDP"),
     refused("netkit", "without a protocol"),
     refused("macvlan", "only frames for its own address"),
     refused("macvtap", "has its file open"),
@@ -121,29 +120,17 @@ pub const KINDS: &[Kind] = &[
     refused("vrf", "stands for a routing table"),
     Kind {
         device: "lo",
-        ..refused("veth", "the loopback device")
+        ..refused("loopback", "the loopback device")
     },
 ];
 
 impl Kind {
-    /// The expectation in a mode; `None` where the kernel says the rest, or another mode has shown the same.
+    /// The expectation in a mode; `None` where another mode has shown the same.
     pub fn expected(&self, mode: &str) -> Option<Expected> {
-        let expected = match mode {
-            "native" => self.native,
-            "generic" => self.generic,
+        match mode {
+            "native" => Some(self.native),
+            "generic" => Some(self.generic),
             _ => self.auto,
-        };
-        match expected {
-            Expected::Refused("") => None,
-            Expected::Refused(_) if mode == "generic" => None,
-            // What auto takes is the mode that was tried before.
-            Expected::Works { .. }
-                if mode == "auto"
-                    && !matches!(self.native, Expected::Refused(part) if !part.is_empty()) =>
-            {
-                None
-            }
-            expected => Some(expected),
         }
     }
 }

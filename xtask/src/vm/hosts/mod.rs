@@ -17,7 +17,6 @@ use std::time::{Duration, Instant};
 use anyhow::{ensure, Context as _, Result};
 
 use super::checks::{Outcome, Verdict};
-use super::devices;
 use super::guest::Guest;
 use super::interrupt;
 pub use networks::SCENARIOS;
@@ -34,8 +33,6 @@ pub enum Part {
     Hosts,
     /// Switches between hosts.
     Networks,
-    /// Kinds of devices as ports.
-    Devices,
 }
 
 /// How long the checks may take.
@@ -110,7 +107,6 @@ pub fn check(guest: &Guest, part: Part, length: Length) -> Result<Vec<Outcome>> 
                 push_back::check,
             )?;
         }
-        Part::Devices => return devices::check(guest),
         Part::Networks => {
             hosts.with_rdma(
                 "RDMA: whose frames have the priority that is asked for",

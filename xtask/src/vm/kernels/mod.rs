@@ -27,6 +27,8 @@ use super::Scratch;
 use crate::{build, dist};
 
 const STEPS: &str = include_str!("steps.sh");
+/// The chapter whose commands run in a guest.
+const CHAPTER: &str = "docs/src/start/ten-minutes.md";
 /// Compilers whose programs are tried.
 const COMPILERS: [&str; 3] = ["clang-14", "clang-16", "clang-19"];
 
@@ -105,6 +107,8 @@ impl Matrix<'_> {
         let share = scratch.0.join("share");
         make_directory(&share)?;
         std::fs::write(share.join("steps.sh"), STEPS)?;
+        std::fs::copy(build::root().join(CHAPTER), share.join("ten-minutes.md"))
+            .context(CHAPTER)?;
         for (name, file) in programs {
             let to = share.join(name);
             std::fs::copy(file, &to).with_context(|| file.display().to_string())?;

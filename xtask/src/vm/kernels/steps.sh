@@ -272,21 +272,45 @@ plugs() {
     starts
     pauses
 }
+# Settings of the ring of four for emulated processors.
+SLOW='--set link-defaults.rate=4Mbit --set class.lossless.xoff=30KiB --set class.lossless.xon=26KiB --set class.lossless.headroom=512KiB
+    --set deadlock.detect=500ms --set deadlock.clcm-interval=100ms --set deadlock.release=200ms --set duration=12s'
 # The ring of four in the lab: $1 is off, breaker or level; $2 is what must be true of its result.
 ring() {
-    local said=/tmp/ring-$1 slow
+    local said=/tmp/ring-$1 slow=$SLOW
     stop
-    slow='--set link-defaults.rate=4Mbit --set class.lossless.xoff=30KiB --set class.lossless.xon=26KiB --set class.lossless.headroom=512KiB
-        --set deadlock.detect=500ms --set deadlock.clcm-interval=100ms --set deadlock.release=200ms --set duration=12s'
     case $1 in
     level) slow="$slow --set class.lossless.mode=level --set class.lossless.max-hops=2 --set link-defaults.round-trip=500ms" ;;
     *) slow="$slow --set deadlock.policy=$1" ;;
     esac
-    # shellcheck disable=SC2086
-    weir-lab run /usr/share/weir/scenarios/ring4.toml $slow --json "$said.json" > "$said" 2>&1
+    # Status 3: the run itself failed, since an endpoint did not answer on a busy machine.
+    for _ in 1 2 3; do
+        # shellcheck disable=SC2086
+        weir-lab run /usr/share/weir/scenarios/ring4.toml $slow --json "$said.json" > "$said" 2>&1
+        [ $? = 3 ] || break
+    done
     jq -e "$2" "$said.json" > /dev/null || fail "$(jq -c '{deadlocked, suspected_peak, releases, drops}' "$said.json") $(tail -n 5 "$said")"
     jq -r '"\(if .deadlocked then "locks" else "moves" end), \(.releases) releases, \([.drops[]] | add // 0) lost"' "$said.json"
 }
+# The book's chapter in /share/ten-minutes.md: its commands as they are, but for the installation, which was before the boot, and the
+# rate of its rings, with the time within which the first release must come. Each exit status counts, except that an emulated machine may
+# stand still, which switchctl reports as degraded health by status 5.
+ten_minutes() {
+    local began=$SECONDS script=/root/ten-minutes.sh commands slow
+    stop
+    cd /root || fail "no home"
+    blocks < /share/ten-minutes.md | sed '/^apt-get/d' > /root/commands
+    commands=$(sed '/^ *#/d; /^$/d; /^    /d; /^done/d' /root/commands | wc -l)
+    slow=$(echo $SLOW --set expect.breaker.first-release-within=5s)
+    { echo 'set -eo pipefail; switchctl() { command switchctl "$@" || [ $? = 5 ]; }'; sed "s|scenarios/ring4.toml|& $slow|" /root/commands; } > $script
+    [ "$(grep -c 4Mbit $script)" = 2 ] || fail "the chapter has other rings"
+    bash $script > /tmp/ten-minutes 2>&1 || fail "$(tail -n 30 /tmp/ten-minutes)"
+    grep -q SUSPECTED /tmp/ten-minutes || fail "nothing is suspected"
+    grep -q 'first release after' /tmp/ten-minutes || fail "nothing is released"
+    echo "$commands commands, $((SECONDS - began)) s"
+}
+# As packaging/elsewhere.sh reads them.
+blocks() { sed -n '/^```sh/,/^```$/{/^```/d;p}; s/^<!-- before: \(.*\) -->$/\1/p'; }
 no_warning() {
     ! dmesg | grep -E 'BUG:|WARNING:|Oops|Call Trace' || fail "$(dmesg | grep -E -A 20 'BUG:|WARNING:|Oops' | head -n 30)"
     echo none

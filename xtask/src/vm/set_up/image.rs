@@ -46,8 +46,17 @@ pub const FOR_HOSTS: [(&str, &str); 5] = [
     ("iperf3", "iperf3"),
     ("bpftool", "bpftool"),
 ];
-/// Programs of the packages that checks of hosts use.
-const OF_THE_PACKAGES: [&str; 4] = ["rping", "ib_write_bw", "ib_send_lat", "ibv_devinfo"];
+/// Programs of the packages that checks of hosts use, and their names in the guest.
+const OF_THE_PACKAGES: [(&str, &str); 7] = [
+    ("rping", "rping"),
+    ("ib_write_bw", "ib_write_bw"),
+    ("ib_send_lat", "ib_send_lat"),
+    ("ibv_devinfo", "ibv_devinfo"),
+    ("teamd", "teamd"),
+    ("socat", "socat"),
+    // The host's need not know every kind of device.
+    ("ip", "newer-ip"),
+];
 /// Programs under test.
 const TESTED: [&str; 2] = ["weir-switchd", "switchctl"];
 /// Those that test in the guest.
@@ -141,8 +150,9 @@ pub fn make(packages: &Packages, programs: Programs<'_>, directory: &Path) -> Re
     // busybox's shell takes its own `ip`, `nsenter` and `setpriv` before any in the path.
     std::fs::rename(tree.join("bin/dash"), tree.join("bin/sh"))?;
     if matches!(programs, Programs::Hosts(..)) {
-        for name in OF_THE_PACKAGES {
-            add_packaged_program(&packages.root, name, &tree).with_context(|| name.to_owned())?;
+        for (program, name) in OF_THE_PACKAGES {
+            add_packaged_program(&packages.root, program, name, &tree)
+                .with_context(|| program.to_owned())?;
         }
         add_provider(&packages.root, &tree).context("ibverbs-providers")?;
     }
@@ -384,11 +394,11 @@ fn add_program(program: &Path, tree: &Path) -> Result<()> {
 const LIBRARIES: &str = "usr/lib/x86_64-linux-gnu";
 
 /// Copies a program of the packages, with their own libraries and loader: the guest's others are the host's.
-fn add_packaged_program(root: &Path, name: &str, tree: &Path) -> Result<()> {
+fn add_packaged_program(root: &Path, program: &str, name: &str, tree: &Path) -> Result<()> {
     const HOME: &str = "packages";
     let home = tree.join(HOME);
     make_directory(&home)?;
-    let program = root.join("usr/bin").join(name);
+    let program = root.join("usr/bin").join(program);
     std::fs::copy(&program, home.join(name)).with_context(|| program.display().to_string())?;
     let libraries = root.join(LIBRARIES);
     let loader = libraries.join("ld-linux-x86-64.so.2");

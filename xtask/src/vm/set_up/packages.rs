@@ -10,13 +10,16 @@ use super::apt::{self, Apt, Archive, STABLE};
 use super::programs::{make_directory, pipe, remove_directory};
 use crate::vm::interrupt;
 
-/// What the emulator, the guest's shell and its tests of RDMA come from.
-const PROGRAMS: [&str; 5] = [
+/// What the emulator, the guest's shell and its tests of RDMA and of kinds of devices come from.
+const PROGRAMS: [&str; 8] = [
     "qemu-system-x86",
     "busybox-static",
     "perftest",
     "rdmacm-utils",
     "ibverbs-utils",
+    "iproute2",
+    "libteam-utils",
+    "socat",
 ];
 /// Directories of a kernel's packages that no guest needs, and that are large.
 const LEFT_OUT: [&str; 10] = [
