@@ -44,6 +44,7 @@ mod live_page;
 mod lldp;
 mod loops;
 mod mirrors;
+mod misfortunes;
 mod mixed_levels;
 mod pauses;
 mod pfcwd;
