@@ -248,7 +248,7 @@ async fn a_reload_keeps_what_was_set_unless_the_file_changes_it() {
     let place = tempfile::tempdir().unwrap();
     let before = DaemonConfig::parse(&shown.text, &daemon.path).unwrap();
     by_hand::leave(place.path(), &before, &now).unwrap();
-    assert_eq!(by_hand::take(place.path(), &before), now);
+    assert_eq!(by_hand::take(place.path(), &before, None), now);
 
     // A class that is new to the profile marks as the others do.
     let both = (

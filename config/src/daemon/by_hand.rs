@@ -65,6 +65,9 @@ impl DaemonConfig {
 
     /// The routes of [`with_changes_by_hand`](Self::with_changes_by_hand), in one pass over each of the three.
     fn routes_by_hand(&self, before: &Self, now: &Self) -> Vec<Route> {
+        if before.routes == now.routes && before.port_names().eq(now.port_names()) {
+            return self.routes.clone();
+        }
         let (ours, theirs, wanted) = (self.by_key(), before.by_key(), now.by_key());
         let is_unchanged = |key: &Key| self.named_at(&ours, key) == before.named_at(&theirs, key);
         let mut routes: Vec<Option<Route>> = self.routes.iter().cloned().map(Some).collect();

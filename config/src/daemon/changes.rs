@@ -1,6 +1,7 @@
 //! What is different between two configurations, and what of it a running daemon can take.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::ops::Range;
 
 use weir_core::{Bytes, PfcThresholds};
 
@@ -196,7 +197,7 @@ impl DaemonConfig {
         })
     }
 
-    fn port_names(&self) -> impl Iterator<Item = &str> {
+    pub(super) fn port_names(&self) -> impl Iterator<Item = &str> {
         self.ports.iter().map(|port| port.name.as_str())
     }
 
@@ -213,15 +214,17 @@ impl DaemonConfig {
         if !self.port_names().eq(other.port_names()) {
             return (self.clone(), other.clone());
         }
-        let different = |from: &Self, to: &Self| -> Vec<Route> {
-            let known: HashMap<_, &Route> = to.routes.iter().map(|it| (it.key(), it)).collect();
-            let routes = from.routes.iter();
+        let different = |from: &[Route], to: &[Route]| -> Vec<Route> {
+            let known: HashMap<_, &Route> = to.iter().map(|it| (it.key(), it)).collect();
+            let routes = from.iter();
             let routes = routes.filter(|route| known.get(&route.key()) != Some(route));
             routes.cloned().collect()
         };
+        let [ours, theirs] = unlike(&self.routes, &other.routes);
+        let (ours, theirs) = (&self.routes[ours], &other.routes[theirs]);
         (
-            without(self, different(self, other)),
-            without(other, different(other, self)),
+            without(self, different(ours, theirs)),
+            without(other, different(theirs, ours)),
         )
     }
 
@@ -235,6 +238,15 @@ impl DaemonConfig {
         all.insert("port".to_owned(), order.join(", "));
         all
     }
+}
+
+/// The parts of two lists of routes between what both begin and end with.
+pub fn unlike(ours: &[Route], theirs: &[Route]) -> [Range<usize>; 2] {
+    let same = |(ours, theirs): &(&Route, &Route)| ours == theirs;
+    let begin = ours.iter().zip(theirs).take_while(same).count();
+    let rest = ours[begin..].iter().rev().zip(theirs[begin..].iter().rev());
+    let end = rest.take_while(same).count();
+    [begin..ours.len() - end, begin..theirs.len() - end]
 }
 
 /// How a route for one VLAN is named.
@@ -335,6 +347,10 @@ mod tests {
     #[test]
     fn routes_that_are_the_same_cost_nothing() {
         let (before, after) = (config(2_000, 7), config(2_000, 2_001));
+        let [ours, theirs] = unlike(&before.routes, &after.routes);
+        assert_eq!((ours, theirs), (7..8, 7..8));
+        let [ours, theirs] = unlike(&before.routes, &after.routes[..2]);
+        assert_eq!((ours, theirs), (2..2_000, 2..2));
         let (ours, theirs) = before.without_common_routes(&after);
         assert_eq!((ours.routes.len(), theirs.routes.len()), (1, 1));
         let changes = before.changes_to(&after);

@@ -31,7 +31,7 @@ pub use access::{
     TlsFiles,
 };
 pub use by_class::PerClass;
-pub use changes::{route_key, Change, Reloaded, Takes};
+pub use changes::{route_key, unlike, Change, Reloaded, Takes};
 pub use dataplane::{DataplaneConfig, HugePages, Offloads, Workers, XdpMode, ZeroCopy};
 pub use mirror::{Mirror, MIRRORS_MAX};
 pub use port::{default_dscp_map, Fallback, Port, RoundTrip, Trust, QUEUES_MAX};

@@ -2,7 +2,7 @@
 
 use std::ffi::OsString;
 use std::os::unix::process::ExitStatusExt;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::ExitStatus;
 use std::time::{Duration, Instant};
 
@@ -324,7 +324,7 @@ impl<'a> Succession<'a> {
         }
     }
 
-    fn note_way(&mut self, in_force: &PathBuf) {
+    fn note_way(&mut self, in_force: &Path) {
         self.way_back = self.worker.way_back(in_force);
         if self.way_back.is_none() {
             tracing::warn!("cannot open the file that the switch runs from: a restart that fails leaves no switch");

@@ -1,11 +1,11 @@
 //! From one configuration to the next while frames are forwarded.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, HashMap, HashSet};
 use std::sync::Arc;
 use std::time::Duration;
 
 use weir_api::reload::{AppliedSetting, KeptSetting};
-use weir_config::daemon::{route_key, Change, Class, DaemonConfig, Reloaded, Route};
+use weir_config::daemon::{route_key, unlike, Change, Class, DaemonConfig, Reloaded, Route};
 use weir_core::config::DetectorConfig;
 use weir_core::{ClassConfig, Command, CommandError, PortId, PortSet, Priority};
 
@@ -204,27 +204,25 @@ impl<'a> Step<'a> {
     }
 
     async fn apply_routes(&mut self, shared: &Shared) {
-        let by_destination = |routes: &[Route]| -> HashMap<_, _> {
-            routes
-                .iter()
-                .map(|route| ((route.vlan, route.destination), route.clone()))
-                .collect()
-        };
-        let before = by_destination(&self.running.routes);
-        let after = by_destination(&self.next.routes);
+        let [before, after] = unlike(&self.running.routes, &self.next.routes);
+        let running = &self.running.routes[before];
+        let known: HashMap<_, &Route> = running.iter().map(|it| (it.key(), it)).collect();
+        let wanted: HashSet<_> = self.next.routes[after.clone()]
+            .iter()
+            .map(Route::key)
+            .collect();
         // Those that go first: they make room.
-        for route in &self.running.routes {
-            let (vlan, destination) = (route.vlan, route.destination);
-            if !after.contains_key(&(vlan, destination)) {
+        for route in running {
+            if !wanted.contains(&route.key()) {
                 // Gone already where somebody has removed it by hand.
-                let command = Command::remove_route(vlan, destination);
+                let command = Command::remove_route(route.vlan, route.destination);
                 let _ = ask(shared, command).await;
             }
         }
         let mut routes = std::mem::take(&mut self.next.routes);
-        for route in &mut routes {
-            let known = before.get(&(route.vlan, route.destination));
-            if known == Some(route) {
+        for route in &mut routes[after] {
+            let known = known.get(&route.key()).copied();
+            if known == Some(&*route) {
                 continue;
             }
             let members = route.ports.iter().copied().collect();

@@ -46,7 +46,7 @@ impl Reserve {
         let settled = tracing::subscriber::with_default(NoSubscriber::default(), || {
             attach::settle(config, &devices)
         })?;
-        let core = core(&settled, &devices, key.clone());
+        let core = core(&settled, &devices, key);
         let bare = Self::bare(config);
         Ok(Self {
             programs: Programs::load(config, &devices, bare.express.path())?,
