@@ -73,7 +73,10 @@ fn frames_that_came_while_no_switch_was_there_are_told() {
 #[test]
 fn a_refusal_is_told_as_it_is() {
     let error = json!({"error": "runs without a keeper"}).to_string();
-    let daemon = FakeDaemon::new(&[("/v1/restart", vec![Answer::Http(409, error)])]);
+    let daemon = FakeDaemon::new(&[
+        ("/v1/restart", vec![Answer::Http(409, error)]),
+        ("/v1/status", vec![status(7, None)]),
+    ]);
     let run = daemon.run(&["restart"]);
     assert_eq!(run.code, Some(1));
     assert!(run.stderr.contains("without a keeper"), "{}", run.stderr);

@@ -240,7 +240,14 @@ fn assert_delivered(bench: &mut Bench, input: &Input) -> Result<(), TestCaseErro
     // A frame that is flooded may still leave by another port.
     let delivered = delivered.len() as u64;
     prop_assert!(delivered <= admitted && delivered + waited >= admitted);
-    prop_assert_eq!(admitted + dropped - waited + input.control, input.arrived);
+    let refused: u64 = audit
+        .ports
+        .iter()
+        .flat_map(|port| port.refused.values())
+        .sum();
+    prop_assert_eq!(admitted + refused + input.control, input.arrived);
+    // So is each copy that is dropped, also where another one leaves.
+    prop_assert!(dropped >= refused + waited);
     prop_assert_eq!(bench.worker.stats.counters.rx_frames, input.arrived);
     prop_assert_eq!(
         bench.worker.stats.counters.tx_frames,
