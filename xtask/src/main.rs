@@ -116,7 +116,7 @@ Needs root. As another user:
   sudo -E env PATH=\"$PATH\" cargo xtask lab FILE";
 
 const TEST_HELP: &str = "\
-Uses cargo-nextest if installed (it runs tests that wait side by side and stops
+Uses cargo-nextest if installed (it runs namespace tests one at a time and stops
 tests that hang), otherwise cargo test. Documentation tests follow.
 
 Examples:

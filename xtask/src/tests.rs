@@ -61,12 +61,9 @@ pub fn run(tier: Option<Tier>, arguments: &[OsString], times: Option<&Path>) -> 
             &["-p", NAMESPACES[0], "-p", NAMESPACES[1]],
         ],
     };
-    // Tests that compute take two of these each (`.config/nextest.toml`), tests that wait take one.
-    let threads = 2 * std::thread::available_parallelism().map_or(1, usize::from);
     for options in runs {
         let mut nextest = cargo();
-        nextest.args(["nextest", "run", "--test-threads", &threads.to_string()]);
-        nextest.args(*options);
+        nextest.args(["nextest", "run"]).args(*options);
         if let Some(measured) = &measured {
             measured.measure(&mut nextest)?;
         }
