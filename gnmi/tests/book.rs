@@ -20,7 +20,7 @@ fn check(name: &str, wanted: &str) {
     let is = std::fs::read_to_string(file(name)).unwrap_or_default();
     assert!(
         is == wanted,
-        "{name}: WEIR_WRITE=1 cargo test -p weir-gnmi book writes it anew"
+        "{name}: WEIR_WRITE=1 cargo test -p weir-gnmi book writes it again"
     );
 }
 

@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
-/// What `POST /v1/restart` answers: the daemon ends, and its keeper starts it anew. With `check`, the next daemon could start, and
+/// Answer to `POST /v1/restart`: the daemon ends, and its keeper starts it again. With `check`, the next daemon could start, and
 /// nothing was changed.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct Restarting {

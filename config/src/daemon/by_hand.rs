@@ -7,9 +7,9 @@ use weir_core::{MacAddress, PortId, RedConfig, VlanId};
 use super::{DaemonConfig, EcnProfile, Route};
 use crate::switch::PfcwdConfig;
 
-/// What a route is for.
+/// VLAN and destination of a route.
 type Key = (Option<VlanId>, MacAddress);
-/// Where routes are in their list.
+/// Positions of routes in their list.
 type Places = HashMap<Key, usize>;
 
 /// A route with the names of its ports: numbers are those of one configuration.
@@ -68,7 +68,11 @@ impl DaemonConfig {
         if before.routes == now.routes && before.port_names().eq(now.port_names()) {
             return self.routes.clone();
         }
-        let (ours, theirs, wanted) = (self.by_key(), before.by_key(), now.by_key());
+        let (ours, theirs, wanted) = (
+            self.route_places(),
+            before.route_places(),
+            now.route_places(),
+        );
         let is_unchanged = |key: &Key| self.named_at(&ours, key) == before.named_at(&theirs, key);
         let mut routes: Vec<Option<Route>> = self.routes.iter().cloned().map(Some).collect();
         for route in &before.routes {
@@ -95,7 +99,8 @@ impl DaemonConfig {
         routes.into_iter().flatten().collect()
     }
 
-    fn by_key(&self) -> Places {
+    /// Positions of the routes, by VLAN and destination. O(routes).
+    pub fn route_places(&self) -> HashMap<(Option<VlanId>, MacAddress), usize> {
         let routes = self.routes.iter().enumerate();
         routes.map(|(place, route)| (route.key(), place)).collect()
     }

@@ -32,7 +32,7 @@ fn the_reference_has_the_rows_of_the_declarations() {
     }
     assert!(
         page == renewed,
-        "WEIR_WRITE=1 cargo test -p weir-config daemon the_reference writes the rows anew"
+        "WEIR_WRITE=1 cargo test -p weir-config daemon the_reference writes the rows again"
     );
 }
 

@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 
 use nix::errno::Errno;
 
-/// How long [`open`] waits where nothing is known of the other socket. On an idle machine queues are free after 0.02 to 0.4 s; an emulated one
+/// How long [`open`] waits where nothing is known about the other socket. On an idle machine queues are free after 0.02 to 0.4 s; an emulated one
 /// took longer than 2 s.
 pub const PATIENCE: Duration = Duration::from_secs(2);
 /// The same where the other socket was of a switch that has just ended.
@@ -45,8 +45,8 @@ pub fn open<T, E: Error + 'static>(
     }
 }
 
-/// Whether EBUSY is at the bottom of `error`.
-pub fn is_busy(error: &(dyn Error + 'static)) -> bool {
+/// Returns true if EBUSY is at the bottom of `error`.
+fn is_busy(error: &(dyn Error + 'static)) -> bool {
     code(error) == Some(Errno::EBUSY)
 }
 

@@ -168,7 +168,6 @@ impl Drop for Process {
     fn drop(&mut self) {
         if matches!(self.child.try_wait(), Ok(None)) {
             self.kill_all();
-            let _ = self.child.kill();
             let _ = self.child.wait();
         }
     }

@@ -71,7 +71,7 @@ impl Protections {
 
 impl fmt::Debug for Protections {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        // What they hold is secret.
+        // Their keys and tokens are secret.
         formatter
             .debug_struct("Protections")
             .finish_non_exhaustive()
@@ -175,36 +175,17 @@ impl Doors {
         }
         let Protections { metrics, gnmi } = self.protections;
         if let Some(door) = self.metrics {
-            let shared = Arc::clone(shared);
-            let serve = async move {
-                match door.opened(&shared).await {
-                    Some(listener) => metrics::serve(listener, shared, metrics).await,
-                    None => Ok(()),
-                }
-            };
-            tasks.push(watched("metrics", serve));
+            let serve = |listener, shared| metrics::serve(listener, shared, metrics);
+            tasks.push(watched("metrics", door.serve(Arc::clone(shared), serve)));
         }
         if let (Some((door, frame_bytes_max)), Some(protection)) = (self.gnmi, gnmi) {
-            let shared = Arc::clone(shared);
-            let serve = async move {
-                match door.opened(&shared).await {
-                    Some(listener) => {
-                        gnmi::serve(listener, shared, protection, frame_bytes_max).await
-                    }
-                    None => Ok(()),
-                }
-            };
-            tasks.push(watched("gNMI", serve));
+            let serve =
+                move |listener, shared| gnmi::serve(listener, shared, protection, frame_bytes_max);
+            tasks.push(watched("gNMI", door.serve(Arc::clone(shared), serve)));
         }
         if let Some((door, names)) = self.page {
-            let shared = Arc::clone(shared);
-            let serve = async move {
-                match door.opened(&shared).await {
-                    Some(listener) => page::serve(listener, shared, names).await,
-                    None => Ok(()),
-                }
-            };
-            tasks.push(watched("live page", serve));
+            let serve = |listener, shared| page::serve(listener, shared, names);
+            tasks.push(watched("live page", door.serve(Arc::clone(shared), serve)));
         }
         tasks.push(while_it_lasts(shared, health::watch(Arc::clone(shared))));
         tasks.push(while_it_lasts(shared, xdp_watch::watch(Arc::clone(shared))));
@@ -226,6 +207,18 @@ impl Door {
         }
     }
 
+    /// Has `serve` answer once there is a listener.
+    async fn serve<F: Future<Output = io::Result<()>>>(
+        self,
+        shared: Arc<Shared>,
+        serve: impl FnOnce(TcpListener, Arc<Shared>) -> F,
+    ) -> io::Result<()> {
+        match self.opened(&shared).await {
+            Some(listener) => serve(listener, shared).await,
+            None => Ok(()),
+        }
+    }
+
     /// The listener, once there is one; `None` when the switch ends before.
     async fn opened(self, shared: &Shared) -> Option<TcpListener> {
         match self {
@@ -238,7 +231,7 @@ impl Door {
     }
 }
 
-/// Tries until the address is free. A stranger's is reported.
+/// Tries until the address is free. A stranger that has it is reported.
 async fn retake(key: &'static str, address: SocketAddr, shared: &Shared) -> TcpListener {
     let deadline = Instant::now() + PARTING_WAIT;
     let mut is_told = false;

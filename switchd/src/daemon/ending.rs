@@ -15,7 +15,7 @@ use crate::keeper::link::held_links;
 pub(super) enum Reason {
     /// Somebody asked, or its keeper is gone.
     Stop,
-    /// To be started anew; the neighbours are held.
+    /// To be started again; the neighbours are held.
     Restart,
     /// The dataplane or the control plane has ended.
     Failed(SupervisorError),
@@ -71,7 +71,7 @@ pub(super) async fn until_end(
                     shared.life.answer_restart(Some(why));
                 }
             },
-            // Whoever forwards goes on.
+            // The switch goes on forwarding.
             () = gone(keeping, &shared) => lose_keeper(&shared),
             error = control.failed() => {
                 tracing::error!(%error, "stopping");
@@ -81,7 +81,7 @@ pub(super) async fn until_end(
     }
 }
 
-/// What a signal asks for that may end the switch.
+/// Request of a signal that may end the switch.
 enum Asked {
     Stop(&'static str),
     Restart {
@@ -103,7 +103,7 @@ async fn until_signal(signals: &mut mpsc::Receiver<Signal>, shared: &Shared) -> 
                     "nothing to reload: the daemon was started without a configuration file"
                 ),
             },
-            // Whoever could ask is gone.
+            // No sender is left.
             None => return Asked::Stop("no more signals"),
         }
     }

@@ -4,7 +4,7 @@
 //! hash (4 B), its own length (4 B), the name, and the frame; numbers big-endian. Ports go by name, since the next
 //! configuration may have others.
 
-use std::io::{self, Write};
+use std::io;
 use std::path::{Path, PathBuf};
 
 use weir_core::{PortId, Priority};
@@ -41,11 +41,8 @@ pub fn write(run_dir: &Path, frames: &[LeftFrame], names: &[&str]) -> io::Result
         bytes.extend(name.as_bytes());
         bytes.extend(&frame.bytes);
     }
-    let path = path(run_dir);
-    run_dir::remove_file(&path)?;
-    // What hosts say to each other is nobody else's.
-    let mut file = run_dir::create_file(&path)?;
-    file.write_all(&bytes)
+    // No other user may read the frames of hosts.
+    run_dir::replace_file(&path(run_dir), &bytes).map(drop)
 }
 
 /// Leaves the place to the next switch of `keeper`, and to no other one.
@@ -54,9 +51,7 @@ pub fn write(run_dir: &Path, frames: &[LeftFrame], names: &[&str]) -> io::Result
 ///
 /// When the file cannot be written.
 pub fn leave_to(run_dir: &Path, keeper: u32) -> io::Result<()> {
-    let path = keeper_path(run_dir);
-    run_dir::remove_file(&path)?;
-    write!(run_dir::create_file(&path)?, "{keeper}")
+    run_dir::replace_file(&keeper_path(run_dir), keeper.to_string().as_bytes()).map(drop)
 }
 
 /// True when a switch has left its place to the next one of `keeper`, which has not taken it.

@@ -93,7 +93,7 @@ impl RunDir {
         })
     }
 
-    /// Whether no process has it.
+    /// Returns true while no process has the run directory `path`.
     pub fn is_free(path: &Path) -> bool {
         let Ok(file) = File::open(path.join(LOCK_NAME)) else {
             return false;
@@ -174,17 +174,20 @@ impl RunDir {
     }
 }
 
-/// Makes a file that is not there yet, for this user's eyes only.
+/// Writes a new file in the place of any that is there, for this user's eyes only; returns it, open.
 ///
 /// # Errors
 ///
-/// When it is there, or the disk refuses.
-pub fn create_file(path: &Path) -> io::Result<File> {
-    OpenOptions::new()
+/// When the disk refuses.
+pub fn replace_file(path: &Path, bytes: &[u8]) -> io::Result<File> {
+    remove_file(path)?;
+    let mut file = OpenOptions::new()
         .write(true)
         .create_new(true)
         .mode(0o600)
-        .open(path)
+        .open(path)?;
+    file.write_all(bytes)?;
+    Ok(file)
 }
 
 /// Makes a directory for this user's eyes only; one that is there is as good. Those above it are made like a run directory:

@@ -30,7 +30,7 @@ pub enum Signal {
     Stop(&'static str),
     /// To read the configuration file again.
     Reload,
-    /// To be started anew by the keeper.
+    /// To be started again by the keeper.
     Restart,
     /// To have the keeper try whether the next switch could start, and to go on.
     TryRestart,

@@ -2,7 +2,7 @@
 //! one leaves its place to it.
 
 use std::collections::HashMap;
-use std::io::{self, Write};
+use std::io;
 use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
@@ -32,8 +32,7 @@ pub fn now(config: &DaemonConfig, snapshot: &Snapshot) -> DaemonConfig {
     let tables = &snapshot.routes;
     let is_whole = tables.rows.len() >= tables.route_total && tables.pins.len() >= tables.pin_total;
     if is_whole {
-        let places = config.routes.iter().enumerate();
-        let places: HashMap<_, usize> = places.map(|(place, it)| (it.key(), place)).collect();
+        let places = config.route_places();
         let known = |row: &RouteRow| {
             let place = places.get(&(row.vlan, row.destination))?;
             config.routes.get(*place)
@@ -140,20 +139,17 @@ struct Left {
 /// When the file cannot be written.
 pub fn leave(run_dir: &Path, before: &DaemonConfig, now: &DaemonConfig) -> io::Result<()> {
     let path = path(run_dir);
-    run_dir::remove_file(&path)?;
     if before == now {
-        return Ok(());
+        return run_dir::remove_file(&path);
     }
     let left = Left {
         before: before.to_toml(),
         now: now.to_toml(),
     };
-    let text = serde_json::to_vec(&left)?;
-    let mut file = run_dir::create_file(&path)?;
-    file.write_all(&text)
+    run_dir::replace_file(&path, &serde_json::to_vec(&left)?).map(drop)
 }
 
-/// What was changed by hand in a switch before, as far as it is known before that has ended.
+/// Changes made by hand in the switch before, as far as they are known before it has ended.
 #[derive(Debug)]
 pub struct Expected {
     config: DaemonConfig,
@@ -178,9 +174,8 @@ impl Expected {
     }
 }
 
-/// `config` with what the switch before left; `expected` is used where the file has not changed since. What cannot be read is logged and
-/// lost. The file stays until the
-/// switch leaves its place itself: another one may have to start in it.
+/// Returns `config` with the changes that the switch before left; `expected` saves reading a file that has not changed since. Changes
+/// that cannot be read are logged and lost. The file stays until this switch leaves its place: another one may have to start in it.
 pub fn take(run_dir: &Path, config: &DaemonConfig, expected: Option<Expected>) -> DaemonConfig {
     let path = path(run_dir);
     let text = match std::fs::read(&path) {

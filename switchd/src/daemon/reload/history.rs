@@ -1,6 +1,6 @@
 //! The configuration files that were put in force last, so that any of them can be again.
 
-use std::io::{self, Write};
+use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
 use std::time::{SystemTime, UNIX_EPOCH};
@@ -99,10 +99,7 @@ impl History {
         let name = format!("{number:06}-{seconds}-{}{ENDING}", came.name());
         // Whole or not at all, whatever happens meanwhile.
         let new = self.directory.join("new");
-        run_dir::remove_file(&new)?;
-        let mut file = run_dir::create_file(&new)?;
-        file.write_all(text.as_bytes())?;
-        file.sync_all()?;
+        run_dir::replace_file(&new, text.as_bytes())?.sync_all()?;
         std::fs::rename(&new, self.directory.join(name))?;
         let gone = (entries.len() + 1).saturating_sub(LENGTH);
         for entry in entries.drain(..gone) {

@@ -1,6 +1,6 @@
 //! The text of the configuration that is in force, for a keeper that has to start the same switch again.
 
-use std::io::{self, Write};
+use std::io;
 use std::path::{Path, PathBuf};
 
 use crate::os::run_dir;
@@ -15,9 +15,7 @@ const NAME: &str = "in-force.toml";
 /// When the file cannot be written.
 pub fn leave(run_dir: &Path, text: &str) -> io::Result<PathBuf> {
     let path = path(run_dir);
-    run_dir::remove_file(&path)?;
-    let mut file = run_dir::create_file(&path)?;
-    file.write_all(text.as_bytes())?;
+    run_dir::replace_file(&path, text.as_bytes())?;
     Ok(path)
 }
 

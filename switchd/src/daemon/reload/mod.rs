@@ -48,7 +48,7 @@ struct Running {
     source: Arc<str>,
     /// How it came to be in force, until it is kept for a rollback.
     came: Option<Came>,
-    /// What was left last for a next switch: see [`by_hand::leave`].
+    /// Configurations that were left last for a next switch: see [`by_hand::leave`].
     left: Option<(DaemonConfig, DaemonConfig)>,
 }
 

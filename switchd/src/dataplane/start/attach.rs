@@ -3,7 +3,7 @@
 
 use std::fs::{DirEntry, File};
 use std::os::fd::{AsFd, OwnedFd};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use nix::errno::Errno;
@@ -154,17 +154,19 @@ pub(in crate::dataplane) fn attach(
     if let Some(pin_root) = pin_root {
         remove_other_pins(config, devices, pin_root)?;
     }
-    for (number, device) in crate::dataplane::ids().zip(devices) {
-        if let Some(device) = device {
-            check(config, number, device, pin_root)?;
-        }
-    }
+    let checked = crate::dataplane::ids()
+        .zip(devices)
+        .map(|(number, device)| {
+            let device = device.as_ref();
+            device
+                .map(|device| Checked::new(config, number, device, pin_root))
+                .transpose()
+        });
+    let checked = checked.collect::<Result<Vec<_>, _>>()?;
     loaded.load_missing(config, devices, express)?;
     let mut attached = Vec::with_capacity(devices.len());
-    for (number, device) in crate::dataplane::ids().zip(devices) {
-        let program = device
-            .as_ref()
-            .map(|device| attach_one(config, number, device, pin_root, express, loaded));
+    for checked in checked {
+        let program = checked.map(|checked| checked.attach(config, express, loaded));
         match program.transpose() {
             Ok(program) => attached.push(program),
             Err(error) => {
@@ -222,24 +224,6 @@ fn remove_other_pins(
     Ok(())
 }
 
-/// Refuses a device that cannot have a program, or that another process has. Returns whether a switch before has left its program there.
-fn check(
-    config: &DaemonConfig,
-    number: PortId,
-    device: &Device,
-    pin_root: Option<&Path>,
-) -> Result<bool, DataplaneError> {
-    let port = &config.ports[number.index()];
-    allowed::check_metadata(config.dataplane.xdp_mode, port, device)?;
-    let pins = pin_root.map(|root| root.join(&port.name));
-    let pinned = pins.as_deref().and_then(weir_ebpf::pinned_device);
-    let is_attached = pinned == Some(device.index);
-    if !is_attached {
-        allowed::check_holder(config, port, device)?;
-    }
-    Ok(is_attached)
-}
-
 /// One port's program, with the express path where there is one. It is loaded unless it is among those that are.
 pub(in crate::dataplane) fn attach_one(
     config: &DaemonConfig,
@@ -249,30 +233,76 @@ pub(in crate::dataplane) fn attach_one(
     express: Option<&ExpressPath>,
     loaded: &mut Programs,
 ) -> Result<AttachedProgram, DataplaneError> {
-    let port = &config.ports[number.index()];
-    let is_attached = check(config, number, device, pin_root)?;
-    let pins = pin_root.map(|root| root.join(&port.name));
-    let lro = long_frames::check(&config.dataplane, port, device, is_attached)?;
-    let mut program = match loaded.take(number, device) {
-        Some(program) => program,
-        None => programs::load(config, number, device, express)?,
-    };
-    let mode = program
-        .attach(
-            device.index,
-            allowed::attach_mode(config.dataplane.xdp_mode, port, device),
-            pins.as_deref(),
-        )
-        .map_err(|error| allowed::cannot_attach(port, device, error))?;
-    if mode == AttachedMode::Generic {
-        tracing::warn!(
+    Checked::new(config, number, device, pin_root)?.attach(config, express, loaded)
+}
+
+/// A device that can have a program, and that no other process has.
+struct Checked<'a> {
+    number: PortId,
+    device: &'a Device,
+    pins: Option<PathBuf>,
+    /// A switch before has left its program there.
+    is_attached: bool,
+}
+
+impl<'a> Checked<'a> {
+    fn new(
+        config: &DaemonConfig,
+        number: PortId,
+        device: &'a Device,
+        pin_root: Option<&Path>,
+    ) -> Result<Self, DataplaneError> {
+        let port = &config.ports[number.index()];
+        allowed::check_metadata(config.dataplane.xdp_mode, port, device)?;
+        let pins = pin_root.map(|root| root.join(&port.name));
+        let pinned = pins.as_deref().and_then(weir_ebpf::pinned_device);
+        let is_attached = pinned == Some(device.index);
+        if !is_attached {
+            allowed::check_holder(config, port, device)?;
+        }
+        Ok(Self {
+            number,
+            device,
+            pins,
+            is_attached,
+        })
+    }
+
+    /// See [`attach_one`].
+    fn attach(
+        self,
+        config: &DaemonConfig,
+        express: Option<&ExpressPath>,
+        loaded: &mut Programs,
+    ) -> Result<AttachedProgram, DataplaneError> {
+        let Self {
+            number,
+            device,
+            pins,
+            is_attached,
+        } = self;
+        let port = &config.ports[number.index()];
+        let lro = long_frames::check(&config.dataplane, port, device, is_attached)?;
+        let mut program = match loaded.take(number, device) {
+            Some(program) => program,
+            None => programs::load(config, number, device, express)?,
+        };
+        let mode = program
+            .attach(
+                device.index,
+                allowed::attach_mode(config.dataplane.xdp_mode, port, device),
+                pins.as_deref(),
+            )
+            .map_err(|error| allowed::cannot_attach(port, device, error))?;
+        if mode == AttachedMode::Generic {
+            tracing::warn!(
             port = port.name,
             device = port.device,
             driver = device.driver.name,
             "generic XDP: the driver has no native support that a switch can use; forwarding will be slow"
         );
-    }
-    let promiscuous = Promiscuous::new(device.index)
+        }
+        let promiscuous = Promiscuous::new(device.index)
         .inspect_err(|error| {
             tracing::warn!(
                 port = port.name,
@@ -281,25 +311,26 @@ pub(in crate::dataplane) fn attach_one(
             );
         })
         .ok();
-    Ok(AttachedProgram {
-        program,
-        number,
-        facts: AttachedPort {
-            ifindex: device.index,
-            address: device.address,
-            xdp_mode: mode.name(),
-            zero_copy: false,
-        },
-        mode,
-        cut_length: 0,
-        sockets: Vec::new(),
-        may_fall_back: config.dataplane.xdp_mode == XdpMode::Auto,
-        offloads: Vec::new(),
-        lro,
-        queueing: Queueing::see_to(&port.device, device),
-        deferred: None,
-        _promiscuous: promiscuous,
-    })
+        Ok(AttachedProgram {
+            program,
+            number,
+            facts: AttachedPort {
+                ifindex: device.index,
+                address: device.address,
+                xdp_mode: mode.name(),
+                zero_copy: false,
+            },
+            mode,
+            cut_length: 0,
+            sockets: Vec::new(),
+            may_fall_back: config.dataplane.xdp_mode == XdpMode::Auto,
+            offloads: Vec::new(),
+            lro,
+            queueing: Queueing::see_to(&port.device, device),
+            deferred: None,
+            _promiscuous: promiscuous,
+        })
+    }
 }
 
 /// Until those links are back that were there before, or it takes too long.
