@@ -37,7 +37,7 @@ use closing::close_together;
 pub use closing::Closing;
 pub use error::DataplaneError;
 pub use exchange::{accounts, impair, link, messages, mirrors, stations, tables, tap};
-use kernel::devices::{self, Device};
+use kernel::devices::{self, Device, Lack};
 use kernel::express::{ExpressPath, Kept};
 pub use kernel::packet_socket;
 use kernel::settings;
@@ -121,7 +121,7 @@ impl Dataplane {
             None => Reserve::bare(config),
         }
         .after_another();
-        Self::open(clock::now, config, pin_root, true, reserve, first)
+        Self::open(clock::now, config, pin_root, Lack::Waits, reserve, first)
     }
 
     /// As [`start`](Self::start), by another monotonic clock. Every dataplane thread asks it in every round: a test's clock
@@ -135,7 +135,14 @@ impl Dataplane {
         config: &DaemonConfig,
         pin_root: &Path,
     ) -> Result<Self, DataplaneError> {
-        Self::open(clock, config, pin_root, false, Reserve::bare(config), [])
+        Self::open(
+            clock,
+            config,
+            pin_root,
+            Lack::Refuses,
+            Reserve::bare(config),
+            [],
+        )
     }
 
     /// The loop takes `first` before any frame.
@@ -143,7 +150,7 @@ impl Dataplane {
         clock: fn() -> Instant,
         config: &DaemonConfig,
         pin_root: &Path,
-        all_wait: bool,
+        lack: Lack,
         mut reserve: Reserve,
         first: impl IntoIterator<Item = Request>,
     ) -> Result<Self, DataplaneError> {
@@ -151,7 +158,7 @@ impl Dataplane {
             Some(key) => key,
             None => reserve::key(config)?,
         };
-        let devices = devices::find(config, all_wait)?;
+        let devices = devices::find(config, lack)?;
         tracing::debug!("devices found");
         let lock = attach::lock(config, pin_root)?;
         let (express, programs) = (reserve.express.path(), &mut reserve.programs);

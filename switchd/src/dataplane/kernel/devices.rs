@@ -26,25 +26,43 @@ pub(in crate::dataplane) struct Device {
     pub(in crate::dataplane) had_link: bool,
 }
 
-/// Finds every port's device in this network namespace. It is `None` where it is missing and the port waits for it. With `all_wait` all
-/// ports wait, and also for a device that cannot be used.
+/// What becomes of a switch that cannot have the device of one of its ports.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(in crate::dataplane) enum Lack {
+    /// It does not start, unless the device is missing and the port says that it waits for it.
+    Refuses,
+    /// The port waits, and the others forward.
+    Waits,
+    /// As [`Waits`](Self::Waits), but no restart may take a port from the switch that forwards by it now.
+    WaitsUnlessUsed,
+}
+
+/// Finds every port's device in this network namespace. It is `None` where the port waits for it.
 ///
 /// # Errors
 ///
 /// When another one is missing, cannot be a port, or would not carry the longest frames of the configuration.
 pub(in crate::dataplane) fn find(
     config: &DaemonConfig,
-    all_wait: bool,
+    lack: Lack,
 ) -> Result<Vec<Option<Device>>, DataplaneError> {
     let found = |port: &Port| match find_one(config, port) {
-        Err(DataplaneError::NoDevice { .. }) if port.wait || all_wait => Ok(None),
-        Err(error) if all_wait => {
+        Err(DataplaneError::NoDevice { .. }) if port.wait || lack != Lack::Refuses => Ok(None),
+        Err(error) if lack == Lack::Refuses => Err(error),
+        Err(error) if lack == Lack::WaitsUnlessUsed && has_program(&port.device) => Err(error),
+        Err(error) => {
             tracing::error!(%error, "the port is down until its device can be used");
             Ok(None)
         }
-        outcome => outcome.map(Some),
+        Ok(device) => Ok(Some(device)),
     };
     config.ports.iter().map(found).collect()
+}
+
+/// A program is attached at XDP: it is a port of a switch that runs.
+fn has_program(device: &str) -> bool {
+    let device = if_nametoindex(device).map(link::find);
+    matches!(device, Ok(Ok(Some(device))) if !device.programs.is_empty())
 }
 
 /// One port's device.

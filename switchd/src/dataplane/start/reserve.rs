@@ -14,7 +14,7 @@ use super::binding::Reserved;
 use super::launch;
 use super::programs::Programs;
 use crate::dataplane::error::DataplaneError;
-use crate::dataplane::kernel::devices::{self, Device};
+use crate::dataplane::kernel::devices::{self, Device, Lack};
 use crate::dataplane::kernel::express::Prospect;
 use crate::os::fabric_key;
 
@@ -41,7 +41,7 @@ impl Reserve {
     /// What would stand in the way of that switch, as far as it is seen without touching a device.
     pub fn new(config: &DaemonConfig) -> Result<Self, DataplaneError> {
         let key = key(config)?;
-        let devices = devices::find(config, true)?;
+        let devices = devices::find(config, Lack::WaitsUnlessUsed)?;
         // What there is to say of the devices is said when they are taken.
         let settled = tracing::subscriber::with_default(NoSubscriber::default(), || {
             attach::settle(config, &devices)
