@@ -78,6 +78,7 @@ fn act(cli: &Cli, output: &Output) -> anyhow::Result<bool> {
             show::status(target, output)?;
         }
         Command::Ports { ports } => show::ports(target, output, ports)?,
+        Command::Drops { ports } => show::drops(target, output, ports)?,
         Command::Queues { all } => show::queues(target, output, *all)?,
         Command::Pfc { command: None } => show::pfc(target, output)?,
         Command::Pfc {

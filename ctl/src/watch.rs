@@ -96,6 +96,7 @@ pub fn can_watch(command: &Command) -> bool {
     match command {
         Command::Status { .. }
         | Command::Ports { .. }
+        | Command::Drops { .. }
         | Command::Queues { .. }
         | Command::Pfc { .. }
         | Command::Ecn { command: None }

@@ -126,6 +126,22 @@ Examples:
         #[arg(value_name = "PORT", add = complete::ports())]
         ports: Vec<String>,
     },
+    /// Dropped frames by port, layer and reason, and what to do.
+    #[command(after_help = "\
+All drops since the start, the most frequent first: those of the switch core,
+of the XDP program, of the kernel, and of the NIC, which counts since the device
+exists. The remedy of each reason is listed below the table.
+
+Examples:
+  switchctl drops
+  switchctl drops uplink1
+  switchctl --watch drops
+  switchctl --json drops | jq '.[] | select(.layer == \"kernel\")'")]
+    Drops {
+        /// Only these ports.
+        #[arg(value_name = "PORT", add = complete::ports())]
+        ports: Vec<String>,
+    },
     /// Buffers and backlogs by port and priority.
     #[command(after_help = "\
 `ingress` is the occupancy of the port's ingress buffer, in whole cells;
@@ -167,7 +183,7 @@ Examples:
     /// All counters of ports and priorities, with their meaning.
     #[command(after_help = "\
 Counters start at zero when the daemon starts. Drops by reason are in `switchctl
-ports`. Each counter is also part of a metric (`/metrics`).
+drops`. Each counter is also part of a metric (`/metrics`).
 
 Example: what has the Deadlock Breaker done?
   switchctl counters | grep -E 'suspicions|releases'")]

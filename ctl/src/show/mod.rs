@@ -2,6 +2,7 @@
 
 mod audit;
 mod buffers;
+mod drops;
 mod events;
 mod flight;
 mod flows;
@@ -24,6 +25,7 @@ use weir_output::Output;
 
 pub use audit::{audit, Unbalanced};
 pub use buffers::buffers;
+pub use drops::drops;
 pub use events::events;
 pub use flight::{flight, flight_text};
 pub use flows::flows;
