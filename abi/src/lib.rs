@@ -1,5 +1,7 @@
 //! What the XDP program and userspace share. `include/weir_abi.h` owns the layout; everything here is generated from it or
 //! counted by it. The loader (`weir-ebpf`) and `switchctl`, which reads pinned maps without the loader, both take it from here.
+//!
+//! Design: docs/src/internals/design/house.md.
 
 mod generated {
     #![allow(

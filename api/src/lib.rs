@@ -3,6 +3,8 @@
 //! [`daemon`] holds what the daemon answers on its Unix socket, [`run`] the versioned
 //! result of one experiment, [`routes`] which request is answered with what. [`describe`] puts what the core tells into the
 //! [`words`] of both. Units stand last in every name.
+//!
+//! Design: docs/src/internals/design/api.md.
 #![forbid(unsafe_code)]
 
 pub mod audit;

@@ -3,6 +3,8 @@
 //!
 //! [`rounds::Plan`] says what is measured; [`report`] makes tables and pictures of it. The book's page
 //! "Wire to wire" says what the figures mean.
+//!
+//! Design: docs/src/internals/design/labs.md.
 
 pub mod cpu;
 pub mod forwarder;

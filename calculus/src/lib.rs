@@ -48,6 +48,8 @@
 //! assert_eq!(peak, 900.0); // 12.5 kB of headroom used
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
+//!
+//! Design: docs/src/internals/design/calculus.md.
 #![forbid(unsafe_code)]
 
 pub mod algebra;

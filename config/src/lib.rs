@@ -3,6 +3,8 @@
 //! All are TOML with units written as people write them (`"100Mbit"`, `"64KiB"`, `"20ms"`). Nothing is
 //! silently ignored: a file gives a checked structure, or all that is wrong with it, each complaint with
 //! file, line, key, and what would be legal.
+//!
+//! Design: docs/src/internals/design/configuration.md.
 #![forbid(unsafe_code)]
 
 pub mod daemon;

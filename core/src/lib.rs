@@ -13,6 +13,8 @@
 //!   deadlock detection. See its documentation for the polling contract.
 //! * [`control::ControlPlane`], the slow path: it sees only [`Event`]s and answers
 //!   with [`Command`]s, so that a simulator can put latency and loss between the two.
+//!
+//! Design: docs/src/internals/design/core.md.
 #![forbid(unsafe_code)]
 
 /// Declares an enum of a closed set of words: values, names in JSON, metrics and configurations, and meanings come of one

@@ -1,4 +1,6 @@
 //! What a host and its network devices say of themselves, and what of it is wrong for a switch.
+//!
+//! Design: docs/src/internals/design/devices.md.
 #![deny(unsafe_code)]
 #![warn(clippy::too_many_lines)]
 

@@ -5,6 +5,8 @@
 //! that a daemon that dies leaves something that can be found and taken away ([`remove_stale`]). With [`ExpressMaps`] programs
 //! forward what need not wait themselves.
 //! [`Meta`] reads the record that the program writes in front of each frame.
+//!
+//! Design: docs/src/internals/design/devices.md.
 
 mod bpffs;
 mod counters;

@@ -18,6 +18,8 @@
 //! The search is the crate's own. A model checker such as stateright stores each state whole and asks for the successors
 //! of one alone; a switch takes some ten kilobytes, and the same switch state is part of thousands of network states.
 //! Here it is stored once, and what an input makes of it is computed once.
+//!
+//! Design: docs/src/internals/design/labs.md.
 #![forbid(unsafe_code)]
 
 pub mod cases;

@@ -4,6 +4,8 @@
 //! What is asked for is matched ([`path`]) against a [`tree`] that is made of the bodies of the switch's own API, so that a
 //! value is the same wherever it is read. The [`service`] answers requests of HTTP/2; sockets, TLS and who may ask are its
 //! caller's.
+//!
+//! Design: docs/src/internals/design/api.md.
 #![forbid(unsafe_code)]
 
 pub mod encode;

@@ -1,4 +1,6 @@
 //! `weir-host`: a Linux host that obeys PFC and PAUSE in software.
+//!
+//! Design: docs/src/internals/design/hosts.md.
 #![deny(unsafe_code)]
 
 pub mod attach;

@@ -5,6 +5,8 @@
 //! scrape gets through. A connection whose request is being answered keeps its place.
 //!
 //! [`guard`] and [`page`] are for what browsers ask, [`Cached`] for bodies that many viewers share.
+//!
+//! Design: docs/src/internals/design/api.md.
 #![forbid(unsafe_code)]
 
 mod cached;

@@ -1,4 +1,6 @@
 //! The lab: experiments with real frames in network namespaces.
+//!
+//! Design: docs/src/internals/design/labs.md.
 
 pub mod containerlab;
 pub mod endpoint;

@@ -4,6 +4,8 @@
 //! Expressions name metrics by the constants of [`definitions`], so that a metric that is renamed is renamed in
 //! every rule and on every dashboard, and one that is removed does not compile. [`files`] gives all that is
 //! made from them.
+//!
+//! Design: docs/src/internals/design/api.md.
 #![forbid(unsafe_code)]
 
 pub mod book;

@@ -3,6 +3,8 @@
 //!
 //! [`model`] is pure: what was answered goes in, what is shown comes out. [`ask`] has the connections to switches, [`serve`]
 //! the page, [`cli`] the command line. The model knows none of the others.
+//!
+//! Design: docs/src/internals/design/api.md.
 #![forbid(unsafe_code)]
 
 pub mod ask;

@@ -1,4 +1,6 @@
 //! `switchctl plan`: what thresholds lead to, before a frame is sent.
+//!
+//! Design: docs/src/internals/design/calculus.md.
 #![forbid(unsafe_code)]
 
 mod advice;

@@ -3,6 +3,8 @@
 //! Each property is a function of bytes that panics where it does not hold. The libFuzzer targets in `fuzz/` call
 //! one each; the tests of this crate call the same ones on stable Rust, with proptest's input and with the committed
 //! corpora.
+//!
+//! Design: docs/src/internals/design/labs.md.
 #![forbid(unsafe_code)]
 
 pub mod api;

@@ -3,6 +3,8 @@
 //! A runner counts; [`assemble`](assemble::assemble) makes a [`RunResult`](weir_api::run::RunResult) of it.
 //! [`verdict`] judges results, [`compare`] lays two of them side by side, [`table`] and [`plot`] show them; [`chart`] draws
 //! whatever else is to be seen, [`figure`] stacked panels of curves; [`report`] is all of it in one page.
+//!
+//! Design: docs/src/internals/design/simulator.md.
 #![forbid(unsafe_code)]
 
 pub mod assemble;

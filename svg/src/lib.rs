@@ -1,6 +1,8 @@
 //! What all of Weir's pictures share: the frame of an SVG document, colours, charts, and numbers in units that suit them.
 //!
 //! Lengths are in pixels; x goes to the right and y down, as in SVG.
+//!
+//! Design: docs/src/internals/design/house.md.
 #![forbid(unsafe_code)]
 
 pub mod chart;

@@ -7,6 +7,8 @@
 //! [`daemon::run`] is the whole life of one daemon. Between the dataplane and everything else stands
 //! the supervisor of [`control`]; [`api`] and [`metrics`] only read what it keeps. [`keeper`] is another process, for
 //! restarts that lose nothing.
+//!
+//! Design: docs/src/internals/design/dataplane.md.
 #![deny(unsafe_code)]
 #![warn(clippy::too_many_lines)]
 

@@ -1,4 +1,6 @@
 //! What the end-to-end tests share. All of them need root.
+//!
+//! Design: docs/src/internals/design/labs.md.
 
 pub mod book;
 pub mod browser;

@@ -2,6 +2,8 @@
 //!
 //! [`table`] has the facts, one row for each driver; the book's page is generated from it. [`offloads`] lists what a NIC can
 //! be told not to do. [`kinds`] has the kinds of devices: hardware, veth, bond, VLAN device and so on.
+//!
+//! Design: docs/src/internals/design/devices.md.
 
 pub mod kernels;
 pub mod kinds;

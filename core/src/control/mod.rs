@@ -24,6 +24,8 @@
 //!   egress: without that, crossing loops elect false masters.
 //! * Who was elected and could move no flow leaves the election to others, and stands again after a while: ways come
 //!   and go. The paper has every switch try once. See `suspects.rs` for how long.
+//!
+//! Design: docs/src/internals/design/deadlock.md.
 
 mod back_off;
 mod config;

@@ -4,6 +4,8 @@
 //! `link` speaks with the neighbours and `levels` keeps the rules of those classes that have them. `recovery` looks after
 //! what stands still, `observe` shows it, and `commands` brings what the control plane asks. The [`Switch`] and its ports
 //! are put together from the parts of all rooms, and each room has methods of both.
+//!
+//! Design: docs/src/internals/design/core.md.
 
 mod admission;
 mod ahead;

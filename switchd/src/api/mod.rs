@@ -1,4 +1,6 @@
 //! The HTTP API on the daemon's Unix socket; its bodies are in [`weir_api::daemon`].
+//!
+//! Design: docs/src/internals/design/api.md.
 
 pub mod audit;
 pub mod capture;

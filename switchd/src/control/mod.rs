@@ -1,6 +1,8 @@
 //! The control plane: everything that is not on a frame's way.
 //!
 //! [`start`] runs the supervisor on a thread of its own; [`Shared`] is what others see of it.
+//!
+//! Design: docs/src/internals/design/control-plane.md.
 
 pub mod asked;
 pub mod deadlock_log;

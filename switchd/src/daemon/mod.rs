@@ -1,4 +1,6 @@
 //! The daemon's life: start-up, running, draining, clean-up, in this order and back.
+//!
+//! Design: docs/src/internals/design/daemon.md.
 
 mod announcement;
 pub mod checkup;

@@ -3,6 +3,8 @@
 //!
 //! [`Dataplane::start`] opens everything and starts the threads; from then on they and the control plane speak through
 //! the bounded queues of [`messages`].
+//!
+//! Design: docs/src/internals/design/dataplane.md.
 
 mod closing;
 mod error;

@@ -5,6 +5,8 @@
 //! it has the keeper hold its neighbours, sends what it has buffered, and ends. The next one takes its place; the keeper holds the
 //! neighbours until that forwards, and lets them go on. Where the next one fails, the keeper starts what ran before: the same file, with the
 //! configuration that was in force. The keeper reads nothing but what the switches tell it, and gives its own signals to the one that runs.
+//!
+//! Design: docs/src/internals/design/daemon.md.
 
 pub mod frames;
 pub mod hold;

@@ -1,5 +1,7 @@
 //! Prometheus metrics: `GET /metrics` on a TCP address of the operator's choice, as OpenMetrics for those who
 //! prefer it.
+//!
+//! Design: docs/src/internals/design/api.md.
 
 mod collector;
 mod families;

@@ -1,5 +1,7 @@
 //! The live page: what `switchctl` shows, in a browser, on a TCP address of its own. It can be looked at and
 //! nothing else. Whoever looks, and however many do, the dataplane is asked four times a second at most.
+//!
+//! Design: docs/src/internals/design/api.md.
 
 mod cache;
 

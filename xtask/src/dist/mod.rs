@@ -1,4 +1,6 @@
 //! What others install: the Debian package, the archive of static programs, the image of a container.
+//!
+//! Design: docs/src/internals/design/packaging.md.
 
 mod archive;
 mod deb;

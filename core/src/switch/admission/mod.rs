@@ -3,6 +3,8 @@
 //! Owns the ingress buffers with their thresholds, and what each frame that the switch holds charges to them. A frame that
 //! is refused has changed nothing but what is learnt and counted. Whoever changes an ingress buffer gets a `PauseChange` and
 //! hands it to `note_pause_change`: the link tells the neighbour.
+//!
+//! Design: docs/src/internals/design/core.md.
 
 mod charges;
 mod copies;

@@ -1,5 +1,7 @@
 //! What the control plane asks of the switch: each command goes to the room that it is for. A command that is refused
 //! has changed nothing.
+//!
+//! Design: docs/src/internals/design/core.md.
 
 mod handover;
 mod reconfigure;

@@ -3,6 +3,8 @@
 //! A static entry is a single port or a group of them. A group's flows are spread over buckets by flow
 //! hash and the buckets over its members; a pin takes one flow out of its bucket. Buckets and pins are
 //! what rerouting moves: the members of a group are equally good ways by construction of the routes.
+//!
+//! Design: docs/src/internals/design/forwarding.md.
 
 mod blocked;
 mod buckets;

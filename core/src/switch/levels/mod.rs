@@ -3,6 +3,8 @@
 //! Owns the Level Table, and for each link and class what is stored by Level, what was told and what was heard. The rules
 //! (`rules.rs`) are called by admission, before a frame is charged and after, and when it has left. They lift what waits
 //! and note the Feedback that follows; the link tells it.
+//!
+//! Design: docs/src/internals/design/levels.md.
 
 mod budget;
 mod feedback;

@@ -2,6 +2,8 @@
 //!
 //! Owns the queue of events and the recent-flow monitor. Nothing that becomes of a frame depends on this room, but a reroute
 //! is for the flows that it has seen.
+//!
+//! Design: docs/src/internals/design/core.md.
 
 mod events;
 mod explain;

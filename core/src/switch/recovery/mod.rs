@@ -3,6 +3,8 @@
 //!
 //! Owns the clocks and samples by which standing still is found, and what is given up. It finds and acts; what a finding
 //! means is judged by the control plane, which hears of it by events and answers with commands.
+//!
+//! Design: docs/src/internals/design/deadlock.md.
 
 mod age_lists;
 mod aging;

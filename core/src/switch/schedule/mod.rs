@@ -2,6 +2,8 @@
 //!
 //! Owns the backlog of each (egress, priority) with the rules of releases, the turns between priorities and what precedes them, the shapers, and
 //! what a caller need not ask (`Ready`). Whoever makes something possible that was not notes the port or the timers there.
+//!
+//! Design: docs/src/internals/design/core.md.
 
 mod choice;
 mod egress;

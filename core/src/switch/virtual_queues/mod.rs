@@ -9,6 +9,8 @@
 //! Turns between ingress ports come before those between destinations because a deadlock experiment must
 //! not depend on how many destinations a neighbour has: with one shared FIFO even an uncongested ring
 //! locks. Classes without Levels have all their frames at Level 0.
+//!
+//! Design: docs/src/internals/design/core.md.
 
 mod backlog;
 mod fifo;

@@ -1,4 +1,6 @@
 //! What belongs to the kernel: devices, and the sockets on them.
+//!
+//! Design: docs/src/internals/design/devices.md.
 
 pub(super) mod devices;
 pub(super) mod express;

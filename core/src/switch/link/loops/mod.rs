@@ -8,6 +8,8 @@
 //! Of several switches on one loop one port is to be blocked, not one of each. All of them hear each other's probes. So
 //! each waits for the longer the more it has heard of that have a smaller identifier: the first one to block breaks the loop
 //! for all.
+//!
+//! Design: docs/src/internals/design/forwarding.md.
 
 mod alarms;
 mod held;

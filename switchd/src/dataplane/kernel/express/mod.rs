@@ -1,6 +1,8 @@
 //! The kernel's side of the express path: maps that the programs of all ports share, and which devices frames may be sent to.
 //!
 //! The [clerk] keeps them as the switch has it, on a thread of its own.
+//!
+//! Design: docs/src/internals/express.md.
 
 mod clerk;
 mod words;
