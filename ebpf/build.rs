@@ -14,7 +14,7 @@ const PROGRAMS: [(&str, &str); 2] = [
 const EXPRESS: &str = "src/bpf/express.bpf.h";
 const LINES: &str = "src/bpf/lines.bpf.h";
 const ROOM: &str = "src/bpf/room.bpf.h";
-const HEADER: &str = "../abi/include/weir_abi.h";
+const HEADER: &str = "../crates/abi/include/weir_abi.h";
 const REMEDY: &str =
     "is clang installed? `apt-get install clang libclang-dev`, or `cargo xtask setup`";
 
@@ -30,7 +30,7 @@ fn main() -> Result<()> {
     let out = PathBuf::from(env::var_os("OUT_DIR").context("cargo sets OUT_DIR")?);
 
     let mut clang_args = vec![
-        "-I../abi/include".to_owned(),
+        "-I../crates/abi/include".to_owned(),
         "-Wall".into(),
         "-Werror".into(),
         // Atomic operations that give a value: since Linux 5.12.

@@ -1,4 +1,4 @@
-//! Fuzzing with cargo-fuzz: every target of `fuzz/`, one process at a time, bounded in memory and time.
+//! Fuzzing with cargo-fuzz: every target of `tests/fuzz/`, one process at a time, bounded in memory and time.
 
 use std::fmt::Write as _;
 use std::io::{BufRead, BufReader};
@@ -93,7 +93,7 @@ pub fn run(targets: &[String], bound: Bound, keep: bool, record: bool) -> Result
         .collect();
     if !found.is_empty() {
         bail!(
-            "{} found a defect; replay the input in fuzz/artifacts with `cargo +nightly fuzz run TARGET FILE`",
+            "{} found a defect; replay the input in tests/fuzz/artifacts with `cargo +nightly fuzz run TARGET FILE`",
             found.join(", ")
         );
     }
@@ -108,7 +108,7 @@ fn cargo() -> Command {
 fn cargo_fuzz() -> Command {
     let mut command = cargo();
     command.arg("+nightly").arg("fuzz");
-    command.current_dir(root().join("fuzz"));
+    command.current_dir(root().join("tests/fuzz"));
     command
 }
 
@@ -132,7 +132,7 @@ fn require_tools() -> Result<()> {
 }
 
 fn all_targets() -> Result<Vec<String>> {
-    let directory = root().join("fuzz/fuzz_targets");
+    let directory = root().join("tests/fuzz/fuzz_targets");
     let mut targets: Vec<String> = std::fs::read_dir(&directory)
         .with_context(|| directory.display().to_string())?
         .filter_map(|entry| Some(entry.ok()?.path().file_stem()?.to_str()?.to_owned()))
@@ -148,7 +148,9 @@ fn found_corpus(target: &str) -> PathBuf {
 
 /// The committed corpus: one archive.
 fn archive(target: &str) -> PathBuf {
-    root().join("fuzz/corpus").join(format!("{target}.tar"))
+    root()
+        .join("tests/fuzz/corpus")
+        .join(format!("{target}.tar"))
 }
 
 /// Unpacks the committed corpus; returns where its inputs are.
@@ -304,12 +306,12 @@ fn size_of(directory: &Path) -> Result<(u64, u64)> {
 
 /// What targets are built of, but for libraries of others.
 const SOURCES: [&str; 6] = [
-    "api",
-    "config",
-    "core",
-    "properties",
-    "fuzz/Cargo.lock",
-    "fuzz/fuzz_targets",
+    "crates/api",
+    "crates/config",
+    "crates/core",
+    "tests/properties",
+    "tests/fuzz/Cargo.lock",
+    "tests/fuzz/fuzz_targets",
 ];
 
 /// The commit that is run; of a tree with changes to the sources that a commit does not have, it says so.

@@ -137,7 +137,7 @@ of mode pfc, alternately in one process.
 destinations, waiting frames and concurrent events; then frames a second of one
 core and of two that hand frames over to each other. Takes about five minutes.
 --instructions: instructions instead, counted by Valgrind and compared with
-core/bench/instructions.toml; the exit status is 1 if a case costs over 5 % more.
+tests/core-bench/instructions.toml; the exit status is 1 if a case costs over 5 % more.
 
 --sim: events and frame-hops per second of CPU, and memory, on a fat-tree of k =
 16 and on networks of 100, 1,000 and 10,000 switches (needs 8 GiB of memory);
@@ -179,7 +179,7 @@ Examples:
 const FUZZ_HELP: &str = "\
 Needs cargo-fuzz and a nightly toolchain; if they are missing, says how to
 install them. Runs one process at a time, of at most 2 GiB. New inputs go to
-target/fuzz/corpus, findings to fuzz/artifacts. With findings the exit status is
+target/fuzz/corpus, findings to tests/fuzz/artifacts. With findings the exit status is
 1.
 
 Examples:
@@ -363,7 +363,7 @@ struct SoakArguments {
 
 #[derive(Debug, Args)]
 struct FuzzArguments {
-    /// Targets in fuzz/fuzz_targets [default: all].
+    /// Targets in tests/fuzz/fuzz_targets [default: all].
     #[arg(value_name = "TARGET")]
     targets: Vec<String>,
     /// Executions per target.

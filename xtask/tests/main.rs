@@ -1,4 +1,5 @@
 //! All integration tests of the package, in one executable: one link, and each test has a process of its own all the same.
 
+mod house;
 mod tree;
 mod vm_test;

@@ -45,12 +45,12 @@ const CURVE_INTERVAL: Duration = Duration::from_secs(1);
 
 const PAGE: &str = include_str!("../../assets/page.html");
 const STYLE: &str = concat!(
-    include_str!("../../../http/assets/base.css"),
+    include_str!("../../../crates/http/assets/base.css"),
     include_str!("../../assets/page.css"),
 );
 /// One script in several files, by what each draws.
 const SCRIPT: &str = concat!(
-    include_str!("../../../http/assets/elements.js"),
+    include_str!("../../../crates/http/assets/elements.js"),
     include_str!("../../assets/sentences.js"),
     include_str!("../../assets/picture.js"),
     include_str!("../../assets/find.js"),

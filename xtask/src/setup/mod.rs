@@ -387,7 +387,7 @@ fn program_is_there(name: &str) -> bool {
         .any(|directory| directory.join(name).is_file())
 }
 
-/// As host/build.rs looks for it.
+/// As tools/host/build.rs looks for it.
 fn clang_is_there(least: u32) -> bool {
     let versioned = (least..=24).any(|version| program_is_there(&format!("clang-{version}")));
     let plain = || {

@@ -10,7 +10,7 @@ use crate::tool::run;
 /// In the environment, where the index was not reached: tests that need it say so and pass, and the continuous integration prints it at its end.
 const NOT_REACHED: &str = "not-reached";
 /// Versions and digests.
-const REQUIREMENTS: &str = include_str!("../../../tests/python/requirements.txt");
+const REQUIREMENTS: &str = include_str!("../../../tests/e2e/python/requirements.txt");
 
 fn repository() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("..")
@@ -27,7 +27,7 @@ pub fn set_up(no_install: bool) -> Result<bool> {
     if std::fs::read_to_string(&installed).is_ok_and(|text| text == REQUIREMENTS) {
         return Ok(true);
     }
-    let requirements = "tests/python/requirements.txt";
+    let requirements = "tests/e2e/python/requirements.txt";
     if no_install {
         bail!("not installed because of --no-install: target/python, with {requirements}");
     }

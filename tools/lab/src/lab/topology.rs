@@ -1,0 +1,122 @@
+//! A scenario as a plan of namespaces and links, built and removed by the scripts in `netns-scripts/`.
+
+use std::fmt::Write as _;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use anyhow::{bail, Context, Result};
+use weir_config::scenario::{PortPeer, Scenario};
+
+use super::names::Names;
+
+/// The plan of a scenario, in the words of `netns-scripts/lab-up.sh`.
+pub fn plan(scenario: &Scenario, names: &Names) -> String {
+    let mtu = scenario.frames().mtu.get();
+    let mut out = format!("# {}: {}\n", scenario.name, scenario.description);
+    let nodes = scenario
+        .switches
+        .iter()
+        .chain(scenario.hosts.iter().map(|host| &host.name));
+    for node in nodes {
+        let _ = writeln!(out, "ns {}", names.namespace(node));
+    }
+    for link in scenario.links.iter().filter(|link| !link.failed) {
+        let [a, b] = link.ends.map(|end| &scenario.switches[end]);
+        let _ = writeln!(
+            out,
+            "veth {} {b} - {} {a} - {mtu}",
+            names.namespace(a),
+            names.namespace(b)
+        );
+    }
+    for host in &scenario.hosts {
+        let (namespace, device) = (names.namespace(&host.name), names.host_device());
+        let _ = writeln!(
+            out,
+            "veth {} {} - {namespace} {device} {} {mtu}",
+            names.namespace(&scenario.switches[host.switch]),
+            host.name,
+            host.address,
+        );
+    }
+    out
+}
+
+/// The device of a switch's port, as [`plan`] names it.
+pub fn device(scenario: &Scenario, peer: PortPeer) -> String {
+    scenario.peer_name(peer).to_owned()
+}
+
+/// A built topology; removed with the value.
+#[derive(Debug)]
+pub struct Topology {
+    prefix: String,
+}
+
+impl Topology {
+    /// Builds what `plan` says. What was built is removed again when something fails.
+    ///
+    /// # Errors
+    ///
+    /// What the script says; without root it cannot work.
+    pub fn build(plan: &str, names: &Names) -> Result<Self> {
+        if !nix::unistd::geteuid().is_root() {
+            bail!("network namespaces need root; try `sudo -E env \"PATH=$PATH\" …`");
+        }
+        std::fs::create_dir_all(names.directory())
+            .with_context(|| names.directory().display().to_string())?;
+        let file = names.directory().join("plan");
+        std::fs::write(&file, plan).with_context(|| file.display().to_string())?;
+        let topology = Self {
+            prefix: names.prefix().to_owned(),
+        };
+        run_script("lab-up.sh", &[file.as_os_str().to_owned()])?;
+        Ok(topology)
+    }
+}
+
+impl Drop for Topology {
+    fn drop(&mut self) {
+        if let Err(error) = run_script("lab-down.sh", &[self.prefix.clone().into()]) {
+            eprintln!("{error:#}; `cargo xtask clean-net` removes what is left");
+        }
+    }
+}
+
+fn run_script(name: &str, arguments: &[std::ffi::OsString]) -> Result<()> {
+    let path = script(name)?;
+    let output = Command::new("sh")
+        .arg(&path)
+        .args(arguments)
+        .output()
+        .with_context(|| path.display().to_string())?;
+    if !output.status.success() {
+        bail!(
+            "{}: {}",
+            path.display(),
+            String::from_utf8_lossy(&output.stderr).trim()
+        );
+    }
+    Ok(())
+}
+
+/// The scripts stand in `WEIR_SCRIPTS`, above the running program (of a source tree, or in its share/weir where that is
+/// installed), or beside the package that cargo runs a test of. No path of the machine that compiled this is asked: the program
+/// is the same wherever it is built.
+fn script(name: &str) -> Result<PathBuf> {
+    const DIRECTORY: &str = "netns-scripts";
+    let here = std::env::current_exe().context("the running program has no path")?;
+    let named = std::env::var_os("WEIR_SCRIPTS").map(PathBuf::from);
+    let above = here
+        .ancestors()
+        .skip(1)
+        .flat_map(|above| ["share/weir", ""].map(|between| above.join(between).join(DIRECTORY)));
+    let tested = std::env::var_os("CARGO_MANIFEST_DIR")
+        .map(|package| Path::new(&package).join("../..").join(DIRECTORY));
+    let mut candidates = named.into_iter().chain(above).chain(tested);
+    candidates
+        .find_map(|directory| Some(directory.join(name)).filter(|path| path.is_file()))
+        .with_context(|| {
+            format!("{name} is not found; set WEIR_SCRIPTS to the directory of {DIRECTORY}")
+        })
+}
