@@ -1,4 +1,4 @@
-//! `switchctl`: looks at and after Weir switches.
+//! `switchctl`: inspects and configures Weir switches.
 #![deny(unsafe_code)] // one system call that aya does not offer: xdp/link.rs
 
 mod capture;
