@@ -1,4 +1,4 @@
-//! What the operator's commands print: tables for people, JSON for programs, completions and manual pages.
+//! Output of the operator's commands: tables for people, JSON for programs, completions and manual pages.
 #![forbid(unsafe_code)]
 
 pub mod generated;
