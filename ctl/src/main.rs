@@ -1,4 +1,4 @@
-//! `switchctl`: looks at and after Weir switches.
+//! `switchctl`: inspects and configures Weir switches.
 //!
 //! Design: docs/src/internals/design/configuration.md.
 #![deny(unsafe_code)] // one system call that aya does not offer: xdp/link.rs

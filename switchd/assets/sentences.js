@@ -5,12 +5,12 @@ const amountOf = (text) => bytes(parseFloat(text));
 const countOf = (number, one, many) => `${count(Number(number))} ${Number(number) === 1 ? one : many || one + "s"}`;
 const inVlan = (d) => d.vlan === undefined ? "" : `, VLAN ${d.vlan}`;
 
-const NEIGHBOURS = { unknown: "one of any kind", enhanced: "one that knows Levels", regular: "one that knows PFC only" };
+const NEIGHBOURS = { unknown: "of unknown kind", enhanced: "supporting Levels", regular: "supporting PFC only" };
 // Why an egress sends nothing; `port` is the egress.
 const REASONS = {
   paused: (port) => `paused by ${who(port)}`,
   release_rule: () => "a release lets only another port's frames out",
-  no_eligible_level: (port) => `${who(port)} lets no Level out that waits`,
+  no_eligible_level: (port) => `${who(port)} blocks every queued Level`,
   transmitter_stuck: () => "the transmitter takes nothing",
 };
 const becauseOf = (reason, port) => REASONS[reason] ? REASONS[reason](port) : words(reason || "reason unknown");
@@ -83,7 +83,7 @@ const SENTENCES = {
   cable_fits: (d) => `The cable's headroom is enough again: the last round trip took ${spanOf(d.measured)}.`,
   neighbour_found: (d) => `Neighbour found: ${d.system || d.chassis}, its port ${d.neighbour_port}.`,
   neighbour_lost: (d) => `Neighbour ${d.chassis} is gone: ${words(d.reason || "")}.`,
-  neighbour_kind: (d) => `From now on the neighbour is taken for ${NEIGHBOURS[d.neighbour] || words(d.neighbour || "another one")}.`,
+  neighbour_kind: (d) => `The neighbour is now treated as ${NEIGHBOURS[d.neighbour] || words(d.neighbour || "of another kind")}.`,
   pfc_mismatch: (d) => `The neighbour's PFC differs: ${d.mismatch}.`,
   pfc_mismatch_ended: () => "The neighbour's PFC no longer differs.",
   level_mismatch: (d) => `The neighbour's Levels differ: ${d.mismatch}.`,

@@ -189,9 +189,9 @@ Examples:
 
 const DENY_HELP: &str = "\
 Checks offline that deny.toml allows every licence (licenses), that no
-dependency has a wildcard version (bans), and that all come from crates.io or
-this repository (sources). With --advisories also that RustSec lists no
-vulnerability and that every dependency is maintained and not yanked; this
+dependency has a wildcard version (bans), and that all come from cargo's default
+registry or this repository (sources). With --advisories also that RustSec lists
+no vulnerability and that every dependency is maintained and not yanked; this
 fetches the database.
 
 Needs cargo-deny:

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use cargo_metadata::{DependencyKind, Metadata, MetadataCommand};
+use cargo_metadata::{DependencyKind, Metadata, MetadataCommand, Package};
 
 fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("..")
@@ -40,38 +40,47 @@ fn the_root_has_few_folders() {
     assert!(folders.len() <= 12, "{folders:?}");
 }
 
-/// The number of each package's floor, from the lowest one on: lines such as `1. core abi` below the heading.
+/// The floor of each package, by its folder: rows such as ``| 2 | `crates/api/` | …``.
 fn floors() -> BTreeMap<String, usize> {
     let page = std::fs::read_to_string(root().join("ARCHITECTURE.md")).unwrap();
-    let (_, floors) = page.split_once("\n## Floors\n").unwrap();
-    let (floors, _) = floors.split_once("\n## ").unwrap();
-    let mut of = BTreeMap::new();
-    for line in floors.lines() {
-        let Some((number, packages)) = line.split_once(". ") else {
-            continue;
-        };
-        let Ok(number) = number.parse() else { continue };
-        for package in packages.split('`').skip(1).step_by(2) {
-            let before = of.insert(package.to_owned(), number);
-            assert_eq!(before, None, "{package} is on two floors");
+    let (_, table) = page.split_once("\n| floor | folder |").unwrap();
+    let mut floors = BTreeMap::new();
+    for row in table.lines().skip(2).take_while(|row| row.starts_with('|')) {
+        let cells: Vec<&str> = row.split('|').map(str::trim).collect();
+        for folder in cells[2].split('`').skip(1).step_by(2) {
+            let floor = cells[1].parse().unwrap();
+            let before = floors.insert(folder.trim_end_matches('/').to_owned(), floor);
+            assert_eq!(before, None, "{folder} is in two rows");
         }
     }
-    of
+    floors
 }
 
 #[test]
 fn dependencies_run_down_the_floors() {
-    let floors = floors();
+    let drawn = floors();
     let metadata = metadata();
     let packages = metadata.workspace_packages();
-    let names: BTreeSet<&str> = packages.iter().map(|it| it.name.as_str()).collect();
-    let drawn: BTreeSet<&str> = floors.keys().map(String::as_str).collect();
-    assert_eq!(drawn, names, "packages on the floors of ARCHITECTURE.md");
+    let folder = |package: &Package| {
+        let folder = package.manifest_path.parent().unwrap();
+        let folder = folder.strip_prefix(&metadata.workspace_root).unwrap();
+        folder.to_string()
+    };
+    let folders: BTreeSet<String> = packages.iter().map(|package| folder(package)).collect();
+    assert_eq!(
+        drawn.keys().cloned().collect::<BTreeSet<_>>(),
+        folders,
+        "folders in ARCHITECTURE.md and packages"
+    );
+    let floors: BTreeMap<&str, usize> = packages
+        .iter()
+        .map(|package| (package.name.as_str(), drawn[&folder(package)]))
+        .collect();
     for package in packages {
         let floor = floors[package.name.as_str()];
         for dependency in &package.dependencies {
             let is_of_tests = dependency.kind == DependencyKind::Development;
-            if let (Some(below), false) = (floors.get(&dependency.name), is_of_tests) {
+            if let (Some(below), false) = (floors.get(dependency.name.as_str()), is_of_tests) {
                 assert!(
                     *below < floor,
                     "{} on floor {floor} depends on {} on floor {below}",

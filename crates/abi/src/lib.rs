@@ -1,5 +1,5 @@
-//! What the XDP program and userspace share. `include/weir_abi.h` owns the layout; everything here is generated from it or
-//! counted by it. The loader (`weir-ebpf`) and `switchctl`, which reads pinned maps without the loader, both take it from here.
+//! The kernel-userspace ABIs. `include/weir_abi.h` defines the layout, and everything here is generated from it or counted
+//! by it. The loader (`weir-ebpf`) uses it, and so does `switchctl`, which reads pinned maps without the loader.
 //!
 //! Design: docs/src/internals/design/house.md.
 

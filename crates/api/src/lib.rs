@@ -1,8 +1,8 @@
 //! JSON types shared by the daemon, `switchctl`, the lab and the simulator.
 //!
-//! [`daemon`] holds what the daemon answers on its Unix socket, [`run`] the versioned
-//! result of one experiment, [`routes`] which request is answered with what. [`describe`] puts what the core tells into the
-//! [`words`] of both. Units stand last in every name.
+//! [`daemon`] holds the bodies that the daemon sends on its Unix socket, [`run`] the versioned result of one experiment, and
+//! [`routes`] the requests with their answers. [`describe`] turns the core's reports into the [`words`] of both. Units are the
+//! last part of every name.
 //!
 //! Design: docs/src/internals/design/api.md.
 #![forbid(unsafe_code)]

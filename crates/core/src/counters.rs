@@ -22,7 +22,7 @@ crate::named! {
         BadLength => "bad_length",
         /// The source address is a group address.
         BadSource => "bad_source",
-        /// The destination is a reserved link-local address (01-80-C2-00-00-0X) that no one here speaks.
+        /// The destination is a reserved link-local address (01-80-C2-00-00-0X) that this switch does not implement.
         ReservedDestination => "reserved_destination",
         /// A MAC control frame that cannot be read, or with an opcode that is not known.
         BadMacControl => "bad_mac_control",

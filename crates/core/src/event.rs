@@ -15,7 +15,7 @@ crate::named! {
         Paused => "paused" (default),
         /// A release lets only another ingress port's frames out.
         ReleaseRule => "release_rule",
-        /// The neighbour's Transmit Feedback lets no Level out that waits.
+        /// The neighbour's Transmit Feedback blocks every queued Level.
         NoEligibleLevel => "no_eligible_level",
         /// The transmitter takes nothing: its ring is stuck.
         TransmitterStuck => "transmitter_stuck",

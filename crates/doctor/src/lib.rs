@@ -1,4 +1,4 @@
-//! What a host and its network devices say of themselves, and what of it is wrong for a switch.
+//! Collects host and NIC state and reports what will break a lossless switch.
 //!
 //! Design: docs/src/internals/design/devices.md.
 #![deny(unsafe_code)]

@@ -1,4 +1,4 @@
-//! What listeners of the daemon and of the fabric's page have in common: whoever is silent cannot hold them up.
+//! HTTP listeners with idle timeouts, and headers shared by both web pages.
 //!
 //! A listener has a bounded number of places, and a peer a bounded part of them. A connection that waits for a request has
 //! seconds to send its first one, and loses its place at once when a new connection needs it: however many are silent, a

@@ -89,9 +89,9 @@ metrics! {
     POOL_HEADROOM_BYTES Gauge "weir_pool_headroom_bytes" ["pool"]
         "Headroom that the lossless buffers of the pool share.";
     POOL_HEADROOM_USED_BYTES Gauge "weir_pool_headroom_used_bytes" ["pool"]
-        "What is in the headroom of the pool.";
+        "Bytes stored in the pool's headroom.";
     POOL_HEADROOM_USED_MAX_BYTES Gauge "weir_pool_headroom_used_max_bytes" ["pool", "reader"]
-        "Peak of what is in the headroom of the pool, by reader as for the ingress buffer.";
+        "Peak of the bytes stored in the pool's headroom, by reader as for the ingress buffer.";
     POOL_PAUSING Gauge "weir_pool_pausing_buffers" ["pool"]
         "Buffers of the pool that are above their threshold and pause their neighbour.";
     POOL_THRESHOLD_BYTES Gauge "weir_pool_threshold_bytes" ["pool", "priority"]

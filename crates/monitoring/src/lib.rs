@@ -1,9 +1,7 @@
-//! What an operator watches Weir with, from one source: the definitions of all metrics, and the Prometheus
-//! rules and Grafana dashboards whose expressions are written with them.
+//! Definitions of all metrics, and the Prometheus rules and Grafana dashboards generated from them.
 //!
-//! Expressions name metrics by the constants of [`definitions`], so that a metric that is renamed is renamed in
-//! every rule and on every dashboard, and one that is removed does not compile. [`files`] gives all that is
-//! made from them.
+//! Expressions name metrics by the constants of [`definitions`]. A metric that is renamed is therefore renamed in every rule
+//! and on every dashboard, and a rule with a removed metric does not compile. [`files`] returns the generated files.
 //!
 //! Design: docs/src/internals/design/api.md.
 #![forbid(unsafe_code)]

@@ -1,7 +1,8 @@
-//! Netlink, as far as Weir needs it: one question and its answer, orders, lists, and what several parts ask alike.
+//! A small netlink client: requests with one answer, orders, lists, and the queries that several packages share.
 //!
-//! Everything waits for the kernel, for ten seconds at most, and says what it answered. Numbers are those of this process's network
-//! namespace. The kernel's answers are read as bytes from outside: what is cut or of another kind is an error, or ends a list.
+//! Every call waits for the kernel, for at most ten seconds, and returns its answer. Numbers are those of this process's
+//! network namespace. The kernel's answers are read like bytes from outside: a message that is cut or of another kind is an
+//! error, or ends a list.
 
 #![forbid(unsafe_code)]
 

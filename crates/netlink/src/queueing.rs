@@ -71,7 +71,7 @@ pub fn add(ifindex: u32, kind: &str, handle: u32) -> io::Result<()> {
     make(ifindex, kind, handle, NLM_F_CREATE | NLM_F_EXCL)
 }
 
-/// The same in the place of what is there, under a handle that the kernel chooses.
+/// Replaces the existing queueing discipline; the kernel chooses the handle.
 ///
 /// # Errors
 ///

@@ -1,4 +1,4 @@
-//! What the operator's commands print: tables for people, JSON for programs, completions and manual pages.
+//! Output of the operator's commands: tables for people, JSON for programs, completions and manual pages.
 //!
 //! Design: docs/src/internals/design/house.md.
 #![forbid(unsafe_code)]

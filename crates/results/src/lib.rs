@@ -1,8 +1,8 @@
-//! What a run of a scenario means, whoever ran it: the lab with real frames or the simulator in virtual time.
+//! Results of a scenario's run, in the lab with real frames or in the simulator in virtual time.
 //!
 //! A runner counts; [`assemble`](assemble::assemble) makes a [`RunResult`](weir_api::run::RunResult) of it.
-//! [`verdict`] judges results, [`compare`] lays two of them side by side, [`table`] and [`plot`] show them; [`chart`] draws
-//! whatever else is to be seen, [`figure`] stacked panels of curves; [`report`] is all of it in one page.
+//! [`verdict`] judges results, [`compare`] compares two of them, [`table`] and [`plot`] show them. [`chart`] draws other
+//! curves and [`figure`] stacked panels of curves; [`report`] shows all of it on one page.
 //!
 //! Design: docs/src/internals/design/simulator.md.
 #![forbid(unsafe_code)]

@@ -1,4 +1,4 @@
-//! What all of Weir's pictures share: the frame of an SVG document, colours, charts, and numbers in units that suit them.
+//! SVG documents, colours, charts and units shared by all of Weir's pictures.
 //!
 //! Lengths are in pixels; x goes to the right and y down, as in SVG.
 //!

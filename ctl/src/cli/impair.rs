@@ -74,7 +74,7 @@ for come on top.
 Example, paused a tenth of the time:
   switchctl impair pause h1 --priority 3 --on 1ms --every 10ms --for 30s")]
     Pause {
-        /// The priority, of a lossless class.
+        /// Priority to impair; must belong to a lossless class.
         #[arg(long, value_parser = clap::value_parser!(u8).range(0..=7))]
         priority: u8,
         #[command(flatten)]

@@ -144,7 +144,7 @@ pub(super) async fn make_ready(
     }
     if !keeping.link.prepares() {
         tracing::warn!(
-            "the keeper is too old to make the next switch ready: neighbours wait longer"
+            "keeper is too old to pre-start the next switch; neighbours stay paused longer"
         );
         return Readiness::Ready;
     }

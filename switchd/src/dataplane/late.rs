@@ -158,7 +158,7 @@ impl Dataplane {
             .filter(|(index, _)| *index != port.index())
             .find_map(|(index, slot)| Some((index, slot.socket()?)));
         if let Err(error) = self.late.shares.note_closed(port.index(), other) {
-            tracing::error!(%error, "packet memory cannot be shared any more: a device that comes back takes a restart");
+            tracing::error!(%error, "packet memory can no longer be shared; restart the switch before a device returns");
         }
         if let (Some(ifindex), Some(settings)) = (device, self.late.config.ports.get(port.index()))
         {

@@ -1,6 +1,6 @@
-//! What a frame costs in the switch core alone: [`Pipeline`] is a switch under a steady load in memory,
-//! [`instructions`] counts what it executes and holds that against a committed baseline. Time is measured by
-//! the benchmark `frame_cost`.
+//! Cost of a frame in the switch core alone. [`Pipeline`] is a switch under a steady load in memory; [`instructions`]
+//! counts the instructions that it executes and compares them with a committed baseline. The benchmark `frame_cost` measures
+//! time.
 
 #![forbid(unsafe_code)]
 

@@ -65,7 +65,7 @@ pub fn with_browser(namespace: &str, directory: &Path, look: impl AsyncFnOnce(&B
         }
     });
     let browser = Browser { client };
-    // Whatever comes of it, Chromium must end with the session.
+    // Always close Chromium, even after a panic.
     let outcome = catch_unwind(AssertUnwindSafe(|| runtime.block_on(look(&browser))));
     let closed = runtime.block_on(browser.client.close());
     if let Err(panic) = outcome {

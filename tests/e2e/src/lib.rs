@@ -1,4 +1,4 @@
-//! What the end-to-end tests share. All of them need root.
+//! Shared helpers of the end-to-end tests, all of which need root.
 //!
 //! Design: docs/src/internals/design/labs.md.
 

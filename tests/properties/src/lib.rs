@@ -1,6 +1,6 @@
-//! What must hold of Weir's parsers and of the whole switch, whatever the input.
+//! Properties that Weir's parsers and the whole switch keep for any input.
 //!
-//! Each property is a function of bytes that panics where it does not hold. The libFuzzer targets in `tests/fuzz/` call
+//! Each property is a function of bytes that panics if it does not hold. The libFuzzer targets in `tests/fuzz/` call
 //! one each; the tests of this crate call the same ones on stable Rust, with proptest's input and with the committed
 //! corpora.
 //!

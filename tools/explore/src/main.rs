@@ -1,4 +1,4 @@
-//! `weir-explore`: every order of events in small networks, and what can come of it.
+//! `weir-explore`: explores every order of events in small networks.
 #![forbid(unsafe_code)]
 
 use std::process::ExitCode;

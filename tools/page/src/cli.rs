@@ -97,7 +97,7 @@ pub struct Options {
     /// A list of switches, as TOML.
     #[arg(long, value_name = "FILE", help_heading = "Switches")]
     pub switches: Option<PathBuf>,
-    /// Show the switches of this machine, too.
+    /// Also show the switches on this machine.
     #[arg(long, help_heading = "Switches")]
     pub local: bool,
     /// Where switches of this machine have their directories.

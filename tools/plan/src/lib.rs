@@ -1,4 +1,4 @@
-//! `switchctl plan`: what thresholds lead to, before a frame is sent.
+//! `switchctl plan`: predicts the effect of thresholds before a frame is sent.
 //!
 //! Design: docs/src/internals/design/calculus.md.
 #![forbid(unsafe_code)]

@@ -382,7 +382,7 @@ fn wrong_keys_are_told() {
         (
             "transport = \"hpcc\"",
             "[recovery]\nmode = \"none\"",
-            "recovery.mode: `hpcc` lives on acknowledgements (flow `f1`): write \"go-back-n\" or \"selective\"",
+            "recovery.mode: `hpcc` needs acknowledgements (flow `f1`): write \"go-back-n\" or \"selective\"",
         ),
         (
             "transport = \"dcqcn\"",
@@ -407,12 +407,12 @@ fn wrong_keys_are_told() {
         (
             "transport = \"dcqcn\"",
             "[dcqcn]\nreaction = \"nic\"\nbyte-counter = \"1MB\"",
-            "dcqcn.byte-counter: says nothing here: it is for `reaction` = \"paper\"",
+            "dcqcn.byte-counter: has no effect here; it applies only with `reaction` = \"paper\"",
         ),
         (
             "transport = \"dcqcn\"",
             "[dcqcn]\ncut-interval = \"8us\"",
-            "dcqcn.cut-interval: says nothing here: it is for `reaction` = \"nic\"",
+            "dcqcn.cut-interval: has no effect here; it applies only with `reaction` = \"nic\"",
         ),
         (
             "transport = \"hpc\"",

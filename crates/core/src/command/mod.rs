@@ -104,9 +104,8 @@ pub enum Command {
         /// In this VLAN; `None` for any. Addresses of frames without a VLAN are in [`VlanId::UNTAGGED`].
         vlan: Option<VlanId>,
     },
-    /// Speak to the switch on the other side of `port` as `neighbour` from now on. The Feedback in force
-    /// is told again at once, in the new manner; the neighbour's own counts until it expires. The same
-    /// neighbour again changes nothing.
+    /// Treats the switch on the other side of `port` as `neighbour` from now on. Feedback is resent at once in the new
+    /// coding; the neighbour's last Feedback stays valid until it expires. The same neighbour again changes nothing.
     SetNeighbour {
         /// The port.
         port: PortId,

@@ -68,7 +68,7 @@ pub struct RunningPort {
 pub struct RunningCable {
     /// A round trip of late needs more headroom than the cable gives.
     pub exceeded: bool,
-    /// The longest round trip of late; `None` where the other end answers no echo messages.
+    /// Longest recent round-trip time; `None` if the other end answers no echo messages.
     pub round_trip_nanos: Option<u64>,
 }
 

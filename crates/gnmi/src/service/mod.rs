@@ -1,5 +1,5 @@
-//! The service `gnmi.gNMI`: from requests of HTTP/2 to answers. It knows no sockets, and nobody's name: who may ask is found
-//! out before.
+//! The service `gnmi.gNMI`: from requests of HTTP/2 to answers. It does no I/O and no authentication; the caller
+//! authorises clients first.
 
 mod get;
 mod looks;
@@ -115,7 +115,7 @@ impl<S: Source> Gnmi<S> {
     ) -> Result<Response<ReceiverStream<Sent>>, Status> {
         let Ok(place) = Arc::clone(&self.places).try_acquire_owned() else {
             return Err(self.figures.refuse(&Refusal::streams(format!(
-                "{STREAMS_MAX} subscribers are there already; let a collector subscribe for all"
+                "subscriber limit ({STREAMS_MAX}) reached; use one collector and fan out from it"
             ))));
         };
         let (sender, receiver) = mpsc::channel(QUEUE_MAX);

@@ -83,7 +83,7 @@ fn line(out: &mut String, kind: &str, a: (&str, (f64, f64)), b: (&str, (f64, f64
 
 fn node(out: &mut String, kind: &str, name: &str, (x, y): (f64, f64), below: &str) {
     let (name, half) = (escaped(name), if kind == "switch" { 17.0 } else { 11.0 });
-    // Names are as wide as they are.
+    // Widen the box to fit the name.
     let wide = (name.chars().count() as f64 * 3.6 + 6.0).max(half);
     let _ = write!(
         out,

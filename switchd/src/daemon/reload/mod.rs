@@ -253,7 +253,7 @@ impl Reloader {
             "the reload was not confirmed in time; the settings from before are in force again, and the file still has the others"
         );
         for kept in &kept {
-            tracing::error!(key = kept.key, why = kept.why, "setting not put back");
+            tracing::error!(key = kept.key, why = kept.why, "cannot restore setting");
         }
         let told = Described::new(clock::now(), EventName::ReloadReverted)
             .detail("reverted", reverted)

@@ -13,7 +13,7 @@ pub(in crate::dataplane) const BATCH: usize = 64;
 pub(in crate::dataplane) const WHOLE_MAX: usize = 18 * 4096;
 /// Frames that are taken from an RX ring, and sent, at a time while few wait: the first leaves before the last is looked at.
 pub(in crate::dataplane) const FEW: usize = BATCH / 2;
-/// Batches that are taken from an RX ring in one go at most. The first is of [`FEW`].
+/// Maximum batches read from an RX ring per round. The first has [`FEW`] frames.
 pub(in crate::dataplane) const RECEIVE_BATCHES: usize = 8;
 /// Completions come without a signal: while any is due, sleeps are no longer than this.
 pub(in crate::dataplane) const COMPLETION_WAIT: Duration = Duration::from_micros(200);

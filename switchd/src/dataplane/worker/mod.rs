@@ -185,7 +185,7 @@ impl PortState {
         }
     }
 
-    /// The transmitter says that it is done with a chunk; false when it does not have it. It mostly is the oldest.
+    /// Records a completion. Returns false if the chunk was not outstanding. Usually the oldest entry.
     fn take_completed(&mut self, chunk: Chunk) -> bool {
         let at = self
             .outstanding

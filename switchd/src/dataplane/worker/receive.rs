@@ -12,8 +12,8 @@ use super::{Taken, Worker};
 use crate::dataplane::memory::pool::Chunk;
 use crate::dataplane::rings::io::{Io, BATCH, FEW, RECEIVE_BATCHES};
 
-/// An RX ring in which so many wait, beside a few that were just taken, is filling: all that the share allows is taken from it.
-/// Fewer are charged in the next rounds, which are short.
+/// If this many frames remain after the first batch, treat the ring as filling: take all that its share allows. Fewer are
+/// charged in the next rounds, which are short.
 const FILLING: usize = BATCH;
 
 impl<I: Io> Worker<I> {

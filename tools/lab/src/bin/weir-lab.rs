@@ -100,7 +100,7 @@ enum Command {
         /// Override a value of the file: deadlock.policy=breaker.
         #[arg(long = "set", value_name = "PATH=VALUE")]
         overrides: Vec<Override>,
-        /// The topology's file; its name ends in .clab.yml.
+        /// Topology file to write; must end in `.clab.yml`.
         #[arg(long, value_name = "FILE")]
         containerlab: PathBuf,
         /// Image of the switches.

@@ -1,4 +1,4 @@
-//! A scenario that stands: topology, daemons, endpoints. All of it goes with the value.
+//! A running scenario: topology, daemons, endpoints. Dropping it tears everything down.
 
 use std::io::{BufRead, BufReader, Write};
 use std::path::PathBuf;

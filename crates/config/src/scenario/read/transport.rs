@@ -61,7 +61,7 @@ pub(super) fn dcqcn(root: &Table<'_>) -> DcqcnConfig {
     if table.has(key) {
         table.complain(
             key,
-            format!("says nothing here: it is for `reaction` = \"{other}\""),
+            format!("has no effect here; it applies only with `reaction` = \"{other}\""),
         );
     }
     config
@@ -220,7 +220,7 @@ fn recovery(root: &Table<'_>, flows: &[Flow]) -> RecoveryConfig {
         table.complain(
             "mode",
             format!(
-                "`{name}` lives on acknowledgements (flow `{}`): write \"go-back-n\" or \"selective\"",
+                "`{name}` needs acknowledgements (flow `{}`): write \"go-back-n\" or \"selective\"",
                 flow.name
             ),
         );

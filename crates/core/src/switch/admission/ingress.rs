@@ -37,7 +37,7 @@ pub(in crate::switch) struct IngressBuffer {
     pub(super) overrun: bool,
     /// The raise is [`Raise::Draining`].
     pub(super) draining: bool,
-    /// Any of these three: what is taken off may change something.
+    /// Set while a discharge may change the pause state.
     watched: bool,
     occupancy_max: Bytes,
     headroom_used_max: Bytes,

@@ -7,7 +7,7 @@ use crate::units::{Duration, Instant};
 /// Of so many signals in a row at least one is heard.
 const HEARD_OF: usize = 3;
 
-/// What a neighbour was told of late on one (port, class).
+/// Feedback recently sent to a neighbour for one (port, class).
 ///
 /// A frame that arrives was let out by the Feedback that its sender had heard last. That is the one told last, or
 /// one that was told before it: the signal takes a part of the round trip time T and the frame the other, and a

@@ -70,7 +70,7 @@ impl EchoState {
         }
     }
 
-    /// The longest round trip of late.
+    /// Longest recent round-trip time.
     pub(in crate::switch) fn round_trip(&self) -> Option<Duration> {
         self.round_trip
     }

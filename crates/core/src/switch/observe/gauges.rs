@@ -97,7 +97,7 @@ pub struct LevelGauges {
 /// What echo messages say of the room that a port's [cable](crate::PortConfig::cable) gives.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct CableGauges {
-    /// The longest round trip of late; `None` before the neighbour has answered.
+    /// Longest recent round-trip time; `None` until the neighbour answers.
     pub round_trip: Option<Duration>,
     /// True from a round trip for which the room is not enough until ten in a row fit.
     pub exceeded: bool,

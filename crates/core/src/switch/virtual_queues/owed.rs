@@ -4,8 +4,9 @@
 //! turn comes it is held, and whenever it may leave the turn is another's. So what was passed over is remembered, for
 //! each Level of each priority (a *pair*) of an egress:
 //!
-//! 1. A frame that leaves by turns makes owed whoever waits and is held there: the Levels of its priority that its
-//!    gate keeps in, and all Levels of each priority that cannot send and that the turn leaves or passes on its way.
+//! 1. When the round robin sends a frame, every waiting (Level, priority) pair that is currently held becomes owed: the
+//!    Levels of its priority that its gate blocks, and all Levels of each priority that cannot send and that the turn
+//!    leaves or skips.
 //! 2. An owed pair that may leave goes before all turns, the one that has been owed for longest first. One frame
 //!    settles it. It moves no turn of Levels or priorities, so that it makes nobody else owed.
 //!

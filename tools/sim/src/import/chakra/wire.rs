@@ -103,7 +103,7 @@ impl AttributeValue {
 ///
 /// # Errors
 ///
-/// Where bytes are no message, or more than the bounds above.
+/// The bytes are not a valid message, or exceed the limits above.
 pub(super) fn nodes(file: &str, bytes: &[u8]) -> Result<Vec<Node>, ChakraError> {
     let wrong = |message: String| ChakraError::of_file(file, message);
     if bytes.starts_with(&GZIP) {

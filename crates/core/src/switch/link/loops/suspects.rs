@@ -1,4 +1,4 @@
-//! Ports by which probes have come back of late, before it is said that they are on a loop.
+//! Ports that recently received their own probes but are not yet declared looped.
 
 use crate::sets::vlans::VlanId;
 use crate::units::PortId;

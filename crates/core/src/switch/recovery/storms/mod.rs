@@ -1,7 +1,7 @@
 //! The PFC storm watchdog: which egress a neighbour holds for ever, and what is done about it.
 //!
-//! Stalls and the end of storms are found here, by samples as SONiC's watchdog takes them. Whether a stall
-//! is a storm says the control plane, which knows of loops and neighbours; see `control/watchdog.rs`.
+//! Stalls and the end of storms are found here, in samples like those of SONiC's watchdog. The control plane decides
+//! whether a stall is a storm, because it knows about loops and neighbours; see `control/watchdog.rs`.
 
 mod watch;
 
