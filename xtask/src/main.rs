@@ -43,7 +43,7 @@ enum Command {
     /// Run one scenario file in network namespaces with real frames.
     #[command(after_help = LAB_HELP)]
     Lab(LabArguments),
-    /// Run all tests, including those in network namespaces.
+    /// Run the tests, including those in network namespaces.
     #[command(after_help = TEST_HELP)]
     Test(TestArguments),
     /// Runs one test, and writes its times down: what `test --times` has cargo-nextest call.
@@ -116,17 +116,20 @@ Needs root. As another user:
   sudo -E env PATH=\"$PATH\" cargo xtask lab FILE";
 
 const TEST_HELP: &str = "\
+Without options: the tests that tell whether a build is good, which are all but
+long searches in virtual time, and one test with real frames for each promise.
+--all: every test, as CI runs them.
+
 Uses cargo-nextest if installed (it runs namespace tests one at a time and stops
 tests that hang), otherwise cargo test. Documentation tests follow.
 
 Examples:
   cargo xtask test
-  cargo xtask test --tier unprivileged
+  cargo xtask test --all
   cargo xtask test -- -p weir-core
   cargo xtask test -- ring_breaker
 
-Needs root, except for the tier `unprivileged`, which is what plain `cargo test`
-runs. As another user:
+Needs root; plain `cargo test` runs the tests that do not. As another user:
   sudo -E env PATH=\"$PATH\" cargo xtask test";
 
 const BENCH_HELP: &str = "\
@@ -256,9 +259,9 @@ struct LabArguments {
 struct TestArguments {
     #[command(flatten)]
     setup: SetupArguments,
-    /// Only the tests that need no root, or only those that do.
+    /// Every test, those included that take long.
     #[arg(long, conflicts_with = "arguments")]
-    tier: Option<tests::Tier>,
+    all: bool,
     /// Write clock and processor seconds of the build and of the tests to FILE, as Markdown.
     #[arg(long, value_name = "FILE")]
     times: Option<PathBuf>,
@@ -429,11 +432,13 @@ fn run(command: Command) -> Result<ExitCode> {
         Command::Demo(demo) => run::demo(demo),
         Command::Lab(lab) => run::lab(lab),
         Command::Test(test) => {
-            if test.tier != Some(tests::Tier::Unprivileged) {
-                root::require("cargo xtask test")?;
-            }
+            root::require("cargo xtask test")?;
             setup::run(test.setup.no_install, setup::Purpose::All)?;
-            tests::run(test.tier, &test.arguments, test.times.as_deref())
+            let tier = match test.all {
+                true => tests::Tier::All,
+                false => tests::Tier::First,
+            };
+            tests::run(tier, &test.arguments, test.times.as_deref())
         }
         Command::TimeTest { command } => return times::one(&command),
         Command::Bench(bench) => run::bench(bench),

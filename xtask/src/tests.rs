@@ -10,26 +10,22 @@ use crate::build::{cargo, root};
 use crate::times::Times;
 use crate::tool;
 
-/// Packages with nothing but tests in network namespaces. They are no default members, so that plain `cargo test` leaves
-/// them out.
-const NAMESPACES: [&str; 2] = ["weir-tests", "weir-bench"];
-
-/// Which tests.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
+/// Which tests; `.config/nextest.toml` has the profile of each tier, and its reason.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Tier {
-    /// All but those that need root: what plain `cargo test` runs.
-    Unprivileged,
-    /// Those that need root: real frames in network namespaces, BPF, capabilities.
-    Namespaces,
+    /// Those that tell a newcomer that the build is good.
+    First,
+    /// All of them: those that protect a release.
+    All,
 }
 
-/// Runs the tests of a tier, or of both, with cargo-nextest or cargo test; then, without the namespaces alone, the
-/// documentation tests. `arguments` select tests of any tier; `times` gets a table of what they cost.
+/// Runs the tests of a tier with cargo-nextest, or all with cargo test, and then the documentation tests. `arguments` select tests of any
+/// tier; `times` gets a table of their costs.
 ///
 /// # Errors
 ///
 /// When one fails.
-pub fn run(tier: Option<Tier>, arguments: &[OsString], times: Option<&Path>) -> Result<()> {
+pub fn run(tier: Tier, arguments: &[OsString], times: Option<&Path>) -> Result<()> {
     let mut measured = times
         .map(|_| Times::begin(&root().join("target")))
         .transpose()?;
@@ -37,78 +33,53 @@ pub fn run(tier: Option<Tier>, arguments: &[OsString], times: Option<&Path>) -> 
     // features of dependencies, and all would be compiled twice; without, where only some tests are wanted.
     let mut build = cargo();
     build.args(["build", "--workspace", "--bins"]);
-    if arguments.is_empty() && tier.is_none() {
+    if arguments.is_empty() {
         build.arg("--tests");
     }
     check(&mut build, "building the programs")?;
     if let Some(measured) = &mut measured {
         measured.built();
     }
-    if !tool::answers(cargo().args(["nextest", "--version"])) {
-        if times.is_some() {
-            bail!("--times needs cargo-nextest: cargo install cargo-nextest --locked");
-        }
-        println!("cargo-nextest is not installed: using cargo test, one test at a time");
-        return with_cargo(tier, arguments);
-    }
-    let runs: &[&[&str]] = match tier {
-        _ if !arguments.is_empty() => &[&["--run-ignored", "all"]],
-        None => &[&["--workspace", "--run-ignored", "all"]],
-        Some(Tier::Unprivileged) => &[&[]],
-        Some(Tier::Namespaces) => &[
-            &["--run-ignored", "only"],
-            &["-p", NAMESPACES[0], "-p", NAMESPACES[1]],
-        ],
-    };
-    for options in runs {
+    if tool::answers(cargo().args(["nextest", "--version"])) {
         let mut nextest = cargo();
-        nextest.args(["nextest", "run"]).args(*options);
+        nextest.args(["nextest", "run", "--run-ignored", "all"]);
+        if tier == Tier::All || !arguments.is_empty() {
+            nextest.args(["--profile", "all"]);
+        }
+        if arguments.is_empty() {
+            nextest.arg("--workspace");
+        }
         if let Some(measured) = &measured {
             measured.measure(&mut nextest)?;
         }
         check(nextest.args(arguments), "the tests")?;
+    } else if times.is_some() {
+        bail!("--times needs cargo-nextest: cargo install cargo-nextest --locked");
+    } else {
+        println!("cargo-nextest is not installed: using cargo test, all tests, one at a time");
+        with_cargo(arguments)?;
     }
     if let (Some(measured), Some(file)) = (measured, times) {
         measured.write(file)?;
     }
-    match arguments.is_empty() && tier != Some(Tier::Namespaces) {
+    match arguments.is_empty() {
         true => documentation(),
         false => Ok(()),
     }
 }
 
-/// The same without cargo-nextest, which knows no time limits.
-fn with_cargo(tier: Option<Tier>, arguments: &[OsString]) -> Result<()> {
-    const ONE_AT_A_TIME: &str = "--test-threads=1";
-    let test = |options: &[&str], of_tests: &[&str]| {
-        let mut test = cargo();
-        test.args(["test", "--no-fail-fast"]).args(options);
-        test.args(arguments);
-        if !arguments.iter().any(|argument| argument == "--") {
-            test.arg("--").args(of_tests);
-        }
-        check(&mut test, "the tests")
-    };
-    let all = ["--lib", "--bins", "--tests"];
-    match tier {
-        _ if !arguments.is_empty() => test(&[], &["--include-ignored", ONE_AT_A_TIME]),
-        None => {
-            test(
-                &[&["--workspace"], &all[..]].concat(),
-                &["--include-ignored", ONE_AT_A_TIME],
-            )?;
-            documentation()
-        }
-        Some(Tier::Unprivileged) => {
-            test(&all, &[])?;
-            documentation()
-        }
-        Some(Tier::Namespaces) => {
-            test(&all, &["--ignored", ONE_AT_A_TIME])?;
-            let [tests, bench] = NAMESPACES;
-            test(&["-p", tests, "-p", bench], &[ONE_AT_A_TIME])
-        }
+/// The same without cargo-nextest, which knows no time limits and no tiers.
+fn with_cargo(arguments: &[OsString]) -> Result<()> {
+    let mut test = cargo();
+    test.args(["test", "--no-fail-fast"]);
+    if arguments.is_empty() {
+        test.args(["--workspace", "--lib", "--bins", "--tests"]);
     }
+    test.args(arguments);
+    if !arguments.iter().any(|argument| argument == "--") {
+        test.args(["--", "--include-ignored", "--test-threads=1"]);
+    }
+    check(&mut test, "the tests")
 }
 
 fn documentation() -> Result<()> {

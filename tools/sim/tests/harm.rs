@@ -6,7 +6,7 @@ use weir_core::Duration;
 use weir_sim::search::harm::{judge, Case, Kind};
 
 /// Networks of the test.
-const NETWORKS: u64 = 600;
+const NETWORKS: u64 = 200;
 
 fn replay(seed: u64) -> String {
     format!("replay with: weir-sim search --harm --first {seed} --networks 1")
