@@ -34,7 +34,7 @@ settings! {
         "busy-poll" busy_poll: Duration = Duration::ZERO, "", Restart, valid::anything;
             "Above zero: preferred busy polling. System calls on a socket poll the device for up to this time, instead of waiting for interrupts."
         "napi-defer" napi_defer: Option<Duration> = None, "`\"0ns\"`, or whole microseconds from `\"10us\"` to `\"10ms\"`", Restart, valid::given(deferral);
-            "Above zero: ports' devices look for frames again by themselves after this time, and ask for interrupts once that was in vain twice (`gro_flush_timeout`, `napi_defer_hard_irqs`; Linux 6.13). As it was before, at the end. Less CPU time, [and latency for it](../guide/deploy.md#interrupts-put-off). Unset: `\"200us\"` with `busy-poll`, which takes it, else nothing is changed."
+            "Above zero: ports' devices look for frames again by themselves after this time, and ask for interrupts once that was in vain twice (`gro_flush_timeout`, `napi_defer_hard_irqs`; Linux 6.13). As it was before, at the end. Less CPU time, [and latency for it](../guide/deploy.md#deferred-interrupts). Unset: `\"200us\"` with `busy-poll`, which takes it, else nothing is changed."
         "huge-pages" huge_pages: HugePages = HugePages::Auto, "`\"auto\"`, `\"off\"`, `\"require\"`", Restart, valid::anything;
             "Packet memory in huge pages of 2 MiB: if enough are free, never, or always."
         "pause-time" pause_time: Quanta = FrameConfig::DEFAULT.pause_time, "1 to 65535", Restart, quanta;
