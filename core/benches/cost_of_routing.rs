@@ -1,4 +1,5 @@
-//! What a group of ports, flow pins and the recent-flow monitor add to the cost of a frame: receive, transmit
+//! What a group of ports, flow pins and the recent-flow monitor add to the cost per frame: receive,
+//! transmit
 //! and complete on a switch core, all cases in turns in one process. Run by
 //! `cargo bench -p weir-core --bench cost_of_routing`.
 

@@ -1,13 +1,15 @@
-//! What an explorer of all states needs: digests of a switch and of its control plane, and deliberate faults.
+//! Support for an explorer of all states: digests of a switch and of its control plane, and
+//! deliberate faults.
 //!
-//! Only with the feature `testing`. Without it nothing here is compiled, and a switch is neither copied nor made to
+//! Only with the feature `testing`. Without it nothing here is compiled, and a switch is neither
+//! copied nor made to
 //! fail.
 
 use core::fmt::{self, Write};
 
 use crate::units::{Duration, Instant};
 
-/// How a digest sees time.
+/// Representation of time in a digest.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Clock {
     /// It is this moment and stays it: of moments to come only that they are to come counts.
@@ -17,7 +19,7 @@ pub enum Clock {
 }
 
 impl Clock {
-    /// What it is now.
+    /// Returns the present time.
     pub const fn now(self) -> Instant {
         match self {
             Self::Stopped(now) | Self::At(now) => now,
@@ -71,7 +73,7 @@ impl Digest {
         }
     }
 
-    /// How time is seen.
+    /// Returns the representation of time.
     pub const fn clock(&self) -> Clock {
         self.clock
     }

@@ -1,6 +1,6 @@
 //! The loads that are measured.
 
-/// What the class does when buffers fill.
+/// Behaviour of the class when buffers fill.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Mode {
     /// Drops.
@@ -22,11 +22,11 @@ pub struct Case {
     pub destinations: usize,
     /// Frames that wait in the switch all the time.
     pub standing: usize,
-    /// What happens beside.
+    /// Concurrent events.
     pub beside: Beside,
 }
 
-/// What happens beside frames that come and go.
+/// Events that happen while frames come and go.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Beside {
     /// Nothing.

@@ -1,6 +1,6 @@
-//! What a frame costs in the switch core alone: [`Pipeline`] is a switch under a steady load in memory,
-//! [`instructions`] counts what it executes and holds that against a committed baseline. Time is measured by
-//! the benchmark `frame_cost`.
+//! Frame cost in the switch core alone: [`Pipeline`] is a switch under a steady load in memory,
+//! [`Pipeline`] is a switch under a steady load in memory, [`instructions`] counts what it executes
+//! and holds that against a committed baseline. Time is measured by the benchmark `frame_cost`.
 
 #![forbid(unsafe_code)]
 

@@ -1,4 +1,4 @@
-//! What the control plane asks of the dataplane.
+//! Commands from the control plane to the dataplane.
 
 mod error;
 
@@ -18,9 +18,9 @@ pub use error::CommandError;
 pub enum Command {
     /// Send `message` through `port`, outside the data priorities.
     SendClcm {
-        /// Where to.
+        /// Egress port.
         port: PortId,
-        /// What.
+        /// Message to send.
         message: Clcm,
     },
     /// The release of the CLCM paper's section 3.3: for `period` only frames that came in by `ingress`
@@ -37,7 +37,7 @@ pub enum Command {
         egress: PortId,
         /// The loop's priority.
         priority: Priority,
-        /// How long the rule holds.
+        /// Lifetime of the rule.
         period: Duration,
         /// For how long after it frames from `ingress` go before others, which leave by every fourth turn, or
         /// when none of these waits: a loop that comes back at once stays thin, and is closed to nobody.
@@ -57,7 +57,7 @@ pub enum Command {
         egress: PortId,
         /// The loop's priority.
         priority: Priority,
-        /// How much leaves; the last frame may exceed it.
+        /// Amount to release; the last frame may exceed it.
         amount: Bytes,
         /// For how long at most.
         period: Duration,
@@ -70,7 +70,7 @@ pub enum Command {
     SetLink {
         /// The port.
         port: PortId,
-        /// Whether the link is up.
+        /// True if the link is up.
         up: bool,
     },
     /// Tell the dataplane that `port`'s device is gone: nothing that waits for it, or will, can leave. It is
@@ -110,7 +110,7 @@ pub enum Command {
     SetNeighbour {
         /// The port.
         port: PortId,
-        /// What is on the other side.
+        /// Neighbour on the port.
         neighbour: Neighbour,
     },
     /// Tell Feedback on `port` in this way from now on, and obey it in this way. What is in force is told again at once. A
@@ -120,7 +120,7 @@ pub enum Command {
     SetFeedback {
         /// The port.
         port: PortId,
-        /// How Feedback is told.
+        /// Coding of Feedback.
         coding: FeedbackCoding,
     },
     /// Frames to `destination` leave by one of `members` from now on, in the place of what was set before.
@@ -131,7 +131,8 @@ pub enum Command {
         destination: MacAddress,
         /// Its group: ports that are equally good ways to it. One needs no buckets.
         members: PortSet,
-        /// How many buckets: from the number of members to [`BUCKETS_MAX`](crate::config::BUCKETS_MAX).
+        /// Number of buckets: from the number of members to
+        /// [`BUCKETS_MAX`](crate::config::BUCKETS_MAX).
         buckets: u16,
     },
     /// Forget the static entry of `destination`, its buckets and its pins. O(routes + buckets + pins).
@@ -183,7 +184,7 @@ pub enum Command {
     Reserve {
         /// The port.
         port: PortId,
-        /// Whether it is.
+        /// True to reserve the port.
         reserved: bool,
     },
     /// The port pauses its neighbour in `priority` whatever its ingress buffer holds, or by that alone again: for trying what
@@ -193,7 +194,7 @@ pub enum Command {
         port: PortId,
         /// The priority.
         priority: Priority,
-        /// Whether it is held.
+        /// True to hold the traffic.
         held: bool,
     },
     /// A pinned flow goes by its bucket again. O(log routes).
@@ -219,11 +220,11 @@ pub enum Command {
         egress: PortId,
         /// The blocked priority.
         priority: Priority,
-        /// What of them is moved.
+        /// Selects the flows to move.
         by: RerouteBy,
     },
-    /// What holds `egress` at `priority` is a PFC storm: the port's watchdog takes its action until no pause
-    /// has come in for the restoration time.
+    /// A PFC storm holds `egress` at `priority`: the port's watchdog takes its action until no
+    /// pause has arrived for the restoration time.
     CallStorm {
         /// The egress port.
         egress: PortId,
@@ -244,7 +245,7 @@ pub enum Command {
     SetClass {
         /// The priority.
         priority: Priority,
-        /// How it is treated.
+        /// Treatment of the priority.
         class: ClassConfig,
     },
     /// Mark frames of a priority in this way from now on; those that wait stay where they are. O(1).

@@ -1,4 +1,4 @@
-//! Whose control frames are believed, and how many of them are taken.
+//! Trusted senders of control frames, and limits on their rate.
 
 use core::fmt;
 
@@ -26,7 +26,7 @@ impl fmt::Debug for FabricKey {
     }
 }
 
-/// How CLCM and echo messages are authenticated.
+/// Authentication of CLCM and echo messages.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct AuthenticationConfig {
     /// The fabric's key.
@@ -39,7 +39,7 @@ pub struct AuthenticationConfig {
     pub sequence: u64,
 }
 
-/// How many control frames a second are taken from one port; the rest is dropped as
+/// Control frames accepted from one port per second; the rest is dropped as
 /// [`DropReason::ControlRate`](crate::DropReason::ControlRate).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct ControlLimits {

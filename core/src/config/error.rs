@@ -166,7 +166,7 @@ fn times(oversubscription: u16) -> String {
     }
 }
 
-/// What the ports of a route carry.
+/// Describes the ports of a route.
 pub(crate) fn of_vlans(vlan: Option<VlanId>) -> String {
     match vlan {
         Some(vlan) => format!("VLAN {vlan}"),

@@ -61,7 +61,7 @@ pub const fn default_member(flow_hash: u32, members: usize) -> Option<usize> {
     (bucket as usize).checked_rem(members)
 }
 
-/// What commands may add to the configured routes. All of it is allocated by
+/// Capacity for routes that commands add to the configured ones. All of it is allocated by
 /// [`Switch::new`](crate::Switch::new).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct EcmpConfig {
@@ -93,7 +93,6 @@ pub struct FlowMonitorConfig {
 }
 
 impl Default for FlowMonitorConfig {
-    /// Off.
     fn default() -> Self {
         Self {
             capacity: 0,
@@ -102,14 +101,14 @@ impl Default for FlowMonitorConfig {
     }
 }
 
-/// How loops of flooded frames are found, where addresses are learnt.
+/// Detection of loops of flooded frames where addresses are learnt.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct LoopConfig {
     /// From one probe of a port to the next; above zero.
     pub interval: Duration,
     /// A port floods again when no probe has come round for this long.
     pub hold: Duration,
-    /// What is made of addresses that move; `None` for nothing.
+    /// Reaction to addresses that move; `None` for nothing.
     pub moves: Option<MoveConfig>,
 }
 
@@ -134,13 +133,13 @@ pub struct MoveConfig {
     pub count: u16,
     /// … in so long a time, of whole milliseconds.
     pub within: Duration,
-    /// Whether probes to the broadcast address are sent for it by the two ports. One that comes back blocks like any other.
-    /// Otherwise the sign is only reported.
+    /// Sends probes to the broadcast address from the two ports. A probe that comes back blocks
+    /// like any other. Otherwise the sign is only reported.
     pub proves: bool,
 }
 
-/// Where frames go that have no way of their own: those to group addresses and, with learning, those to addresses that
-/// nobody knows.
+/// Treatment of frames without a route of their own: those to group addresses and, with learning,
+/// those to unknown addresses.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct FloodConfig {
     /// This switch's ports of the network's tree: the links that flooded frames use, which form no loop, and the ports

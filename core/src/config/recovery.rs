@@ -10,7 +10,7 @@ pub struct WatchdogConfig {
     pub detection: Duration,
     /// A storm is over when no pause has come in, and none was in force, for this long.
     pub restoration: Duration,
-    /// What is done while a storm lasts.
+    /// Action while a storm lasts.
     pub action: StormAction,
 }
 

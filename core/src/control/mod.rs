@@ -57,15 +57,16 @@ use crate::wire::clcm::{Clcm, Hop, Phase};
 /// Commands and reports that wait to be polled at most, each.
 pub const QUEUE_CAPACITY: usize = 1024;
 
-/// A suspicion that begins this many detection times and CLCM intervals after the last has ended continues it.
+/// A suspicion continues the previous one if it begins within this many detection times and CLCM
+/// intervals after its end.
 const RECENT: u64 = 8;
 
-/// For how long an identifier is still recognised after the egress moved.
+/// Returns how long an identifier is still recognised after the egress moved.
 fn identifier_memory(clcm_interval: Duration) -> Duration {
     clcm_interval.saturating_mul(4)
 }
 
-/// Messages that a suspicion sends without any answer before that is told.
+/// Unanswered messages of one suspicion before this is reported.
 const UNANSWERED_MAX: u64 = 16;
 
 /// The control plane of one switch. After each call of [`handle_event`](Self::handle_event) or
@@ -117,7 +118,7 @@ impl ControlPlane {
         }
     }
 
-    /// What has been counted.
+    /// Returns the counters.
     pub fn counters(&self) -> &ControlCounters {
         &self.counters
     }
@@ -297,8 +298,8 @@ impl ControlPlane {
         self.report(now, egress, priority, ReportKind::ClcmSent { spuid });
     }
 
-    /// Tells once that a suspicion has had no answer: what waits there waits for a host, or a switch of the
-    /// loop does not speak CLCM.
+    /// Reports once that a suspicion has had no answer: the traffic waits for a host, or a switch
+    /// of the loop does not speak CLCM.
     fn look_for_answers(&mut self, now: Instant, egress: PortId, priority: Priority) {
         let limit = self.config.clcm_interval.saturating_mul(UNANSWERED_MAX);
         let Some(suspect) = self.suspects.current_mut(egress, priority) else {

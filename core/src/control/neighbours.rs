@@ -1,25 +1,31 @@
-//! Who is at the other end of each link: the LLDP agent of IEEE 802.1AB as a state machine, and what
-//! follows from what it hears.
+//! Discovery of the neighbour on each link: the LLDP agent of IEEE 802.1AB as a state machine, and
+//! the conclusions from announcements.
 //!
 //! Like the rest of the control plane it reads no clock and does no I/O. The caller
 //!
 //! * hands in frames ([`receive`](Neighbours::receive)) and the state of links
 //!   ([`set_link`](Neighbours::set_link)),
-//! * calls [`handle_timeout`](Neighbours::handle_timeout) at [`next_timeout`](Neighbours::next_timeout) or
+//! * calls [`handle_timeout`](Neighbours::handle_timeout) at
+//! [`next_timeout`](Neighbours::next_timeout) or
 //!   later; too early or too often does nothing,
-//! * and after each of these sends what [`poll_transmit`](Neighbours::poll_transmit) gives, and drains
+//! * and after each of these sends what [`poll_transmit`](Neighbours::poll_transmit) gives, and
+//! drains
 //!   [`poll_command`](Neighbours::poll_command) and [`poll_report`](Neighbours::poll_report).
 //!
 //! # When is sent
 //!
-//! Once in each interval (msgTxInterval, clause 9.2.5.7), to be believed for four of them and a second
-//! (msgTxHold). When a port comes up or a new neighbour is heard, [`FAST_FRAMES`] frames go out a second
-//! apart (txFastInit, msgFastTx; clause 9.2.5). No port sends more than one in a second, whatever it
+//! Once in each interval (msgTxInterval, clause 9.2.5.7), to be believed for four of them and a
+//! second
+//! (msgTxHold). When a port comes up or a new neighbour is heard, [`FAST_FRAMES`] frames go out a
+//! second
+//! apart (txFastInit, msgFastTx; clause 9.2.5). No port sends more than one in a second, whatever
+//! it
 //! hears, which is stricter than the standard's txCredit.
 //!
 //! # What follows
 //!
-//! See [`judge`]. A port's neighbour is forgotten when its time is over, when it says goodbye, and when the
+//! See [`judge`]. A port's neighbour is forgotten when its time is over, when it says goodbye, and
+//! when the
 //! link goes down: who comes up next may be another.
 
 mod judge;
@@ -41,10 +47,10 @@ use crate::wire::lldp::basic::{ChassisId, PortIdentifier, Text, TimeToLive};
 use crate::wire::lldp::dcbx::PfcMismatch;
 use crate::wire::lldp::{Announcement, Content, Lldp};
 
-/// An announcement is believed for so many intervals (msgTxHold).
+/// Number of intervals for which an announcement is believed (msgTxHold).
 const HOLD: u64 = 4;
 
-/// What this switch says, and what it makes of what it hears.
+/// Announcements of this switch, and rules for those of neighbours.
 #[derive(Clone, Debug)]
 pub struct NeighboursConfig {
     /// Our chassis.
@@ -60,9 +66,9 @@ pub struct NeighboursConfig {
 pub struct AnnouncedPort {
     /// Its name on the wire.
     pub identifier: PortIdentifier,
-    /// What is announced; its time to live is replaced by what follows from the interval.
+    /// Announcement to send; its time to live is replaced by one derived from the interval.
     pub announcement: Announcement,
-    /// What the configuration says of the neighbour. Where it says nothing, the neighbour is learnt.
+    /// Configured kind of neighbour. If none is configured, the neighbour is learnt.
     pub configured: Neighbour,
     /// True for a fabric port: what is learnt is told to the dataplane.
     pub is_fabric: bool,
@@ -73,9 +79,9 @@ pub struct AnnouncedPort {
 pub struct NeighbourReport {
     /// When.
     pub at: Instant,
-    /// Where.
+    /// Port of the neighbour.
     pub port: PortId,
-    /// What.
+    /// Change that is reported.
     pub kind: NeighbourReportKind,
 }
 
@@ -253,8 +259,9 @@ impl Neighbours {
         })
     }
 
-    /// What the neighbour on `port` makes of a pause that does not end: every switch with our TLV tells
-    /// storms from loops. What is heard counts before what is configured.
+    /// Returns the assumed reaction of the neighbour on `port` to a pause that does not end: every
+    /// switch with our TLV tells storms from loops. Announcements take precedence over the
+    /// configuration.
     pub fn storm_neighbour(&self, port: PortId) -> StormNeighbour {
         let Some(state) = self.ports.get(port.index()) else {
             return StormNeighbour::Unknown;
@@ -289,28 +296,29 @@ impl Neighbours {
         self.overflows
     }
 
-    /// Who is heard at `port`, in the order in which they were first; nobody where there is no such port.
+    /// Returns the neighbours heard at `port`, in the order in which they were first heard; empty
+    /// if there is no such port.
     pub fn entries(&self, port: PortId) -> &[Entry] {
         self.ports
             .get(port.index())
             .map_or(&[], |state| state.entries())
     }
 
-    /// How the neighbour at `port` is spoken to.
+    /// Returns the kind of neighbour assumed at `port`.
     pub fn neighbour(&self, port: PortId) -> Neighbour {
         self.ports
             .get(port.index())
             .map_or(Neighbour::Unknown, PortState::neighbour)
     }
 
-    /// What has been found out about `port`.
+    /// Returns the findings about `port`.
     pub fn findings(&self, port: PortId) -> Findings {
         self.ports
             .get(port.index())
             .map_or_else(Findings::default, |state| state.findings)
     }
 
-    /// What `port` has counted.
+    /// Returns the counters of `port`.
     pub fn counters(&self, port: PortId) -> LldpCounters {
         self.ports
             .get(port.index())
@@ -337,7 +345,6 @@ impl Neighbours {
         self.judge(now, port);
     }
 
-    /// Compares what was found with what is now.
     fn judge(&mut self, now: Instant, port: PortId) {
         let Some(state) = self.ports.get_mut(port.index()) else {
             return;

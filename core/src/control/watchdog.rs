@@ -26,7 +26,7 @@ use crate::units::{Instant, PortId, Priority, PRIORITY_COUNT};
 /// CLCM intervals for which a CLCM may be on its way round a loop.
 const CLCM_INTERVALS: u64 = 4;
 
-/// What is known of a fabric port's neighbour, as far as storms go.
+/// Properties of a fabric port's neighbour that matter for storms.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum StormNeighbour {
     /// Nothing.
@@ -38,7 +38,6 @@ pub enum StormNeighbour {
     Judges,
 }
 
-/// Stalls and neighbours.
 #[derive(Debug)]
 #[cfg_attr(feature = "testing", derive(Clone))]
 pub(super) struct Watchdog {
@@ -48,22 +47,18 @@ pub(super) struct Watchdog {
 #[derive(Clone, Copy, Debug, Default)]
 struct Port {
     neighbour: StormNeighbour,
-    /// A CLCM has shown that the neighbour speaks it.
     speaks_clcm: bool,
     stalls: [Option<Stall>; PRIORITY_COUNT],
-    /// When the stalls began.
     began: [Instant; PRIORITY_COUNT],
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Stall {
-    /// It waits for the detector's suspicion: CLCM are sent from then on.
+    /// Waits for the detector's suspicion: CLCM are sent from then on.
     Unsuspected,
     /// A CLCM may come back until then.
     Asked(Instant),
-    /// Called.
     Storm,
-    /// No storm, for this reason.
     Dismissed(NoStormReason),
 }
 
@@ -141,7 +136,6 @@ impl ControlPlane {
         }
     }
 
-    /// The detector suspects a stalled egress: its CLCM are on their way.
     pub(super) fn note_suspected_stall(
         &mut self,
         now: Instant,
@@ -154,14 +148,12 @@ impl ControlPlane {
         }
     }
 
-    /// A CLCM came in by `port`: the switch there speaks it.
     pub(super) fn note_clcm_from(&mut self, now: Instant, port: PortId) {
         if self.config.fabric_ports.contains(port) {
             self.note_speaks_clcm(now, port);
         }
     }
 
-    /// A CLCM that went out by `egress` came back.
     pub(super) fn note_loop(&mut self, now: Instant, egress: PortId) {
         self.note_speaks_clcm(now, egress);
     }
@@ -197,7 +189,6 @@ impl ControlPlane {
         }
     }
 
-    /// See the module.
     fn judge_stall(&mut self, now: Instant, egress: PortId, priority: Priority) {
         let Some(port) = self.watchdog.ports.get(egress.index()) else {
             return;
@@ -223,7 +214,6 @@ impl ControlPlane {
         }
     }
 
-    /// The neighbour is regular: a CLCM of ours gets time to come back.
     fn await_clcm(
         &self,
         now: Instant,

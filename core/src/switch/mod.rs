@@ -59,9 +59,9 @@ pub use observe::{
 pub enum Transmission {
     /// A data frame. Its handle stays with the switch until [`Switch::complete`].
     Data {
-        /// Where its bytes are.
+        /// Handle of the frame's bytes.
         handle: FrameHandle,
-        /// How many.
+        /// Length of the frame.
         length: Bytes,
         /// Its priority.
         priority: Priority,
@@ -103,7 +103,7 @@ pub struct Switch {
     config: SwitchConfig,
     ports: Vec<Port>,
     forwarding: Forwarding,
-    /// Where tags mean something.
+    /// Set if tags have a meaning.
     vlans: Option<Box<Vlans>>,
     flows: Flows,
     /// Room for sorting the flows that a reroute moves.
@@ -117,16 +117,15 @@ pub struct Switch {
     discarded: VecDeque<Discarded>,
     events: Events,
     lossless: PrioritySet,
-    /// Classes of mode `level`.
     with_levels: PrioritySet,
-    /// Classes that mark by the egress backlog that a frame comes to.
+    /// Classes that mark by the egress backlog that an arriving frame finds.
     marks_arrivals: PrioritySet,
-    /// Whether the ages of frames, their marks or their flows are kept: see `observe_arrival`.
+    /// Set if the ages of frames, their marks or their flows are kept: see `observe_arrival`.
     observes_arrivals: bool,
     /// Classes that mark by the egress backlog that a frame leaves behind.
     marks_departures: PrioritySet,
     random: SplitMix64,
-    /// Where addresses are learnt and loops are looked for.
+    /// Set if addresses are learnt and loops are looked for.
     loops: Option<Box<Loops>>,
     detector: Detector,
     storm_clock: StormClock,
@@ -230,7 +229,6 @@ impl Switch {
         self.ages.touch();
     }
 
-    /// After a change of the classes that mark.
     fn settle_observation(&mut self) {
         self.observes_arrivals =
             self.ages.is_on() || self.flows.is_on() || !self.marks_arrivals.is_empty();
@@ -275,8 +273,8 @@ impl Switch {
     }
 }
 
-/// How many frames can wait at once. Where nothing is flooded a frame waits in one place; a flooded one waits
-/// at every port, and what floods beyond this bound is dropped and counted.
+/// Returns how many frames can wait at once. Without flooding a frame waits in one place; a flooded
+/// one waits at every port, and floods beyond this bound are dropped and counted.
 fn waiting_capacity(config: &SwitchConfig) -> usize {
     const FLOOD_COPIES_MAX: usize = 1 << 20;
     let copies = if config.learning_capacity == 0 && config.flood.tree.is_none() {

@@ -46,7 +46,7 @@ pub struct Hop {
     pub egress: PortId,
 }
 
-/// What a message is doing.
+/// Purpose of a message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Phase {
     /// Loop Breaker: it elects the switch that reroutes; every hop adds itself at the end.
@@ -117,7 +117,7 @@ impl Clcm {
         self.hops[0].spuid
     }
 
-    /// What the message is doing.
+    /// Returns the purpose of the message.
     pub fn phase(&self) -> Phase {
         self.phase
     }

@@ -44,7 +44,7 @@ const PROTOCOL: Protocol = Protocol {
 };
 const BODY_LENGTH: usize = 22;
 
-/// What is sealed.
+/// Contents of a sealed frame.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[allow(clippy::large_enum_variant)] // as ControlFrame
 pub enum Sealable {
@@ -146,7 +146,7 @@ pub fn sequence_of(frame: &[u8], key: &FabricKey, nonce: Option<u64>) -> Option<
     Some(number(&trailer[4..]))
 }
 
-/// `None` never comes: a key of any length will do.
+/// `None` never occurs: a key may have any length.
 fn code(key: &FabricKey, signed: &[u8], nonce: Option<u64>) -> Option<Hmac<Sha256>> {
     let mut code = <Hmac<Sha256> as Mac>::new_from_slice(key.bytes()).ok()?;
     code.update(signed);

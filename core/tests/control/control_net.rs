@@ -41,7 +41,7 @@ pub fn plane(seed: u64) -> ControlPlane {
     ControlPlane::new(config(Policy::Breaker), seed)
 }
 
-/// Where an egress leads, and what waits for it.
+/// Destination of an egress, and the frames that wait for it.
 #[derive(Clone, Copy, Debug)]
 pub struct Wait {
     pub switch: usize,

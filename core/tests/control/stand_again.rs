@@ -6,7 +6,7 @@ use weir_core::control::{ControlConfig, LoopBreakerConfig, NoAlternative, Policy
 use weir_core::event::EventKind;
 use weir_core::{Duration, Event};
 
-/// A ring whose switches believe that they have other ways, and have none.
+/// Builds a ring whose switches wrongly believe that they have other paths.
 fn deluded(seed: u64, no_alternative: NoAlternative) -> Net {
     let config = ControlConfig {
         loop_breaker: LoopBreakerConfig {
@@ -137,7 +137,7 @@ fn a_policy_that_does_not_speak_stays_silent_whatever_changes() {
     let sent = net.sent;
     ways_changed(&mut net);
     net.run(INTERVAL.saturating_mul(100));
-    // What was under way may be passed on no more either.
+    // Messages under way may not be passed on any more either.
     assert_eq!(net.sent, sent);
     assert!(net
         .planes

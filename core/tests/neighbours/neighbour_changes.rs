@@ -30,11 +30,9 @@ const ROUND_TRIP: Duration = Duration::from_micros(400);
 
 #[derive(Clone, Copy, Debug)]
 enum Op {
-    /// Time passes, in steps.
     Wait(u16),
-    /// The host behind a switch holds it, or lets go.
+    /// The host behind a switch holds it, or releases it.
     Hold { switch: usize, hold: bool },
-    /// A switch changes its mind.
     Becomes { switch: usize, neighbour: Neighbour },
 }
 
@@ -56,12 +54,11 @@ fn address(switch: usize, host: u8) -> MacAddress {
     MacAddress([2, 0, 0, 0, switch as u8, host])
 }
 
-/// What one switch was configured with.
+/// Configuration of one switch.
 #[derive(Clone, Copy, Debug)]
 struct Setting {
-    /// D.
     depth: u8,
-    /// The Level that frames from the host have.
+    /// Minimum Level of frames from the host.
     level_min: u8,
     coding: FeedbackCoding,
 }
@@ -137,9 +134,9 @@ enum OnLine {
 struct Side {
     switch: Switch,
     free: Vec<FrameHandle>,
-    /// By handle: where each frame goes.
+    /// By handle: destination of each frame.
     destinations: Vec<MacAddress>,
-    /// What is on its way to this side.
+    /// Frames on their way to this side.
     line: VecDeque<(Instant, OnLine)>,
     received: u64,
     turn: u8,
@@ -279,7 +276,7 @@ impl Side {
         assert_eq!(outcome, Ok(Admitted::default()), "a frame is lost");
     }
 
-    /// The frame has left: gives where it goes.
+    /// Completes a departure: returns the frame's destination.
     fn discharge(&mut self, now: Instant, port: PortId, handle: FrameHandle) -> MacAddress {
         assert_eq!(self.switch.complete(now, port, handle), Some(handle));
         self.free.push(handle);

@@ -60,17 +60,16 @@ fn setting() -> impl Strategy<Value = Setting> {
 
 #[derive(Clone, Copy, Debug)]
 enum Op {
-    /// Seconds pass; of the announcements meanwhile those are lost whose bit is set.
+    /// Seconds pass; announcements whose bit is set are lost.
     Wait { seconds: u8, lost: u8 },
-    /// A switch comes back with another configuration, without a word if `silent`.
+    /// A switch comes back with another configuration; without a goodbye if `silent`.
     Restart {
         at: usize,
         setting: Setting,
         silent: bool,
     },
-    /// The agent of the host that a switch runs on says something, or says goodbye.
+    /// The agent of the host that a switch runs on announces something, or says goodbye.
     Host { at: usize, leaves: bool },
-    /// The link goes down and up again.
     Flap,
 }
 
@@ -84,7 +83,7 @@ fn op() -> impl Strategy<Value = Op> {
     ]
 }
 
-/// One switch in its present life: the agent, and what its dataplane was told.
+/// One switch in its present life: the agent, and the findings that its dataplane has.
 struct End {
     setting: Setting,
     agent: Neighbours,
@@ -92,7 +91,7 @@ struct End {
     coding: FeedbackCoding,
     /// An announcement of the other end's present life has come.
     has_heard: bool,
-    /// Of the other end, and of the host that this one runs on.
+    /// Announcements of the other end, and of the host that this one runs on.
     inbox: VecDeque<Vec<u8>>,
     host_talks: bool,
 }
@@ -156,7 +155,7 @@ fn bytes_of(lldp: &Lldp) -> Vec<u8> {
     buffer[..length.unwrap()].to_vec()
 }
 
-/// What the agent of the host says that switch `of` runs on.
+/// Announcement by the agent of the host that switch `of` runs on.
 fn of_host(of: usize, content: Content) -> Vec<u8> {
     bytes_of(&Lldp {
         chassis: ChassisId::mac(MacAddress([2, 0, 0, 0, 7, of as u8])),
@@ -198,7 +197,7 @@ impl Link {
                 }
                 let talks = self.ends[at].host_talks;
                 self.ends[at] = End::new(at, setting, self.now, talks);
-                // What was on its way is of an earlier life, or for one.
+                // Frames under way are of, or for, an earlier life.
                 for end in &mut self.ends {
                     end.inbox.clear();
                 }
@@ -223,7 +222,7 @@ impl Link {
         self.check();
     }
 
-    /// Loses what is said, by turns, as `lost` has it.
+    /// Loses announcements in turn, as `lost` determines.
     fn say(&mut self, from: usize, bytes: Vec<u8>, may_be_lost: bool) {
         let is_lost = may_be_lost && self.lost & 1 == 1;
         self.lost = self.lost.rotate_right(1);
@@ -281,7 +280,7 @@ impl Link {
         }
     }
 
-    /// Both ends, when nothing has changed for long enough.
+    /// Returns both ends when nothing has changed for long enough.
     fn settle(&mut self) {
         self.apply(Op::Wait {
             seconds: 255,
@@ -334,7 +333,8 @@ proptest! {
     }
 }
 
-/// How soon, where nothing is lost: each hears the other at once, and says so a second later at the most.
+/// Time to agree without losses: each hears the other at once, and announces it at most a second
+/// later.
 #[test]
 fn two_that_come_up_agree_within_three_seconds() {
     let setting = Setting {

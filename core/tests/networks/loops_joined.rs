@@ -15,7 +15,8 @@ use weir_core::{
     VlanSet, VlanTag,
 };
 
-/// One switch whose first two ports, of three, are joined outside by something that lets through what it says.
+/// One switch with three ports, the first two joined outside by a device that passes the frames
+/// selected by its filter.
 struct Joined {
     switch: Switch,
     now: Instant,
@@ -56,7 +57,8 @@ impl Joined {
         )
     }
 
-    /// Frames that come in by these ports, and what becomes of them, as often as a frame goes round at most.
+    /// Carries frames that come in by these ports, and the resulting ones, up to the most hops of a
+    /// frame.
     fn carry(&mut self, frames: Vec<(usize, OnLine)>) {
         let mut under_way: VecDeque<_> = frames
             .into_iter()
@@ -92,7 +94,6 @@ impl Joined {
         }
     }
 
-    /// A round of probes, with these frames in the middle of it.
     fn round(&mut self, frames: &[(usize, OnLine)]) {
         let end = self.now + INTERVAL;
         self.switch.handle_timeout(self.now);
@@ -212,7 +213,7 @@ const MOVES: MoveConfig = MoveConfig {
     proves: true,
 };
 
-/// Devices that let broadcasts and known addresses through, and no frame to another group.
+/// Devices that pass broadcasts and known addresses, and no frame to another group.
 const EATS_PROBES: fn(&OnLine) -> bool =
     |frame| frame.destination == MacAddress::BROADCAST || !frame.destination.is_group();
 
@@ -315,8 +316,8 @@ fn stations_that_move_or_lie_block_nobody() {
     }
 }
 
-/// A station that sends back whatever it gets, and says of probes that they come from another port, gets its own port blocked
-/// and no other one, for moves or without.
+/// A station that reflects all frames, and claims that probes come from another port, gets its own
+/// port blocked and no other one, with moves or without.
 #[test]
 fn whoever_sends_probes_back_blocks_his_own_port() {
     let mut joined = Joined::new(

@@ -20,7 +20,7 @@ fn address(number: u8) -> MacAddress {
     MacAddress([2, 0, 0, 0, 0, number])
 }
 
-/// Priority 3 loses nothing, the others may; addresses are learnt.
+/// Priority 3 is lossless, the others may lose frames; addresses are learnt.
 fn switch() -> Switch {
     let lossy = ClassConfig::new(ClassMode::Lossy {
         buffer: Bytes::new(ROOM * CELL.get()),
@@ -138,7 +138,7 @@ fn a_reserved_port_sends_nothing_else_and_takes_nothing() {
         switch.counters(MONITOR).drops[DropReason::MirrorPort.index()],
         1
     );
-    // What it would do is explained alike.
+    // The explanation predicts the same.
     let explained = switch.explain(NOW, MONITOR, &frame(4, 0, address(1)));
     assert_eq!(explained.outcome.map(|_| ()), Err(DropReason::MirrorPort));
     let explained = switch.explain(NOW, LEFT, &frame(4, 0, address(7)));

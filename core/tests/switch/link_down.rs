@@ -25,7 +25,7 @@ fn host(number: u8) -> MacAddress {
     MacAddress([2, 0, 0, 0, 0, number])
 }
 
-/// Hosts 0 to 3 behind the ports of their numbers, by routes or by what is learned.
+/// Hosts 0 to 3 behind the ports of their numbers, by routes or by learning.
 struct Node {
     switch: Switch,
     now: Instant,
@@ -81,7 +81,6 @@ impl Node {
         self.receive_at(from, from, to, priority)
     }
 
-    /// A frame of host `from` comes in by port `at`.
     fn receive_at(
         &mut self,
         at: u8,
@@ -120,7 +119,7 @@ impl Node {
         self.collect();
     }
 
-    /// Does what is due until then.
+    /// Runs the timers that are due until then.
     fn wait(&mut self, span: Duration) {
         let end = self.now + span;
         while let Some(due) = self.switch.next_timer().filter(|due| *due <= end) {
@@ -131,7 +130,6 @@ impl Node {
         self.now = end;
     }
 
-    /// Handles of the frames that `egress` sends.
     fn send(&mut self, egress: u8) -> Vec<u32> {
         let mut sent = Vec::new();
         for _ in 0..100 {
@@ -298,7 +296,7 @@ fn nothing_is_suspected_or_called_a_storm() {
 fn addresses_behind_it_are_forgotten_and_found_where_they_are() {
     let mut node = Node::new(true);
     for number in 0..PORTS {
-        // Whoever is silent is not known.
+        // Hosts that are silent are unknown.
         let _ = node.receive(number, 99, LOSSLESS);
     }
     for number in 0..PORTS {

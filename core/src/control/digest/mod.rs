@@ -1,4 +1,4 @@
-//! What a control plane's future depends on, in 128 bits.
+//! State that a control plane's future depends on, in 128 bits.
 
 use super::ControlPlane;
 use crate::testing::{Clock, Digest};

@@ -1,13 +1,14 @@
-//! What the switch says of an egress to a caller that may send frames by it which the switch never sees.
+//! State of an egress for a caller that may send frames by it which bypass the switch.
 
 use crate::sets::PrioritySet;
 use crate::switch::{Switch, Transmission};
 use crate::units::{Instant, MacAddress, PortId, Priority};
 
 impl Switch {
-    /// Whether a frame could leave `port` now without passing another or taking its time on the line: nothing waits there
-    /// in any priority, nothing is to be told to the neighbour, no release concerns it, and its line is free. Frames that the caller
-    /// has been given and that have not completed are the caller's to know.
+    /// Returns true if a frame could leave `port` now without passing another or taking its time on
+    /// the line: no frame waits in any priority, no message to the neighbour is pending, no release
+    /// concerns it, and its line is free. Frames that the caller has been given and that have not
+    /// completed are the caller's to know.
     pub fn is_egress_clear(&self, now: Instant, port: PortId) -> bool {
         self.ports.get(port.index()).is_some_and(|state| {
             let is_released = |priority: Priority| {

@@ -27,7 +27,7 @@ pub fn address(port: u8) -> MacAddress {
     MacAddress([2, 0, 0, 0, 0, port])
 }
 
-/// What may differ between the switches here.
+/// Settings that differ between the switches here.
 #[derive(Clone, Copy, Debug)]
 pub struct Setting {
     pub exponent: i8,

@@ -9,11 +9,11 @@ use weir_core::{
 use super::slow::settings;
 use super::{address, config, DYNAMIC, FRAME_MAX, HEADROOM, LOSSY, PORTS, STATIC};
 
-/// What one neighbour may still send of a priority.
+/// Frames of a priority that one neighbour may still send.
 #[derive(Clone, Copy)]
 enum Sends {
     Freely,
-    /// So many bytes in whole cells, since it is told to pause and does not know yet.
+    /// Number of bytes in whole cells until it receives the pause sent to it.
     Rest(u64),
 }
 

@@ -1,4 +1,4 @@
-//! What a switch's future depends on, in 128 bits.
+//! State that a switch's future depends on, in 128 bits.
 
 mod setup;
 
