@@ -30,9 +30,11 @@ const ROUND_TRIP: Duration = Duration::from_micros(400);
 
 #[derive(Clone, Copy, Debug)]
 enum Op {
+    /// Time passes, in steps.
     Wait(u16),
     /// The host behind a switch holds it, or releases it.
     Hold { switch: usize, hold: bool },
+    /// A switch changes its neighbour setting.
     Becomes { switch: usize, neighbour: Neighbour },
 }
 

@@ -70,6 +70,7 @@ enum Op {
     },
     /// The agent of the host that a switch runs on announces something, or says goodbye.
     Host { at: usize, leaves: bool },
+    /// The link goes down and up again.
     Flap,
 }
 

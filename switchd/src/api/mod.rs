@@ -52,7 +52,7 @@ use weir_http::{self as http, Limits};
 /// The longest wait for an event; a longer one asked for is cut to this.
 pub const WAIT_SECONDS_MAX: f64 = 60.0;
 
-/// The document of [`weir_api::routes::openapi`], made once.
+/// The document of [`weir_api::routes::openapi`], built once.
 static DOCUMENT: LazyLock<String> = LazyLock::new(weir_api::routes::openapi::json);
 
 /// All routes of the table.
@@ -66,7 +66,6 @@ pub fn router(shared: Arc<Shared>) -> Router {
         .with_state(shared)
 }
 
-/// What answers a route.
 fn handler(route: &Route) -> MethodRouter<Arc<Shared>> {
     let method = match route.method {
         weir_api::routes::Method::Get => MethodFilter::GET,
@@ -370,7 +369,6 @@ async fn method_not_allowed(method: Method, uri: Uri) -> ApiError {
     }
 }
 
-/// `GET, PUT and DELETE`.
 fn listed(names: &[&str]) -> String {
     match names {
         [rest @ .., last] if !rest.is_empty() => format!("{} and {last}", rest.join(", ")),
@@ -393,7 +391,7 @@ impl ApiError {
         }
     }
 
-    /// The dataplane did not answer in time.
+    /// Error for a dataplane that did not answer in time.
     fn silence() -> Self {
         Self {
             status: StatusCode::SERVICE_UNAVAILABLE,

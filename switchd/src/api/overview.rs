@@ -91,7 +91,7 @@ pub fn overview(shared: &Shared, snapshot: &Snapshot) -> Overview {
     }
 }
 
-/// A neighbour that says no name goes by its chassis.
+/// A neighbour that announces no name is listed by its chassis.
 fn neighbours_by_port(shared: &Shared) -> BTreeMap<String, String> {
     neighbors::neighbors(shared)
         .into_iter()

@@ -9,7 +9,7 @@ use crate::control::info::SwitchInfo;
 use crate::control::Shared;
 use crate::dataplane::messages::Snapshot;
 
-/// How often the dataplane is looked at until it has a change.
+/// Snapshots to poll before giving up on a change.
 const LOOKS: usize = 50;
 
 /// Why a change was refused.

@@ -39,7 +39,7 @@ pub use reloading::{ReloadError, Reloading};
 pub use shared::{without_keeper, Restarted, Shared, Signal, Stage};
 pub use supervisor::SupervisorError;
 
-/// Requests that wait for the supervisor at most.
+/// Maximum number of requests that wait for the supervisor.
 const INBOX_CAPACITY: usize = 64;
 
 /// Settings of the control plane.
@@ -63,7 +63,7 @@ pub struct ControlSettings {
 
 /// The running control plane.
 pub struct Control {
-    /// What others see of it.
+    /// State shared with other tasks.
     pub shared: Arc<Shared>,
     thread: std::thread::JoinHandle<()>,
     outcome: oneshot::Receiver<Result<(), SupervisorError>>,

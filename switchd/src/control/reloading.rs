@@ -10,7 +10,7 @@ use weir_config::FileError;
 
 use super::Shared;
 
-/// What comes of it, later.
+/// The result, later.
 pub type Outcome<'a, T> = Pin<Box<dyn Future<Output = Result<T, ReloadError>> + Send + 'a>>;
 
 /// Reads the configuration file again.
@@ -25,14 +25,15 @@ pub trait Reloading: Send + Sync {
         confirm: Option<Duration>,
     ) -> Outcome<'a, Reload>;
 
-    /// What the last reload has put in force stays. Gives the file, and how much time was left.
+    /// Keeps the settings of the last reload in force. Returns the file, and how much time was
+    /// left.
     fn confirm<'a>(&'a self, shared: &'a Shared) -> Outcome<'a, (String, Duration)>;
 
     /// Puts in force what was before the reload that waits for a confirmation; nothing where none does, or its time is not
     /// over.
     fn revert<'a>(&'a self, shared: &'a Shared) -> Pin<Box<dyn Future<Output = ()> + Send + 'a>>;
 
-    /// What is in force.
+    /// Returns the settings in force.
     fn running<'a>(
         &'a self,
         shared: &'a Shared,
@@ -55,8 +56,8 @@ pub trait Reloading: Send + Sync {
     /// The one of this number.
     fn past(&self, number: u64) -> Outcome<'_, PastConfiguration>;
 
-    /// Whether a daemon that starts now could stand in this one's place. No when the file is not legal, or means another
-    /// place.
+    /// Checks that a daemon started now could replace this one. It could not if the file is
+    /// invalid, or names another run directory or socket.
     fn check(&self) -> Outcome<'_, ()>;
 
     /// As [`reload`](Self::reload) for a signal: what came of it is logged, and the service manager hears of it.
@@ -84,7 +85,7 @@ pub enum ReloadError {
     /// There is nothing to confirm.
     #[error("nothing waits to be confirmed: no reload with a time for that, or the time is over")]
     NothingToConfirm,
-    /// What was in force cannot be read.
+    /// The settings in force cannot be read.
     #[error("cannot read the configurations that were in force: {0}")]
     History(std::io::Error),
     /// There is none of this number.
@@ -95,7 +96,7 @@ pub enum ReloadError {
     Memory {
         /// The file.
         file: String,
-        /// What does not fit.
+        /// Mismatch.
         why: String,
     },
     /// The next daemon would not have a listener.
@@ -105,9 +106,9 @@ pub enum ReloadError {
         file: String,
         /// The key.
         key: &'static str,
-        /// Where it is to listen.
+        /// Address to listen on.
         address: std::net::SocketAddr,
-        /// What the kernel said.
+        /// Error of the kernel.
         error: std::io::Error,
     },
     /// The next daemon would not stand where this one does.

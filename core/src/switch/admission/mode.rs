@@ -8,6 +8,7 @@ use crate::units::Bytes;
 pub(in crate::switch) enum BufferMode {
     /// Refuses frames that do not fit.
     Bounded { buffer: Bytes },
+    /// Pauses the neighbour first.
     Pausing(PfcThresholds),
     /// Refuses frames of a lossless class that do not fit: the host does not obey a pause.
     Policed {

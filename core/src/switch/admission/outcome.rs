@@ -5,6 +5,7 @@ use crate::units::{Bytes, Instant};
 
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Raise {
+    /// Thresholds unchanged.
     None,
     /// To these values, until the given time.
     Active {

@@ -16,8 +16,8 @@ use crate::control::info::PortInfo;
 use crate::control::shared::{Shared, Stage};
 use crate::dataplane::link::AttachedPort;
 
-/// A device that is there and cannot be used yet is tried again after this long: it may lack an address, or its queue is
-/// somebody else's still.
+/// Retry interval for a device that is there and cannot be used yet: it may lack an address, or its
+/// queue is still in use elsewhere.
 const RETRY: Duration = Duration::from_millis(500);
 
 /// Looks after the ports for as long as the daemon runs.
@@ -40,14 +40,14 @@ pub async fn tend(shared: Arc<Shared>) {
     }
 }
 
-/// Gives up the device that a port had.
+/// Releases the device of a port.
 async fn release(shared: &Arc<Shared>, port: PortId, info: &PortInfo) {
     let attached = info.attached.get();
     if attached.is_absent() {
         return;
     }
     if matches!(link::find(attached.ifindex), Ok(None)) {
-        // Whoever is paused for its sake goes on at once.
+        // Neighbours that are paused because of it go on at once.
         shared.dataplane.ask(Command::DeviceGone { port }).await;
     }
     let dataplane = Arc::clone(shared);
@@ -58,7 +58,7 @@ async fn release(shared: &Arc<Shared>, port: PortId, info: &PortInfo) {
     info.attached.set(AttachedPort::absent(attached.address));
 }
 
-/// Takes the device of a port's name, if there is one.
+/// Attaches the device of a port's name, if there is one.
 async fn take(shared: &Arc<Shared>, port: PortId, info: &PortInfo) {
     if if_nametoindex(info.device.as_str()).is_err() {
         shared.links.note_refused(port, None);

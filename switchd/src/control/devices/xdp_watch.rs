@@ -8,7 +8,7 @@ use weir_core::PortId;
 
 use crate::control::shared::Shared;
 
-/// How often is looked, and how often is warned at most.
+/// Polling interval, and least interval between warnings.
 const INTERVAL: Duration = Duration::from_secs(1);
 
 /// Looks for as long as the daemon runs.
@@ -33,7 +33,6 @@ pub async fn watch(shared: Arc<Shared>) {
     }
 }
 
-/// One port.
 struct Watched {
     id: PortId,
     name: String,
@@ -41,7 +40,7 @@ struct Watched {
     seen: Verdicts,
 }
 
-/// What became of frames, as far as it matters here.
+/// Relevant verdicts on frames.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 struct Verdicts {
     redirected: u64,

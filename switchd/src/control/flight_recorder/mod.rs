@@ -29,16 +29,16 @@ pub const RECORDS_MAX: usize = 32;
 pub const SAMPLES_BEFORE: usize = 32;
 /// Events kept of the time before a suspicion.
 pub const EVENTS_BEFORE: usize = 128;
-/// The least that [`SAMPLES_BEFORE`] samples reach back.
+/// Minimum time that [`SAMPLES_BEFORE`] samples reach back.
 const BEFORE_LEAST: Duration = Duration::from_secs(2);
 /// For how long after a suspicion its record goes on.
 pub const AFTER: Duration = Duration::from_secs(1);
-/// For how long a suspicion is new.
+/// Time for which a suspicion is new.
 const NEW: Duration = Duration::from_secs(10);
-/// The finest interval: a snapshot costs the dataplane time.
+/// Shortest interval: a snapshot costs the dataplane time.
 const INTERVAL_LEAST: Duration = Duration::from_millis(5);
 
-/// How samples are taken.
+/// Settings of sampling.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct FlightSettings {
     enabled: bool,
@@ -105,7 +105,7 @@ impl FlightRecorder {
         }
     }
 
-    /// How samples are taken.
+    /// Returns the settings of sampling.
     pub fn settings(&self) -> FlightSettings {
         self.settings
     }

@@ -1,7 +1,9 @@
-//! What is kept of one suspicion.
+//! Record of one suspicion.
 //!
-//! The beginning and the end are what an engineer looks for, and neither gives way to the time between
-//! them: the first samples stay, the last ones stay, and those between are thinned to every second one
+//! The beginning and the end are what an engineer looks for, and neither gives way to the time
+//! between
+//! them: the first samples stay, the last ones stay, and those between are thinned to every second
+//! one
 //! each time that their room is full. Of the events the first and the last stay.
 
 use std::collections::VecDeque;
@@ -42,9 +44,9 @@ pub struct Record {
     first: Vec<Entry>,
     middle: Vec<Entry>,
     last: VecDeque<Entry>,
-    /// Of the samples that leave `last`, every so many-th goes to `middle`.
+    /// Number of samples leaving `last` of which one goes to `middle`.
     stride: u64,
-    /// Samples that have left `last`.
+    /// Number of samples that have left `last`.
     passed: u64,
     samples_left_out: u64,
     first_events: Vec<Arc<Event>>,
@@ -52,7 +54,7 @@ pub struct Record {
     events_left_out: u64,
 }
 
-/// A sample's part that concerns the record.
+/// Part of a sample that concerns the record.
 #[derive(Clone, Debug)]
 struct Entry {
     at: Instant,

@@ -22,10 +22,10 @@ use crate::dataplane::tables::Tables;
 use crate::dataplane::tap::Tap;
 use crate::model::clock;
 
-/// How long a reader waits for a snapshot younger than its question.
+/// Time for which a reader waits for a snapshot younger than its request.
 const FRESH_WAIT: std::time::Duration = std::time::Duration::from_millis(100);
 
-/// How long is waited for an answer of the dataplane.
+/// Time to wait for an answer of the dataplane.
 pub const ANSWER_WAIT: std::time::Duration = std::time::Duration::from_secs(5);
 
 /// The latest snapshot, shared by its readers.
@@ -39,9 +39,9 @@ impl Deref for Published {
     }
 }
 
-/// What the dataplane shows and is asked, by way of the supervisor.
+/// State and requests of the dataplane, passed through the supervisor.
 pub struct Access {
-    /// Who captures frames.
+    /// Captures in progress.
     pub captures: Hub,
     snapshot: watch::Sender<Arc<Published>>,
     xdp: Box<dyn XdpPrograms>,
@@ -144,7 +144,7 @@ impl Access {
         tokio::time::timeout(ANSWER_WAIT, exchange).await.ok()?
     }
 
-    /// Puts `snapshot` in the place of the latest one, and gives that back unless someone reads it.
+    /// Replaces the latest snapshot by `snapshot`, and returns the old one unless it is being read.
     pub(in crate::control) fn publish(&self, snapshot: Box<Snapshot>) -> Option<Box<Snapshot>> {
         let old = self.snapshot.send_replace(Arc::new(Published(snapshot)));
         Arc::into_inner(old).map(|published| published.0)
@@ -156,17 +156,17 @@ impl Access {
         let _ = self.inbox.send(Message::Command(command)).await;
     }
 
-    /// What the XDP program has counted at `port`, by class.
+    /// Returns the XDP program's frame counts at `port`, by class.
     pub fn xdp_frames(&self, port: PortId) -> Vec<(&'static str, u64)> {
         self.xdp.frames(port)
     }
 
-    /// What became of frames at `port`'s XDP program, by verdict.
+    /// Returns the XDP program's verdict counts at `port`.
     pub fn xdp_verdicts(&self, port: PortId) -> Vec<(&'static str, u64)> {
         self.xdp.verdicts(port)
     }
 
-    /// How `port`'s XDP program is attached now.
+    /// Returns the mode in which `port`'s XDP program is attached.
     pub fn xdp_mode(&self, port: PortId) -> Option<&'static str> {
         self.xdp.mode(port)
     }
@@ -191,13 +191,13 @@ impl Access {
         self.xdp.lldp_socket(port)
     }
 
-    /// Has the CLCM state machine go by other settings.
+    /// Applies other settings to the CLCM state machine.
     pub(crate) async fn reconfigure(&self, plane: ControlConfig) {
         // Fails only once the supervisor has ended.
         let _ = self.inbox.send(Message::Reconfigure(plane)).await;
     }
 
-    /// Has `port`'s XDP program go by other settings.
+    /// Applies other settings to `port`'s XDP program.
     ///
     /// # Errors
     ///
@@ -207,7 +207,6 @@ impl Access {
     }
 }
 
-/// A snapshot with room for `port_count` ports and a Level Table.
 pub(crate) fn empty_snapshot(port_count: usize) -> Box<Snapshot> {
     Box::new(Snapshot {
         ports: vec![PortSnapshot::default(); port_count],

@@ -1,4 +1,4 @@
-//! What the supervisor writes and others read: four handles, each for one thing.
+//! State that the supervisor writes and others read, in four handles.
 
 mod access;
 mod life;
@@ -32,7 +32,7 @@ pub use records::{ControlFigures, Records};
 pub struct Shared {
     /// Names and settings.
     pub info: SwitchInfo,
-    /// What has happened.
+    /// History.
     pub records: Records,
     /// The way to the dataplane.
     pub dataplane: Access,
@@ -40,11 +40,11 @@ pub struct Shared {
     pub links: Links,
     /// Losses below the switch.
     pub losses: Losses,
-    /// What the daemon is doing.
+    /// Stage of the daemon.
     pub life: Life,
-    /// What is done on purpose to frames and links.
+    /// Impairments of frames and links in force.
     pub impairments: Impairments,
-    /// What gNMI has counted.
+    /// Counters of gNMI.
     pub gnmi: Arc<weir_gnmi::Figures>,
 }
 
@@ -82,7 +82,6 @@ impl Shared {
         self.lose_device(port, EventName::DeviceGone).await;
     }
 
-    /// Takes note that the port has a device again.
     pub(super) fn set_back(&self, port: PortId) {
         self.links.note_back(port);
         self.record_at(port, EventName::DeviceBack, None);
@@ -115,7 +114,7 @@ impl Shared {
         self.settle_link(port).await;
     }
 
-    /// Takes a link for down, whatever its device says, or no more.
+    /// Sets whether a link counts as down regardless of its device.
     pub(super) async fn set_flapped(&self, port: PortId, flapped: bool) {
         self.links.note_flapped(port, flapped);
         self.settle_link(port).await;

@@ -24,9 +24,9 @@ pub struct Peaks {
 /// Peaks of one pool.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct PoolPeaks {
-    /// What its buffers had of it.
+    /// Peak of the bytes that its buffers used.
     pub used: Bytes,
-    /// What was in its headroom.
+    /// Peak of its headroom.
     pub headroom_used: Bytes,
 }
 
@@ -52,7 +52,7 @@ pub struct Window {
     pub pools: [PoolPeaks; POOLS_MAX],
 }
 
-/// What one reader is shown.
+/// Watermarks for one reader.
 #[derive(Clone, Copy, Debug)]
 pub struct Shown<'a> {
     /// To whom.
@@ -67,13 +67,13 @@ pub struct Shown<'a> {
 #[derive(Clone, Debug)]
 pub struct Watermarks {
     interval: Duration,
-    /// What there is as the last snapshot has it: where a window begins.
+    /// State in the last snapshot: the start of a window.
     present: Window,
     user: Window,
     persistent: Window,
-    /// The interval that goes on.
+    /// The current interval.
     telemetry: Window,
-    /// The last one that is over, and when that was.
+    /// The last complete interval, and its end.
     last: Option<(Arc<Window>, Instant)>,
 }
 
@@ -117,7 +117,7 @@ impl Window {
         }
     }
 
-    /// Of what a snapshot has, by each priority's gauges.
+    /// Takes each priority's gauges from a snapshot.
     fn fill(&mut self, snapshot: &Snapshot, held_frames: u64, of: Of, of_pool: OfPool) {
         (self.since, self.held_frames) = (snapshot.at, held_frames);
         for (own, gauges) in self.pools.iter_mut().zip(&snapshot.pools) {
@@ -131,10 +131,10 @@ impl Window {
     }
 }
 
-/// What of a priority's gauges is meant.
+/// Selects gauges of a priority.
 type Of = fn(&weir_core::switch::PriorityGauges) -> Peaks;
 
-/// What of a pool's gauges is meant.
+/// Selects gauges of a pool.
 type OfPool = fn(&weir_core::switch::PoolGauges) -> PoolPeaks;
 
 impl Watermarks {
@@ -232,7 +232,8 @@ impl Watermarks {
         }
     }
 
-    /// What each reader is shown: nothing of telemetry before its first interval is over.
+    /// Returns the watermarks for each reader: nothing of telemetry before its first interval is
+    /// over.
     pub fn shown(&self) -> impl Iterator<Item = Shown<'_>> {
         let lasting = |reader, window| Shown {
             reader,
