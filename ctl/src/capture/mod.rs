@@ -70,7 +70,7 @@ pub fn run(target: &Target, output: &Output, arguments: &CaptureArguments) -> Re
     };
     let mut reader = Reader::new(sink);
     let copied = runtime.block_on(copy(&socket, streaming, &mut reader));
-    // What was read until then counts, whatever ended it.
+    // Frames read until then count, whatever ended the capture.
     if !matches!(&copied, Err(error) if weir_output::is_broken_pipe(error)) {
         reader.summary();
     }
@@ -93,7 +93,7 @@ async fn copy(socket: &Path, mut streaming: Streaming, reader: &mut Reader) -> R
             _ = interrupt.recv() => {}
             _ = terminate.recv() => {}
         }
-        // Who asks twice does not want to wait for the figures.
+        // A second request means that the user does not wait for the figures.
         if asked_to_end {
             return Ok(());
         }
@@ -102,7 +102,7 @@ async fn copy(socket: &Path, mut streaming: Streaming, reader: &mut Reader) -> R
     }
 }
 
-/// Asks the daemon to end the capture: its answer then ends with the figures.
+/// Requests the end of the capture from the daemon: its answer then ends with the figures.
 fn ask_to_end(socket: &Path, number: Option<u64>) {
     let Some(number) = number else { return };
     let socket = socket.to_owned();
@@ -117,7 +117,7 @@ fn ask_to_end(socket: &Path, number: Option<u64>) {
     });
 }
 
-/// Where it goes.
+/// Destination of the capture.
 enum Sink {
     /// The blocks as they are.
     Raw(Box<dyn Write>),
@@ -125,7 +125,7 @@ enum Sink {
     Lines(Output),
 }
 
-/// What the statistics of one interface said last.
+/// Figures of the last statistics of one interface.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 struct Figures {
     seen: u64,
@@ -137,7 +137,7 @@ struct Figures {
 /// Cuts the answer into blocks.
 struct Reader {
     sink: Sink,
-    /// The beginning of a block that is not whole yet.
+    /// Beginning of an incomplete block.
     rest: Vec<u8>,
     parser: Option<PcapNgParser>,
     /// By interface.
@@ -205,7 +205,7 @@ impl Reader {
         bail!("capture truncated: the daemon's answer ends within a block")
     }
 
-    /// What was captured and what was missed, on standard error.
+    /// Prints captured and missed frames on standard error.
     fn summary(&self) {
         let sum = |of: fn(&Figures) -> u64| self.figures.iter().map(of).sum::<u64>();
         let (seen, matched) = (sum(|it| it.seen), sum(|it| it.matched));
@@ -250,7 +250,7 @@ fn note(figures: &mut Vec<Figures>, statistics: &InterfaceStatisticsBlock<'_>) {
     }
 }
 
-/// One frame for people, or as JSON.
+/// Prints one frame for people, or as JSON.
 fn line(output: Output, parser: &PcapNgParser, packet: &EnhancedPacketBlock<'_>) -> Result<()> {
     let options = parser
         .packet_interface(packet)

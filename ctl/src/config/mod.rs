@@ -14,18 +14,18 @@ use std::path::{Path, PathBuf};
 use weir_config::daemon::DaemonConfig;
 use weir_config::{FileError, Problem};
 
-/// Stands for standard input where a file is named.
+/// Stands for standard input as a file name.
 const STANDARD_INPUT: &str = "-";
-/// What standard input is called in messages.
+/// Name of standard input in messages.
 const STANDARD_INPUT_NAME: &str = "standard input";
-/// No configuration is longer.
+/// Maximum length of a configuration.
 const INPUT_MAX_BYTES: u64 = 16 << 20;
 
-/// A configuration, and where it is from.
+/// A configuration and its origin.
 struct Source {
     /// The file; [`STANDARD_INPUT_NAME`] for standard input.
     name: PathBuf,
-    /// What standard input had; `None` for a file.
+    /// Contents of standard input; `None` for a file.
     input: Option<String>,
     config: Result<DaemonConfig, FileError>,
 }

@@ -47,7 +47,7 @@ pub struct RingRun {
     pub seed: u64,
     /// Names of the switches.
     pub switches: Vec<String>,
-    /// What it showed.
+    /// Observations.
     pub seen: Observation,
 }
 
@@ -112,7 +112,6 @@ impl RingRun {
     }
 }
 
-/// The loop of four switches.
 fn ring(loops: Vec<CreditLoop>) -> Option<CreditLoop> {
     loops.into_iter().find(|found| found.switches.len() == 4)
 }
@@ -126,7 +125,7 @@ pub struct Figure5 {
     pub breaker: RingRun,
     /// By rate and X_off.
     pub locks: Vec<LockPoint>,
-    /// What they say.
+    /// The law of the lock times.
     pub lock_law: LockLaw,
     /// By detection time, then by control latency.
     pub reroutes: Vec<ReroutePoint>,

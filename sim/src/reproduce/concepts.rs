@@ -25,12 +25,12 @@ const SETTING: Setting = Setting {
     ..Setting::DATA_CENTRE
 };
 
-/// What is put over the ring, and how it is shown.
+/// Overrides of the ring, and their presentation.
 struct Way {
     file: &'static str,
     title: &'static str,
     overrides: &'static [(&'static str, &'static str)],
-    /// What holds a port back.
+    /// Reason that holds a port back.
     held_back: &'static str,
 }
 

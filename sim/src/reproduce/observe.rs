@@ -12,7 +12,7 @@ use crate::scenario::{plan, result_of, Delivered, RunError};
 /// Values at even distances.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Series {
-    /// What it is of.
+    /// Subject.
     pub name: String,
     /// One value for each interval: bytes in the interval, or bytes at its end.
     pub values: Vec<u64>,
@@ -27,7 +27,7 @@ pub struct Standstill {
     pub to: Option<Instant>,
 }
 
-/// What led out of the first standstill, each at its first time since. `None`: it did not happen.
+/// Events that ended the first standstill, each at its first time since. `None`: it did not happen.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Moments {
     /// A port of the loop sent the last frame.
@@ -46,7 +46,7 @@ pub struct Moments {
     pub moved_again: Option<Instant>,
 }
 
-/// What a run showed.
+/// Observations of a run.
 #[derive(Clone, Debug)]
 pub struct Observation {
     /// As any run has it; what the network held when traffic ended is in flight.

@@ -1,4 +1,4 @@
-//! What the network looked like during a run, for the page of it.
+//! Recorded state of the network during a run, for its page.
 
 use weir_config::scenario::Scenario;
 use weir_core::{Instant, PortId, Priority};
@@ -68,7 +68,7 @@ impl Recorder {
         }
     }
 
-    /// What was written down.
+    /// Returns the record.
     pub fn into_history(self) -> History {
         self.history
     }

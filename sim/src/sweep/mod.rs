@@ -19,13 +19,13 @@ pub const SWEEP_FORMAT: u32 = 2;
 pub struct Column {
     /// Its name.
     pub name: String,
-    /// What its values are.
+    /// Type of its values.
     pub kind: CellKind,
-    /// Whether a value can be missing.
+    /// True if a value can be missing.
     pub is_optional: bool,
 }
 
-/// What the values of a column are.
+/// Type of a column's values.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum CellKind {
     /// Yes or no.

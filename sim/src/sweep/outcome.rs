@@ -8,7 +8,7 @@ use super::{Cell, CellKind, Column};
 
 use CellKind::{Count, Flag, Number, Text};
 
-/// What is known of a run: the rest of its row is empty where there is an error.
+/// Columns of a run: those after an error are empty.
 const RUN: &[(&str, CellKind)] = &[
     ("error", Text),
     ("duration_seconds", Number),
@@ -104,7 +104,7 @@ pub(super) fn port_columns() -> Vec<Column> {
     columns(PORT, true)
 }
 
-/// A run that has no result.
+/// Cells of a run that has no result.
 pub(super) fn failed(error: &str) -> Vec<Cell> {
     let mut row = vec![Cell::Null; RUN.len()];
     row[0] = Cell::text(error);

@@ -57,7 +57,7 @@ pub fn table(
     Ok(file)
 }
 
-/// What the footer of `file` says under `key`.
+/// Returns the value of `key` in the footer of `file`.
 ///
 /// # Errors
 ///
@@ -87,7 +87,7 @@ fn field(column: &Column) -> Result<TypePtr, ParquetError> {
         .map(Arc::new)
 }
 
-/// The cells of one column in one group.
+/// Writes the cells of one column in one group.
 fn write<'a>(
     writer: &mut ColumnWriter<'_>,
     column: &Column,

@@ -15,7 +15,7 @@ use super::WINDOW_FRAMES_MAX;
 /// The least threshold after a loss (RFC 5681, equation 4).
 const THRESHOLD_MIN: f64 = 2.0;
 
-/// What a window does when frames are lost or wait.
+/// Reaction of a window to losses or delays.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Algorithm {
     /// A loss sets it to one frame, and everything from the lost frame on is sent again.
@@ -38,18 +38,18 @@ pub struct WindowSender {
     /// w_th: slow start ends here.
     threshold: f64,
     frame_count: Option<u32>,
-    /// Everything before it is acknowledged.
+    /// Every frame before it is acknowledged.
     acknowledged: u32,
-    /// What is sent next, but for repetitions.
+    /// Next frame to send, except for repetitions.
     next: u32,
-    /// Everything from here on was never sent.
+    /// No frame from here on was ever sent.
     unsent: u32,
     duplicates: u32,
-    /// What was sent before the last loss showed: another one shows only behind it.
+    /// Frames sent before the last loss showed: another loss counts only behind them.
     lost_before: u32,
-    /// In fast recovery, until everything before `lost_before` is acknowledged.
+    /// In fast recovery, until every frame before `lost_before` is acknowledged.
     is_recovering: bool,
-    /// A frame that is to be sent again at once.
+    /// A frame to send again at once.
     repeat: Option<u32>,
     timer: RetransmissionTimer,
     vegas: Vegas,
@@ -95,12 +95,12 @@ impl WindowSender {
         self.dctcp.alpha()
     }
 
-    /// Whether a frame may be sent now.
+    /// Returns true if a frame may be sent now.
     pub fn may_send(&self) -> bool {
         self.repeat.is_some() || self.fits_window()
     }
 
-    /// Whether what may be sent now was sent before.
+    /// Returns true if the next frame was sent before.
     pub fn repeats(&self) -> bool {
         self.repeat.is_some() || self.next < self.unsent
     }

@@ -24,7 +24,7 @@ use tokio::sync::mpsc;
 
 use succession::Succession;
 
-/// Signals that wait to be passed on at most.
+/// Maximum number of signals that wait to be passed on.
 const SIGNALS_CAPACITY: usize = 16;
 
 /// Starts `program` with `arguments`, and anew whenever it asks for that; its exit status at the end.
@@ -43,7 +43,7 @@ pub fn run(program: &Path, arguments: &[OsString]) -> anyhow::Result<u8> {
         })
 }
 
-/// What the keeper is told by a signal.
+/// Signals to the keeper.
 #[derive(Clone, Copy, Debug)]
 enum Caught {
     /// The switch's process may have ended.

@@ -59,7 +59,7 @@ impl Kind {
         }
     }
 
-    /// What a sample's name has and the family's has not.
+    /// Returns the suffix of a sample's name, which the family's lacks.
     fn suffix(self) -> &'static str {
         match self {
             Self::Counter => "_total",
@@ -136,7 +136,7 @@ fn write_sample(
     writeln!(out, "{end} {value}")
 }
 
-/// Text as label values and help have it.
+/// Escaped text, as in label values and help.
 struct Escaped<'a>(&'a str);
 
 impl Display for Escaped<'_> {
@@ -153,7 +153,8 @@ impl Display for Escaped<'_> {
     }
 }
 
-/// A bucket's bound, as every exposer has to write it so that series are the same: whole numbers with `.0`.
+/// A bucket's bound, as every exposer has to write it so that series are the same: whole numbers
+/// with `.0`.
 struct Number(f64);
 
 impl Display for Number {

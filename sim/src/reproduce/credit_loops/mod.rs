@@ -19,7 +19,7 @@ use routes::{Lengths, Routes};
 
 pub use report::{merged, read, reproduction, Line};
 
-/// How switches choose next hops.
+/// Choice of next hops by switches.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Routing {
     /// Up*/down* from the first core, one next hop: the scenarios' `mode = "up-down"`.
@@ -92,7 +92,7 @@ impl Tree {
     }
 }
 
-/// What one network's routes do.
+/// Results of one network's routes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Count {
     /// Channels that are part of a credit loop.
@@ -108,7 +108,7 @@ pub struct Count {
 }
 
 impl Count {
-    /// Whether there is a credit loop.
+    /// Returns true if there is a credit loop.
     pub const fn has_loop(&self) -> bool {
         self.on_loops > 0
     }
@@ -118,7 +118,7 @@ impl Count {
 #[derive(Clone, Debug)]
 pub struct Counter {
     tree: Tree,
-    /// All shortest ways without failures.
+    /// All shortest paths without failures.
     whole: Routes,
 }
 
@@ -166,7 +166,7 @@ fn count_of(fabric: &Fabric, whole: &Routes, routes: &Routes) -> Count {
     count
 }
 
-/// Pairs without a way, and with a longer one than before.
+/// Counts pairs without a path, and with a longer one than before.
 fn changed(fabric: &Fabric, before: &Lengths, now: &Lengths) -> [u64; 2] {
     let [mut cut, mut longer] = [0; 2];
     for source in &fabric.edges {

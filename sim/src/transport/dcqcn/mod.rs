@@ -28,7 +28,7 @@ pub struct ReactionPoint {
     /// Since i_B last grew.
     bytes: u64,
     timers: Option<Timers>,
-    /// In the place of `timers`, with [`Reaction::Nic`].
+    /// Replaces `timers` with [`Reaction::Nic`].
     nic: Option<nic::Timers>,
     cuts: u64,
 }
@@ -78,7 +78,7 @@ impl ReactionPoint {
         self.alpha
     }
 
-    /// How often the rate was cut.
+    /// Returns how often the rate was cut.
     pub const fn cuts(&self) -> u64 {
         self.cuts
     }

@@ -115,7 +115,8 @@ pub(super) fn load(
     })
 }
 
-/// Settings for as long as there is no socket: frames go where they went without a program, where a keeper counts them.
+/// Settings while there is no socket: frames go where they went without a program, where a keeper
+/// counts them.
 pub(super) fn closed(port: &Port, number: PortId, cut_length: u16) -> PortSettings {
     PortSettings {
         fallback: weir_ebpf::Fallback::Pass,

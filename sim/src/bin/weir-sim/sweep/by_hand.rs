@@ -19,7 +19,7 @@ struct Point {
     scenario: Scenario,
 }
 
-/// Whether all expectations of all runs held.
+/// Returns true if all expectations of all runs held.
 pub fn sweep_by_hand(arguments: &SweepArguments) -> Result<bool> {
     let axes = axes(&arguments.over)?;
     let points = points(arguments, &axes)?;

@@ -1,4 +1,4 @@
-//! What the figures depend on: their runs in every setting.
+//! Dependence of the figures: their runs in every setting.
 
 use serde_json::json;
 use weir_core::{Duration, MarkAt};
@@ -7,7 +7,7 @@ use weir_results::table::grid;
 use super::super::{thousandths, trace, Configuration, ReproduceError, Setting, Trace};
 use super::{setting_json, setting_text, Figure};
 
-/// What both configurations with DCQCN show in one setting.
+/// Observations of both configurations with DCQCN in one setting.
 #[derive(Clone, Debug)]
 pub struct Dependence {
     /// The setting.
