@@ -1,5 +1,6 @@
-//! What the XDP program and userspace share. `include/weir_abi.h` owns the layout; everything here is generated from it or
-//! counted by it. The loader (`weir-ebpf`) and `switchctl`, which reads pinned maps without the loader, both take it from here.
+//! Types shared by the XDP program and userspace. `include/weir_abi.h` owns the layout; everything
+//! here is generated from it or counted by it. The loader (`weir-ebpf`) and `switchctl`, which
+//! reads pinned maps without the loader, both take it from here.
 
 mod generated {
     #![allow(
@@ -15,7 +16,8 @@ mod generated {
 
 pub use generated::*;
 
-/// What weir-host's programs in the kernel and userspace share; `include/weir_host_abi.h` owns the layout.
+/// Types shared by weir-host's programs in the kernel and userspace; `include/weir_host_abi.h` owns
+/// the layout.
 pub mod host {
     #![allow(
         dead_code,
@@ -28,7 +30,7 @@ pub mod host {
     include!(concat!(env!("OUT_DIR"), "/weir_host_abi.rs"));
 }
 
-/// What a frame is.
+/// Class of a frame.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum FrameClass {
     /// Anything that is not a control protocol of this switch.
@@ -57,7 +59,7 @@ impl FrameClass {
     }
 }
 
-/// What became of a frame.
+/// Fate of a frame.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Verdict {
     /// It went to the queue's socket.

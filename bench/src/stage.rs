@@ -84,7 +84,7 @@ pub struct Stage {
     /// Index of the sender's device.
     pub sender_ifindex: u32,
     _inside: Inside,
-    /// Where the switch goes.
+    /// Position of the switch.
     pub site: Site,
 }
 
@@ -151,7 +151,7 @@ impl Drop for Inside {
     }
 }
 
-/// Removed with the value.
+/// Removed on drop.
 #[derive(Debug)]
 struct Directory(PathBuf);
 

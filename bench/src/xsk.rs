@@ -40,9 +40,9 @@ pub struct Port {
     fill: FillQueue,
     completion: CompQueue,
     scratch: [FrameDesc; BATCH],
-    /// Given to the kernel to receive into.
+    /// Chunks lent to the kernel to receive into.
     lent: usize,
-    /// Handed to the kernel to send, and not completed.
+    /// Frames passed to the kernel to send, and not completed.
     outstanding: usize,
     device_drops: u64,
 }
@@ -147,7 +147,7 @@ impl Port {
 
     /// Has the kernel send all that is in the TX ring, and takes back what it is done with.
     pub fn flush(&mut self, into: &mut Vec<FrameDesc>) {
-        /// A device that takes nothing is not waited for.
+        /// A device that accepts nothing is not waited for.
         const ATTEMPTS: usize = RING as usize;
         for _ in 0..ATTEMPTS {
             if self.outstanding == 0 {
@@ -196,7 +196,7 @@ impl Port {
         })
     }
 
-    /// A system call for each 32 frames is what kernels before 6.17 have: no reason to fail.
+    /// Continues on failure: kernels before 6.17 need a system call for each 32 frames.
     fn allow_long_sends(&self) {
         let budget = RING;
         // SAFETY: value and length are valid for the call.
@@ -219,7 +219,7 @@ impl AsFd for Port {
     }
 }
 
-/// An error of xsk-rs with its cause, which its own text leaves out.
+/// Formats an error of xsk-rs with its cause, which its own text leaves out.
 fn with_cause(error: impl std::error::Error) -> anyhow::Error {
     match error.source() {
         Some(cause) => anyhow!("{error}: {cause}"),

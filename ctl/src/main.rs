@@ -53,7 +53,7 @@ fn main() -> ExitCode {
     }
 }
 
-/// The exit status.
+/// Returns the exit status.
 fn run(cli: &Cli, output: &Output) -> anyhow::Result<u8> {
     if let (true, Command::Restart { .. }) = (cli.check, &cli.command) {
         change::restart::check(&cli.target, output)?;
@@ -70,7 +70,7 @@ fn run(cli: &Cli, output: &Output) -> anyhow::Result<u8> {
     act(cli, output).map(|good| if good { 0 } else { EXIT_BAD })
 }
 
-/// False when what was asked about is bad.
+/// Returns false when the examined object is bad.
 fn act(cli: &Cli, output: &Output) -> anyhow::Result<bool> {
     let target = &cli.target;
     match &cli.command {

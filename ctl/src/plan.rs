@@ -30,7 +30,7 @@ pub fn become_planner(arguments: &[OsString], json: bool) -> Error {
     Error::new(error).context(program.display().to_string())
 }
 
-/// What the planner would change in a configuration, lest frames are lost.
+/// Changes that the planner advises to prevent losses.
 #[derive(Debug, Serialize, Deserialize)]
 pub struct Advice {
     about: String,
@@ -47,7 +47,8 @@ pub struct Advice {
     pub why: String,
 }
 
-/// What [`become_planner`] would advise against losses for a valid configuration; nothing where there is no planner.
+/// Returns the advice of [`become_planner`] against losses for a valid configuration; nothing
+/// without a planner.
 pub fn advice(file: &Path) -> Vec<Advice> {
     of_losses(planned(file, Stdio::null()))
 }

@@ -121,7 +121,7 @@ fn routes(answer: &Routes) -> String {
     text
 }
 
-/// The stations, and what becomes of requests for their addresses.
+/// Formats the stations, and the treatment of requests for their addresses.
 fn station_table(answer: &Routes) -> String {
     let stations = answer.stations.iter();
     let rows = stations.map(|station| vec![station.mac.clone(), station.addresses.join(", ")]);
@@ -178,7 +178,7 @@ fn route_table(routes: &[Route]) -> String {
     )
 }
 
-/// The buckets of each port, in the order in which ports first come.
+/// Formats the buckets of each port, in the order in which ports first appear.
 fn bucket_table(ports: &[String]) -> String {
     let mut names: Vec<&String> = Vec::new();
     for port in ports {

@@ -1,4 +1,4 @@
-//! What a host and its network devices say of themselves, and what of it is wrong for a switch.
+//! State of a host and its network devices, and faults that a switch would suffer from.
 #![deny(unsafe_code)]
 #![warn(clippy::too_many_lines)]
 

@@ -6,7 +6,7 @@ use crate::measure::{Measurement, Sample};
 use crate::rounds::Measured;
 use crate::system::System;
 
-/// What others are compared with.
+/// Reference of comparisons.
 const REFERENCE: System = System::Bare;
 
 /// A median with the lowest and the highest.
@@ -110,7 +110,7 @@ impl<'a> Summary<'a> {
     }
 }
 
-/// The trial at `percent` of the rate without loss.
+/// Returns the trial at `percent` of the rate without loss.
 pub(super) fn at(samples: &[Sample], percent: u32) -> Option<&Sample> {
     samples
         .iter()

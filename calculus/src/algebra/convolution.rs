@@ -116,7 +116,8 @@ impl<S: Scalar> Curve<S> {
         matches!(last, Some(Element::Segment { to: None, .. }))
     }
 
-    /// What comes before the ultimate behaviour, and that behaviour alone (+∞ before it), if it is finite.
+    /// Splits off the part before the ultimate behaviour, and that behaviour alone (+∞ before it),
+    /// if it is finite.
     fn split(&self) -> (Vec<Element<S>>, Option<Rest<S>>) {
         let (from, ultimate) = self.ultimate();
         match ultimate {
@@ -388,16 +389,17 @@ fn convolve_convex<S: Scalar>(
     out.finish()
 }
 
-/// Rules out pairs of runs that cannot matter, for functions that never decrease: a coarse upper bound of the result is known
-/// beforehand, and what begins above the bound's value at its own end is above it everywhere.
+/// Rules out pairs of runs that cannot matter, for functions that never decrease: a coarse upper
+/// bound of the result is known beforehand, and a pair that begins above the bound's value at its
+/// own end is above it everywhere.
 struct Bound<S> {
     /// Times and values (both never decrease) with: result(time) ≤ value. Empty if a function decreases.
     points: Vec<(S, S)>,
 }
 
-/// So many points of each function, at least and at most, are paired for the bound.
+/// Points of each function, at least and at most, that are paired for the bound.
 const BOUND_SAMPLES: (usize, usize) = (32, 1_024);
-/// Below this many pairs it is not worth it.
+/// Number of pairs below which it is not worth it.
 const BOUND_PAIRS_MIN: usize = 4_096;
 
 impl<S: Scalar> Bound<S> {

@@ -69,7 +69,7 @@ impl<S: Scalar> Curve<S> {
         Ok(Extended::Finite(worst))
     }
 
-    /// Whether the service reaches every value of this function in the end.
+    /// Returns true if the service eventually reaches every value of this function.
     fn is_reached_by(&self, service: &Self) -> Result<bool, CurveError> {
         let highest = |curve: &Self| -> Option<S> {
             match curve.rate() {

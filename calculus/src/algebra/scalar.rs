@@ -34,10 +34,11 @@ pub trait Scalar:
     /// The greatest integer that is not greater.
     fn floor(&self) -> Self;
 
-    /// The least positive number of which both (positive) numbers are divisors. `None` if there is none within reason.
+    /// Returns the least positive number of which both (positive) numbers are divisors. `None` if
+    /// there is none within reason.
     fn common_multiple(&self, other: &Self) -> Option<Self>;
 
-    /// What the last few operations may have added to or taken from a number of this size by rounding.
+    /// Returns the maximum rounding error of the last few operations for a number of this size.
     fn rounding(&self) -> Self;
 
     /// An integer.
@@ -50,17 +51,17 @@ pub trait Scalar:
         Self::integer(1)
     }
 
-    /// Whether this is zero.
+    /// Returns true for zero.
     fn is_zero(&self) -> bool {
         *self == Self::zero()
     }
 
-    /// Whether this is greater than zero.
+    /// Returns true for values greater than zero.
     fn is_positive(&self) -> bool {
         *self > Self::zero()
     }
 
-    /// Whether this is less than zero.
+    /// Returns true for values less than zero.
     fn is_negative(&self) -> bool {
         *self < Self::zero()
     }

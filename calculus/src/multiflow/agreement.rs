@@ -270,7 +270,7 @@ proptest! {
     }
 }
 
-/// Anything at once, in floating point with numbers that are not round.
+/// Mixed scenarios, in floating point with numbers that are not round.
 fn anything() -> impl Strategy<Value = Scenario<f64>> {
     let flow = (arrivals(), 1i64..150, 0usize..3, any::<bool>());
     let flows = prop::collection::vec(flow, 1..6);

@@ -25,13 +25,13 @@ pub struct Port {
     pub rate: BitRate,
     /// Longest payload.
     pub mtu: Option<u64>,
-    /// What it faces.
+    /// Kind of device that it faces.
     pub role: PortRole,
-    /// Where the role is from.
+    /// Source of the role.
     pub role_source: String,
     /// Its cable, to the metre, rounded up.
     pub cable: Option<Cable>,
-    /// How it is watched for storms.
+    /// Settings of the storm watchdog.
     pub watchdog: Option<PfcwdConfig>,
 }
 
@@ -110,7 +110,7 @@ pub fn ports(database: Database<'_>) -> Vec<Port> {
         .collect()
 }
 
-/// Text before a number, then the number.
+/// Splits into the text before a number, the number, and the rest.
 fn natural(name: &str) -> (&str, u64, &str) {
     let text = name.trim_end_matches(|c: char| c.is_ascii_digit());
     let number = name[text.len()..].parse().unwrap_or(u64::MAX);
@@ -185,7 +185,7 @@ fn metres(text: &str) -> Option<u64> {
     (length <= CABLE_MAX_METRES).then_some(length)
 }
 
-/// How each port is watched. `GLOBAL` has nothing that is carried over.
+/// Watchdog of each port. Nothing of `GLOBAL` is carried over.
 fn watchdogs(database: Database<'_>) -> BTreeMap<String, PfcwdConfig> {
     let mut watchdogs = BTreeMap::new();
     for row in watchdog_rows(database) {

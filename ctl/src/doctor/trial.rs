@@ -93,7 +93,7 @@ fn not_run(error: std::io::Error) -> anyhow::Error {
     }
 }
 
-/// What would end this process ends the trial, which then tells how far it came.
+/// Signals that would end this process end the trial, which then reports its progress.
 fn pass_on(signals: SignalFd, child: &Child) {
     let child = Pid::from_raw(child.id() as i32);
     std::thread::spawn(move || {
@@ -104,7 +104,7 @@ fn pass_on(signals: SignalFd, child: &Child) {
     });
 }
 
-/// The one beside this program, else the one on PATH.
+/// Returns the program beside this one, else the one on PATH.
 fn program() -> PathBuf {
     let beside = env::current_exe().map(|program| program.with_file_name(PROGRAM));
     match beside {

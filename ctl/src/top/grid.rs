@@ -2,10 +2,10 @@
 
 use std::cmp::Ordering;
 
-/// Texts are cut to no less than so many characters.
+/// Minimum length of shortened texts.
 const TEXT_MIN: usize = 4;
 
-/// How a cell stands out.
+/// Emphasis of a cell.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Weight {
     /// Not at all.
@@ -29,7 +29,7 @@ pub struct Cell {
     pub short: Option<String>,
     /// For a number; texts are sorted as such.
     pub value: Option<f64>,
-    /// How it stands out, beside what it says.
+    /// Emphasis, beside the text.
     pub weight: Weight,
 }
 
@@ -47,7 +47,7 @@ pub struct Column {
 /// One view's table.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Grid {
-    /// What heads the columns.
+    /// Heads of the columns.
     pub columns: Vec<Column>,
     /// The cells, as many as columns in each.
     pub rows: Vec<Vec<Cell>>,
@@ -177,7 +177,7 @@ impl Grid {
         heads.iter().enumerate().map(width).collect()
     }
 
-    /// Takes from the widest text until all fit.
+    /// Shortens the widest text until all fit.
     fn shorten(&self, widths: &mut [usize], room: usize) {
         while widths.iter().sum::<usize>() > room {
             let texts = self.columns.iter().zip(widths.iter_mut());
@@ -189,7 +189,7 @@ impl Grid {
         }
     }
 
-    /// `…` at the end of what is longer than its column.
+    /// Puts `…` at the end of texts that are longer than their column.
     fn cut(&mut self, heads: &mut [String], widths: &[usize]) {
         let cut = |text: &mut String, width: usize| {
             if text.chars().count() > width && width > 0 {

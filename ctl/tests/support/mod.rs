@@ -12,7 +12,7 @@ use std::thread;
 /// No test waits longer than this for what must happen.
 pub const LIMIT: std::time::Duration = std::time::Duration::from_secs(60);
 
-/// What a finished run of the program left.
+/// Result of a finished run of the program.
 #[derive(Debug, PartialEq, Eq)]
 pub struct Run {
     pub code: Option<i32>,

@@ -1,4 +1,4 @@
-//! What a device says of itself by ioctl(2): the requests of netdevice(7) and those of ethtool(8).
+//! State of a device by ioctl(2): the requests of netdevice(7) and those of ethtool(8).
 
 use std::io;
 use std::os::fd::AsRawFd;
@@ -21,8 +21,8 @@ const SET_FEATURES: u32 = 0x3b;
 const STATISTIC_NAMES: u32 = 1;
 const FEATURE_NAMES: u32 = 4;
 const NAME_LENGTH: usize = 32;
-/// Strings or numbers that a device may get more of between two requests, of queues that are added: the kernel writes what
-/// there is, whatever there is room for.
+/// Strings or numbers that a device may add between two requests, for added queues: the kernel
+/// writes all of them, regardless of the room.
 const MORE: usize = 2_048;
 const GET_RSS: u32 = 0x38;
 const GET_CHANNELS: u32 = 0x3c;
@@ -57,14 +57,15 @@ pub fn bring_up_again(device: &str) -> io::Result<()> {
     Ok(())
 }
 
-/// Whether the device has a link; `None` where the driver does not say. `IFF_RUNNING` would follow a second later.
+/// Returns true if the device has a link; `None` if the driver does not report it. `IFF_RUNNING`
+/// would follow a second later.
 pub fn has_link(device: &str) -> Option<bool> {
     let mut words = [0; 2];
     ethtool(device, GET_LINK, &mut words).ok()?;
     words.get(1).map(|link| *link != 0)
 }
 
-/// How fast the device says it is, in Mbit/s; `None` where it does not say.
+/// Returns the device's speed in Mbit/s; `None` if it reports none.
 pub fn speed_mbit(device: &str) -> Option<u32> {
     // `struct ethtool_cmd`: the low half of the speed comes after three words, the high half after seven.
     let mut words = [0; 11];
@@ -183,7 +184,7 @@ pub fn receive_ring(device: &str) -> io::Result<ReceiveRing> {
     Ok(ReceiveRing { entries, most })
 }
 
-/// What a NIC does about PAUSE frames, as `ethtool -a` has it.
+/// PAUSE settings of a NIC, as in `ethtool -a`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct PauseSettings {
     /// The two ends agree on the others.
@@ -254,7 +255,6 @@ pub fn statistic(device: &str, name: &str) -> Option<u64> {
     Some(meant.fold(first, u64::saturating_add))
 }
 
-/// A set of strings of a device.
 fn strings(device: &str, set: u32) -> Option<Vec<String>> {
     // Request, reserved, a mask of 64 bits by set, the length of the set.
     let mask = (1u64 << set).to_ne_bytes();
@@ -275,13 +275,13 @@ fn strings(device: &str, set: u32) -> Option<Vec<String>> {
     Some(strings.map(text).collect())
 }
 
-/// The text in front of a NUL.
+/// Returns the text in front of a NUL.
 fn text(bytes: &[u8]) -> String {
     let text = bytes.split(|byte| *byte == 0).next().unwrap_or_default();
     String::from_utf8_lossy(text).into_owned()
 }
 
-/// Whether a feature is on.
+/// Returns true if a feature is on.
 pub fn has_feature(device: &str, number: u32) -> Option<bool> {
     let blocks = number / 32 + 1;
     // Of each block of 32 features: available, requested, active, never changed.
@@ -315,7 +315,7 @@ pub fn set_feature(device: &str, number: u32, on: bool) -> io::Result<()> {
     ethtool(device, SET_FEATURES, &mut words)
 }
 
-/// A request whose structure is of 32-bit words, the first of which is the request.
+/// Sends a request whose structure is of 32-bit words, the first of which is the request.
 fn ethtool(device: &str, request: u32, words: &mut [u32]) -> io::Result<()> {
     if let Some(first) = words.first_mut() {
         *first = request;

@@ -73,7 +73,7 @@ impl Nature {
 
 /// Kinds whose frames are received by their ports.
 const OF_PORTS: [&str; 2] = ["bond", "team"];
-/// Kinds whose frames are received, as they are, by the device below.
+/// Kinds whose frames are received, unchanged, by the device below.
 const OF_LOWER: [&str; 2] = ["macvlan", "macvtap"];
 
 /// Returns the devices that receive frames for the device with index `ifindex`: its ports if it is a bond or a team, the device

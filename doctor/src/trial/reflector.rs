@@ -13,9 +13,10 @@ use weir_core::{MacAddress, Priority};
 
 use super::WINDOW;
 
-/// Requests of pauses that are answered, by their numbers.
+/// Answered requests of pauses, by their numbers.
 const REQUESTS: usize = PRIORITY_COUNT;
-/// Replies that wait at most: a window of them, and as many PFC frames as are asked for at once.
+/// Maximum number of waiting replies: a window of them, and as many PFC frames as are requested at
+/// once.
 const REPLIES_MAX: usize = 4 * WINDOW;
 
 /// A fault to make on purpose, so that tests can see whether it is found.
@@ -69,7 +70,6 @@ impl FromStr for Fault {
     }
 }
 
-/// A reply that waits.
 #[derive(Clone, Copy, Debug)]
 enum Reply {
     Message {
@@ -114,7 +114,7 @@ impl Reflector {
         }
     }
 
-    /// What was counted in the run that is the latest.
+    /// Returns the counts of the latest run.
     pub fn account(&self) -> &Account {
         &self.account
     }
@@ -249,7 +249,7 @@ impl Reflector {
         }
     }
 
-    /// A reflection is as long as the data frame was when it was sent, and has the tag that it had then.
+    /// Builds a reflection with the length and the tag that the data frame had when it was sent.
     fn echo(
         &mut self,
         to: MacAddress,
@@ -301,7 +301,7 @@ impl Reflector {
     }
 }
 
-/// The frame as it is without the tag that it may have.
+/// Returns the frame without its tag, if any.
 fn without_tag(frame: &[u8]) -> Vec<u8> {
     let is_tagged = EthernetView::new_checked(frame).is_ok_and(|it| it.ethertype() == 0x8100);
     if !is_tagged {

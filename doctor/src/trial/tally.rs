@@ -1,4 +1,4 @@
-//! What was found.
+//! Results.
 
 use serde::{Deserialize, Serialize};
 use weir_core::units::PRIORITY_COUNT;
@@ -6,13 +6,13 @@ use weir_core::units::PRIORITY_COUNT;
 /// All of it.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Trial {
-    /// How frames went between the device and this program.
+    /// Frames between the device and this program.
     pub link: Link,
     /// Why it is over.
     pub ended: Ended,
-    /// Who reflected.
+    /// The reflecting neighbour.
     pub neighbour: Option<Neighbour>,
-    /// How long it took, in milliseconds.
+    /// Duration in milliseconds.
     pub took_milliseconds: u64,
     /// Data frames there and back.
     pub frames: Frames,
@@ -37,12 +37,12 @@ pub enum Ended {
     Interrupted,
 }
 
-/// How frames go between the device and the program, as in the switch.
+/// Frames between the device and the program, as in the switch.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Link {
     /// The device.
     pub device: String,
-    /// How the program is attached: `native` or `generic`.
+    /// Mode in which the program is attached: `native` or `generic`.
     pub mode: String,
     /// The driver shares memory with the sockets.
     pub zero_copy: bool,
@@ -58,7 +58,7 @@ pub struct Link {
     pub lost_at_socket: u64,
 }
 
-/// Who reflected.
+/// The reflecting neighbour.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Neighbour {
     /// Its address.
@@ -69,7 +69,7 @@ pub struct Neighbour {
     pub longest_bytes: u16,
 }
 
-/// How many frames, and their lengths in bytes as they were sent.
+/// Number of frames, and their lengths in bytes as they were sent.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Tally {
     /// Frames.
@@ -91,7 +91,7 @@ impl Tally {
     }
 }
 
-/// What became of frames that went one way and came.
+/// Fate of the frames that arrived in one direction.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Way {
     /// Their end was missing.
@@ -127,9 +127,9 @@ pub struct Frames {
     pub unreadable_there: u64,
     /// The same here.
     pub unreadable_here: u64,
-    /// How they came to the neighbour.
+    /// Arrival at the neighbour.
     pub there: Way,
-    /// How their reflections came back.
+    /// Return of the reflections.
     pub back: Way,
 }
 

@@ -1,4 +1,4 @@
-//! What the kernel loses of redirected frames.
+//! Losses of redirected frames in the kernel.
 
 use std::fs;
 use std::io;
@@ -13,7 +13,7 @@ use super::ExpressMaps;
 use crate::error::{map_error, EbpfError};
 use crate::kernel::refusal::VerifierLog;
 
-/// The programs in messages.
+/// Description of the programs in messages.
 const NAME: &str = "the programs that count losses of the express path";
 
 #[allow(missing_docs, clippy::all, clippy::undocumented_unsafe_blocks)]
