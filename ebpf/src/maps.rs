@@ -9,7 +9,7 @@ use weir_abi as abi;
 use crate::counters::{ClassCounters, Traffic, VerdictCounters};
 use crate::error::{map_error, EbpfError};
 
-/// Those that userspace uses.
+/// Maps that userspace uses.
 #[derive(Debug)]
 pub(crate) struct PortMaps {
     pub(crate) xsks: MapHandle,
@@ -19,7 +19,7 @@ pub(crate) struct PortMaps {
 }
 
 impl PortMaps {
-    /// Those that are pinned in this directory; `None` unless all are.
+    /// Returns the maps pinned in this directory; `None` unless all are.
     pub(crate) fn pinned(dir: &Path) -> Option<Self> {
         let map = |name| MapHandle::from_pinned_path(dir.join(name)).ok();
         Some(Self {
@@ -40,7 +40,7 @@ impl PortMaps {
         ]
     }
 
-    /// The numbers that the kernel has given them.
+    /// Returns the kernel's numbers of the maps.
     pub(crate) fn ids(&self) -> Option<[u32; 4]> {
         let mut ids = [0; 4];
         for (id, (_, map)) in ids.iter_mut().zip(self.by_pin()) {
@@ -61,7 +61,7 @@ impl PortMaps {
             .ok()?
     }
 
-    /// All that is counted in them, whoever had the program then.
+    /// Returns all counts in the maps, including those of previous owners.
     pub(crate) fn counted(&self) -> Result<Counted, EbpfError> {
         Ok(Counted {
             traffic: self.class_counters()?,
@@ -95,7 +95,7 @@ impl PortMaps {
     }
 }
 
-/// What a program has counted.
+/// Counts of a program.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Counted {
     pub(crate) traffic: ClassCounters,
@@ -109,7 +109,7 @@ fn per_cpu(map: &MapHandle, name: &'static str, index: u32) -> Result<Vec<Vec<u8
     Ok(values.unwrap_or_default())
 }
 
-/// The `index`th 64-bit word of a map value, zero beyond its end.
+/// Returns the `index`th 64-bit word of a map value, zero beyond its end.
 fn word(value: &[u8], index: usize) -> u64 {
     value
         .get(8 * index..)

@@ -7,10 +7,10 @@ use weir_abi::{self as abi, weir_meta, FrameClass};
 /// Length in bytes of the record.
 pub const META_LENGTH: usize = size_of::<weir_meta>();
 
-/// What the XDP program read from a frame.
+/// Properties that the XDP program has read from a frame.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Meta {
-    /// What the frame is.
+    /// Class of the frame.
     pub class: FrameClass,
     /// Its priority, 0 to 7.
     pub priority: u8,
@@ -22,7 +22,7 @@ pub struct Meta {
     pub ifindex: u32,
     /// When, on `CLOCK_MONOTONIC`, in nanoseconds.
     pub arrival_nanos: u64,
-    /// Where the network header begins, from the frame's first byte.
+    /// Offset of the network header from the frame's first byte.
     pub l3_offset: u16,
     /// True when an IPv4 header is at `l3_offset`.
     pub is_ipv4: bool,

@@ -7,7 +7,7 @@ use libbpf_rs::libbpf_sys;
 use crate::error::EbpfError;
 use crate::program::PortProgram;
 
-/// What a test run gave.
+/// Result of a test run.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TestRun {
     /// The XDP action.

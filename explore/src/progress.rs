@@ -1,4 +1,4 @@
-//! What the graph of all states says about progress: ways out, locked states, and frames that wait for ever.
+//! Progress in the graph of all states: ways out, locked states, and frames that wait for ever.
 
 use crate::rules::Action;
 use crate::search::Graph;
@@ -90,7 +90,7 @@ impl Starvation {
         way
     }
 
-    /// The shortest way inside from `from` to a state of the kind that is looked for.
+    /// Finds the shortest path inside from `from` to a state of the wanted kind.
     fn way(
         &self,
         graph: &Graph<'_>,
@@ -162,7 +162,7 @@ const OUTSIDE: u32 = u32::MAX;
 struct Parts<'g, 'a> {
     graph: &'g Graph<'a>,
     fair: Vec<bool>,
-    /// By state: the set that it belongs to, [`OUTSIDE`] for none.
+    /// By state: its set, [`OUTSIDE`] for none.
     set: Vec<u32>,
     next_set: u32,
     order: Vec<u32>,
@@ -202,7 +202,8 @@ impl<'g, 'a> Parts<'g, 'a> {
         found
     }
 
-    /// `None` for a fair part; else the states of it in which nothing is possible that does not happen in it.
+    /// Returns `None` for a fair part; else its states in which only steps of the part are
+    /// possible.
     fn leaves_out(&mut self, part: &[u32], queue: u16) -> Option<Vec<u32>> {
         let set = self.mark(part);
         let mut possible = vec![false; self.fair.len()];

@@ -1,4 +1,4 @@
-//! What gNMI counts.
+//! Counters of gNMI.
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
@@ -31,7 +31,6 @@ impl Figures {
         self.state().streams
     }
 
-    /// Counts `more` at `field`.
     pub(crate) fn count(&self, field: fn(&mut GnmiCounters) -> &mut u64, more: u64) {
         *field(&mut self.state().counters) += more;
     }

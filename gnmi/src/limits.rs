@@ -30,6 +30,6 @@ pub const UPDATES_MAX: usize = 256;
 pub const QUEUE_MAX: usize = 8;
 /// A subscriber that has taken nothing for this long loses its call.
 pub const READER_WAIT: Duration = Duration::from_secs(30);
-/// What subscribers are told may be so old: however many they are, the switch is looked at for them eight times a second at
-/// most.
+/// Maximum age of values for subscribers: however many they are, at most eight snapshots a second
+/// are taken for them.
 pub const LOOK_AGE_MAX: Duration = Duration::from_millis(125);

@@ -38,13 +38,13 @@ pub(crate) fn state() -> State {
     }
 }
 
-/// The same with this port up or down.
+/// Like the given state, with this port up or down.
 pub(crate) fn with_link(mut state: State, port: usize, up: bool) -> State {
     state.ports[port].link_up = up;
     state
 }
 
-/// A path as clients write it, without escapes.
+/// Parses a path in clients' notation, without escapes.
 pub(crate) fn path(text: &str) -> Path {
     let (origin, text) = match text.split_once(":/") {
         Some((origin, text)) => (origin, text),

@@ -1,7 +1,6 @@
-//! What rtnetlink tells of a network device.
+//! Network devices as rtnetlink reports them.
 //!
-//! A link contains the index of its device but not the network namespace, and two namespaces use
-//! the same
+//! A link contains the index of its device but not the network namespace, and two namespaces use the same
 //! indexes. Only a device that runs the link's own program is the one that is meant.
 
 use std::io;

@@ -7,9 +7,9 @@ use libbpf_rs::btf::Btf;
 
 /// Reads through a pointer to kernel memory by ordinary loads: Linux 6.2 and later.
 const READS: &str = "bpf_rdonly_cast";
-/// What leads from a veth to its other end's ring.
+/// Symbol that leads from a veth to its other end's ring.
 const LEADS: &str = "veth_priv";
-/// The types of the driver, where it is a module.
+/// The types of the driver, if it is a module.
 const MODULE: &str = "/sys/kernel/btf/veth";
 
 /// Programs that [look for room](super::ExpressMaps::look_for_room) find it here. Otherwise they hand all frames for egresses that are

@@ -9,7 +9,7 @@ use tokio::time::Instant;
 
 use crate::tree::{State, Tree};
 
-/// Where the values come from.
+/// Source of the values.
 pub trait Source: Send + Sync + 'static {
     /// The switch as it is now.
     fn state(&self) -> impl Future<Output = State> + Send;

@@ -23,14 +23,14 @@ use monitoring::Monitoring;
 pub const IMAGE: &str = concat!("weir:", env!("CARGO_PKG_VERSION"));
 /// An image with what hosts need, and with iperf3.
 pub const HOST_IMAGE: &str = "ghcr.io/srl-labs/network-multitool:latest";
-/// Where the image looks for its configuration.
+/// Path of the configuration in the image.
 const CONFIGURATION: &str = "/etc/weir/switchd.toml";
 /// Containers reach each other by their management network.
 const ANY: std::net::Ipv4Addr = std::net::Ipv4Addr::UNSPECIFIED;
 const METRICS_PORT: u16 = 9464;
 const PAGE_PORT: u16 = 9465;
 
-/// What the topology is made of beside the scenario.
+/// Parts of the topology beside the scenario.
 #[derive(Clone, Debug)]
 pub struct Wanted<'a> {
     /// The image of switches.
@@ -89,12 +89,13 @@ pub fn files(
     Ok(files)
 }
 
-/// Of a switch's port, by its number from 0.
+/// Device of a switch's port, by its number from 0.
 fn device(port: usize) -> String {
     format!("eth{}", port + 1)
 }
 
-/// The configuration of switch `index`: that of the lab, with containerlab's devices, which come when the switch runs.
+/// Returns the configuration of switch `index`: that of the lab, with containerlab's devices, which
+/// appear while the switch runs.
 fn config(scenario: &Scenario, index: usize) -> DaemonConfig {
     let name = &scenario.switches[index];
     let mut config = daemon_config(scenario, index, Path::new(RUN).join(name));
@@ -128,7 +129,7 @@ mod tests {
         Path::new(env!("CARGO_MANIFEST_DIR")).join("..")
     }
 
-    /// What is written anew with WEIR_WRITE=1.
+    /// Files are rewritten with WEIR_WRITE=1.
     #[test]
     fn the_examples_are_up_to_date() {
         for (scenario, name, is_monitored) in EXAMPLES {
@@ -202,7 +203,8 @@ mod tests {
         }
     }
 
-    /// What containerlab's schema says of nodes: lists that are there have entries, and none twice; no other keys than its own.
+    /// Constraints of containerlab's schema for nodes: no empty lists, no duplicates, and no
+    /// unknown keys.
     #[test]
     fn the_examples_are_as_the_schema_says() {
         const LISTS: [&str; 3] = ["binds", "ports", "exec"];

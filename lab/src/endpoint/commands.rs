@@ -68,11 +68,11 @@ fn quanta(text: &str) -> Result<Quanta, String> {
 #[derive(Debug, Default)]
 pub struct LineReader {
     pending: Vec<u8>,
-    /// The rest of a line that was too long is still to come.
+    /// The rest of an overlong line is still to come.
     skipping: bool,
 }
 
-/// What one read brought.
+/// Result of one read.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub struct Lines {
     /// Whole lines; `Err` for one that was too long.

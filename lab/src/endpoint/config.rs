@@ -1,4 +1,4 @@
-//! What one endpoint is told to do: the JSON file that the runner writes for it.
+//! Configuration of one endpoint: the JSON file that the runner writes for it.
 
 use std::path::PathBuf;
 
@@ -39,7 +39,7 @@ pub struct EndpointConfig {
     /// False: no PFC frame is obeyed. Models a neighbour that ignores PFC.
     #[serde(default = "yes")]
     pub obey_pfc: bool,
-    /// Whether 802.3x PAUSE is obeyed.
+    /// True if 802.3x PAUSE is obeyed.
     #[serde(default = "yes")]
     pub obey_pause: bool,
     /// Flows to send.
@@ -48,7 +48,7 @@ pub struct EndpointConfig {
     /// Flows to expect. A whole lab frame of a flow that is not here is counted as foreign.
     #[serde(default)]
     pub expect: Vec<ExpectFlow>,
-    /// Where the report goes. Written to a temporary file beside it and renamed.
+    /// Path of the report. Written to a temporary file beside it and renamed.
     pub report: PathBuf,
     /// When traffic begins, in nanoseconds of `CLOCK_MONOTONIC`, which all processes of one
     /// machine share. All other times here count from this moment. Absent: once it is told to, by `begin NANOS`.
@@ -60,7 +60,7 @@ pub struct EndpointConfig {
     /// Length of one interval of the series, in nanoseconds.
     #[serde(default = "ten_milliseconds")]
     pub sample_nanos: u64,
-    /// How many frames a flow may send back to back after a stall of the endpoint or a pause.
+    /// Frames that a flow may send back to back after a stall of the endpoint or a pause.
     #[serde(default = "two")]
     pub catch_up_frames: u32,
 }
@@ -111,7 +111,7 @@ pub struct ExpectFlow {
     pub stop_nanos: Option<u64>,
 }
 
-/// What is wrong with a configuration.
+/// Error in a configuration.
 #[derive(Debug, Error)]
 pub enum EndpointConfigError {
     /// A value that cannot be.
@@ -119,9 +119,9 @@ pub enum EndpointConfigError {
     Value {
         /// The key, with an index where it stands in a list.
         key: String,
-        /// What was found.
+        /// Found value.
         value: String,
-        /// What would be allowed.
+        /// Legal values.
         legal: String,
     },
 }

@@ -1,5 +1,6 @@
-//! What one endpoint saw: the JSON report that it writes when it finishes, and the lines that it
-//! prints while it runs.
+//! Observations of one endpoint: the JSON report that it writes when it finishes, and the lines
+//! that it prints while it runs. the JSON report that it writes when it finishes, and the lines
+//! that it prints while it runs.
 
 use serde::{Deserialize, Serialize};
 
@@ -130,7 +131,7 @@ pub struct ReceivedFlow {
     pub beyond_window: u64,
     /// Frames whose content was not what the sender wrote.
     pub corrupted: u64,
-    /// What was wrong with the first of them.
+    /// Fault of the first of them.
     pub first_corruption: Option<String>,
     /// Frames that arrived with ECN's Congestion Experienced.
     pub ce_marked: u64,
@@ -181,14 +182,14 @@ pub struct ControlCounts {
     pub injected: u64,
 }
 
-/// What was lost between the wire and this process.
+/// Losses between the wire and this process.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct KernelLosses {
     /// `XDP_STATISTICS` `rx_dropped`: received frames for which no memory was there.
     pub rx_dropped: u64,
     /// Received frames dropped because the RX ring was full.
     pub rx_ring_full: u64,
-    /// How often the kernel found the fill ring empty.
+    /// Number of times that the kernel found the fill ring empty.
     pub rx_fill_ring_empty: u64,
     /// Receive descriptors that the kernel refused.
     pub rx_invalid_descriptors: u64,

@@ -28,7 +28,7 @@ pub struct FlowSender {
 #[derive(Clone, Copy, Debug)]
 enum Paused {
     NotStarted,
-    /// What the priority's total was at the start.
+    /// Total of the priority at the start.
     Since(Duration),
     Over(Duration),
 }

@@ -151,7 +151,7 @@ impl Station {
         room
     }
 
-    /// Whether PFC holds it from now on.
+    /// Sets whether PFC holds it.
     pub fn obey_pfc(&mut self, now: Instant, obeys: bool) {
         let pfc = self.pfc_priorities.map(|obeyed| obeyed && obeys);
         self.pauses.obey_pfc(now, pfc);
@@ -257,7 +257,8 @@ mod tests {
 
     use super::*;
 
-    /// One station that sends flow 1 (priority 3, 100 Mbit/s, 1000 B) to another that expects it.
+    /// Returns a station that sends flow 1 (priority 3, 100 Mbit/s, 1000 B) to another that expects
+    /// it.
     fn pair() -> (Station, Station) {
         let text = r#"{"device": "d", "address": "02:00:00:00:00:01", "report": "r",
             "line_bits_per_second": 1000000000, "start_monotonic_nanos": 0,
@@ -277,7 +278,7 @@ mod tests {
         (Station::new(sender), Station::new(receiver))
     }
 
-    /// Carries everything that `from` sends before `until` to `to`, with no delay.
+    /// Carries all frames that `from` sends before `until` to `to`, with no delay.
     fn carry(from: &mut Station, to: &mut Station, mut now: Instant, until: Instant) -> u64 {
         let mut frames = 0;
         let mut buffer = [0; 2048];

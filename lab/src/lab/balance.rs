@@ -1,4 +1,5 @@
-//! What became of all frames of a network. Hosts number what they send, so that what was lost is counted and not guessed.
+//! Fate of all frames of a network. Hosts number their frames, so that losses are counted and not
+//! estimated.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -9,9 +10,10 @@ use super::interrupt::wait_for;
 use super::stage::Stage;
 use crate::endpoint::report::EndpointReport;
 
-/// Looks, 20 ms apart, at which nothing has changed: a network that holds nothing.
+/// Consecutive checks, 20 ms apart, without any change: for a network that holds no frames.
 const QUIET: u32 = 25;
-/// The same for one that holds frames: they may wait for a pause to run out, which at a lab's slowest rate takes 3.4 s.
+/// Number of checks for a network that holds frames: they may wait for a pause to run out, which at
+/// a lab's slowest rate takes 3.4 s.
 const QUIET_HOLDING: u32 = 200;
 
 /// When a network whose hosts send nothing more has come to rest.
@@ -23,7 +25,7 @@ pub enum Rest {
     Still,
 }
 
-/// What became of all frames, once nothing moves any more.
+/// Fate of all frames, once nothing moves any more.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Balance {
     /// Frames that the hosts handed to their devices.
@@ -51,7 +53,7 @@ impl Balance {
         self.dropped.values().sum::<u64>() + self.lost_by_kernel + self.lost_by_hosts + self.held
     }
 
-    /// What the switches of `stage` say now.
+    /// Reads the present counts of the switches of `stage`.
     fn of_switches(stage: &Stage) -> Result<Self> {
         let mut balance = Self::default();
         for switch in &stage.switches {
@@ -106,7 +108,7 @@ impl Stage {
         })
     }
 
-    /// Frames that hosts have received whole, each counted once.
+    /// Returns frames that hosts have received whole, each counted once.
     fn arrived_frames(&mut self) -> Result<u64> {
         let mut arrived = 0;
         for host in &mut self.hosts {

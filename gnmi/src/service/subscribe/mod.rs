@@ -25,14 +25,14 @@ use crate::wire::{SubscribeResponse, SubscribeTell};
 use plan::{Part, Plan};
 use told::{news, Due, Told};
 
-/// What is sent to a subscriber.
+/// Message to a subscriber.
 pub type Sent = Result<SubscribeResponse, Status>;
 
-/// Why a call is over before its time.
+/// Reason for which a call ends before its time.
 enum Over {
-    /// Nobody listens any more.
+    /// The subscriber is gone.
     Gone,
-    /// The subscriber is told why.
+    /// The reason is sent to the subscriber.
     Refused(Refusal),
 }
 
@@ -46,7 +46,7 @@ impl From<Refusal> for Over {
 pub struct Call<S> {
     /// Looks at the switch.
     pub looks: Arc<Looks<S>>,
-    /// What is counted.
+    /// Counters.
     pub figures: Arc<Figures>,
     /// The queue to the subscriber.
     pub sender: mpsc::Sender<Sent>,
@@ -94,7 +94,7 @@ impl<S: Source> Call<S> {
         }
     }
 
-    /// Everything that is subscribed to, and that this was all.
+    /// Sends everything that is subscribed to, and the end marker.
     async fn tell_all(&self, plan: &Plan, told: &mut Told) -> Result<(), Over> {
         let tree = self.looks.within(Duration::ZERO).await;
         let due = |part| Due {
@@ -208,7 +208,7 @@ impl<S: Source> Call<S> {
     }
 }
 
-/// When a part is looked at next.
+/// Next due times of a part.
 struct Times {
     next: Instant,
     heartbeat: Option<Instant>,
@@ -222,7 +222,7 @@ impl Times {
         }
     }
 
-    /// What is to be told of the part when its time has come.
+    /// Returns the due update of the part when its time has come.
     fn take<'a>(&mut self, part: &'a Part, now: Instant) -> Option<Due<'a>> {
         let late = now.checked_duration_since(self.next)?;
         let missed = late.as_nanos() / part.interval.as_nanos().max(1);
