@@ -33,7 +33,8 @@ pub fn messages(mut bytes: &[u8]) -> impl Iterator<Item = &[u8]> {
     })
 }
 
-/// What follows so many bytes of headers in a message of this type; `None` for what is no such message, or is cut.
+/// Returns the bytes after `headers` bytes of headers in a message of this type; `None` for another
+/// message, or a truncated one.
 pub fn body(message: &[u8], of_kind: u16, headers: usize) -> Option<&[u8]> {
     let length = u32_at(message, 0)? as usize;
     let body = message.get(headers..length)?;

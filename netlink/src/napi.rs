@@ -1,6 +1,8 @@
-//! How a device's NAPIs go on polling before they ask for interrupts again, by the family `netdev` (Linux 6.13).
+//! How a device's NAPIs go on polling before they ask for interrupts again, by the family `netdev`
+//! (Linux 6.13).
 //!
-//! A NAPI that has found frames does not end: it looks again after `gro_flush_timeout`, and asks for interrupts once that was in vain
+//! A NAPI that has found frames does not end: it polls again after `gro_flush_timeout`, and enables
+//! interrupts once that was in vain
 //! `napi_defer_hard_irqs` times (Documentation/networking/napi.rst, "Software IRQ coalescing").
 
 use std::io;
@@ -18,7 +20,7 @@ const NETDEV_A_NAPI_ID: u16 = 2;
 const NETDEV_A_NAPI_DEFER_HARD_IRQS: u16 = 5;
 const NETDEV_A_NAPI_GRO_FLUSH_TIMEOUT: u16 = 6;
 
-/// How a NAPI puts interrupts off.
+/// Deferral of interrupts by a NAPI.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Deferral {
     /// Looks in vain before it asks for interrupts (`napi_defer_hard_irqs`); 0: at once.
@@ -32,7 +34,7 @@ pub struct Deferral {
 pub struct Napi {
     /// Its number, for as long as the device is up.
     pub id: u32,
-    /// How it puts interrupts off.
+    /// Its deferral of interrupts.
     pub deferral: Deferral,
 }
 
@@ -54,7 +56,7 @@ pub fn of_device(ifindex: u32) -> io::Result<Vec<Napi>> {
     }
 }
 
-/// `None` for an entry without what a kernel tells that lets it be set.
+/// Returns `None` for an entry without the attributes that allow to set it.
 fn parse(entry: &[u8]) -> Option<Napi> {
     let interval = find(entry, NETDEV_A_NAPI_GRO_FLUSH_TIMEOUT)?;
     Some(Napi {

@@ -24,19 +24,20 @@ pub const TCA_KIND: u16 = 1;
 pub const TCA_OPTIONS: u16 = 2;
 /// The place of the root.
 pub const TC_H_ROOT: u32 = u32::MAX;
-/// What a device has by default that hands on at once whatever it is given.
+/// Default discipline of a device that passes frames on at once.
 const KEEPS_NOTHING: &str = "noqueue";
 
-/// What is at a device's root.
+/// Queueing discipline at a device's root.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Root {
     /// As `tc` calls it.
     pub kind: String,
-    /// What `tc` writes in front of the colon, in hexadecimal; 0: the kernel has made it by itself.
+    /// Number in front of the colon in `tc`, in hexadecimal; 0: the kernel has made it by itself.
     pub handle: u32,
 }
 
-/// What keeps frames at the root of a device; none where nothing does, as while it is down.
+/// Returns the queueing discipline at the root of a device; `None` without one, as while the device
+/// is down.
 ///
 /// # Errors
 ///
@@ -52,7 +53,7 @@ pub fn root(ifindex: u32) -> io::Result<Option<Root>> {
     Ok(root.filter(|root| root.kind != KEEPS_NOTHING))
 }
 
-/// `None` for bytes that are no answer.
+/// Returns `None` for bytes that are no answer.
 fn parse(answer: &[u8]) -> Option<Root> {
     let handle = u32_at(body(answer, RTM_NEWQDISC, HEADER)?, HANDLE_AT)?;
     let kind = find(body(answer, RTM_NEWQDISC, HEADER + TCMSG)?, TCA_KIND)?;

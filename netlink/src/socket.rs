@@ -25,9 +25,9 @@ pub const NLM_F_REPLACE: u16 = 0x100;
 pub const NLM_F_EXCL: u16 = 0x200;
 /// An order makes what is not there.
 pub const NLM_F_CREATE: u16 = 0x400;
-/// What one message of an answer may have; the kernel sends half of it at most.
+/// Maximum size of one message of an answer; the kernel sends at most half of it.
 pub const ANSWER_MAX: usize = 64 << 10;
-/// An answer that does not come in this time is an error.
+/// Time limit of an answer.
 const PATIENCE_SECONDS: i64 = 10;
 
 /// A netlink socket.
@@ -126,12 +126,12 @@ pub fn dump_on(
     }
 }
 
-/// What is said of an answer that cannot be read.
+/// Returns the error for an unreadable answer.
 pub fn bad_answer() -> io::Error {
     io::Error::new(io::ErrorKind::InvalidData, "netlink: bad answer")
 }
 
-/// Sends a message and gives the one that answers it.
+/// Sends a message and returns its answer.
 fn exchange(protocol: Protocol, message: &[u8]) -> io::Result<Vec<u8>> {
     let socket = open(protocol)?;
     send(socket.as_raw_fd(), message, MsgFlags::empty())?;
@@ -141,7 +141,7 @@ fn exchange(protocol: Protocol, message: &[u8]) -> io::Result<Vec<u8>> {
     Ok(answer)
 }
 
-/// Of a message that says how something went: how it did. `None` for others.
+/// Returns the result that a message reports. `None` for other messages.
 fn said(message: &[u8]) -> Option<io::Result<()>> {
     if kind(message) != Some(NLMSG_ERROR) {
         return None;

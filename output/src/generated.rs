@@ -62,7 +62,6 @@ impl Generated {
     }
 }
 
-/// Prints a command's completions for a shell.
 fn completions(mut command: clap::Command, shell: Shell, output: Output) -> Result<()> {
     let name = command.get_name().to_owned();
     let mut script = Vec::new();

@@ -1,4 +1,5 @@
-//! What the operator's commands print: tables for people, JSON for programs, completions and manual pages.
+//! Output of the operator's commands: tables for people, JSON for programs, completions and manual
+//! pages.
 #![forbid(unsafe_code)]
 
 pub mod generated;
@@ -11,14 +12,14 @@ use anyhow::Result;
 use comfy_table::{presets, CellAlignment, ContentArrangement, Table};
 use serde::Serialize;
 
-/// Where answers go, and in which form.
+/// Destination and form of answers.
 #[derive(Clone, Copy, Debug)]
 pub struct Output {
     json: bool,
     captured: bool,
 }
 
-/// What was printed by an [`Output`] that captures.
+/// Text captured from an [`Output`].
 static CAPTURED: Mutex<String> = Mutex::new(String::new());
 
 impl Output {
@@ -38,7 +39,7 @@ impl Output {
         }
     }
 
-    /// What was captured since the last call.
+    /// Returns the text captured since the last call.
     pub fn taken(self) -> String {
         std::mem::take(&mut *CAPTURED.lock().unwrap_or_else(PoisonError::into_inner))
     }
@@ -78,8 +79,8 @@ impl Output {
     }
 }
 
-/// Whether standard output gets colours: a terminal does unless `NO_COLOR` is set, and anything does when
-/// `CLICOLOR_FORCE` is.
+/// Returns true if standard output gets colours: a terminal does unless `NO_COLOR` is set, and any
+/// output does when `CLICOLOR_FORCE` is.
 pub fn colour() -> bool {
     let set = |name: &str| std::env::var_os(name).is_some_and(|value| !value.is_empty());
     let forced =
@@ -87,7 +88,7 @@ pub fn colour() -> bool {
     !set("NO_COLOR") && (forced || io::stdout().is_terminal())
 }
 
-/// What stands where there is nothing to show.
+/// Sign for a missing value.
 pub const NONE: &str = "–";
 
 /// True when whoever read the output is gone, which is no failure.
@@ -97,7 +98,7 @@ pub fn is_broken_pipe(error: &anyhow::Error) -> bool {
         .is_some_and(|error| error.kind() == io::ErrorKind::BrokenPipe)
 }
 
-/// Columns that tell what a row is about: where a table is folded, each part has them.
+/// Columns that identify a row: where a table is folded, each part has them.
 const KEYS: [&str; 6] = ["id", "switch", "port", "priority", "class", "pool"];
 /// Between two columns.
 const GAP: usize = 2;

@@ -10,7 +10,7 @@ use weir_calculus::figures::{reproduce, Curves, Figure, Panel, Series};
 
 use weir_output::{table, Output};
 
-/// What a figure shows, in numbers.
+/// A figure in numbers.
 #[derive(Debug, Serialize)]
 struct Reproduction {
     figure: String,
@@ -31,7 +31,7 @@ struct CurveNumbers {
     /// The first point of the highest value.
     highest: Point,
     last: Point,
-    /// Named values that are drawn across the panel, each with the first place where the curve is above it.
+    /// Named values drawn across the panel, each with the first point of the curve above it.
     crossings: Vec<LevelCrossing>,
 }
 
@@ -45,7 +45,7 @@ struct Point {
 struct LevelCrossing {
     level: String,
     value: f64,
-    /// Absent when the curve never is above the level.
+    /// Absent when the curve is never above the level.
     #[serde(skip_serializing_if = "Option::is_none")]
     first_above: Option<f64>,
 }
@@ -92,7 +92,7 @@ fn numbers(curves: &Curves, svg: PathBuf, csv: PathBuf) -> Reproduction {
     }
 }
 
-/// `None` for a curve without points.
+/// Returns `None` for a curve without points.
 fn curve_numbers(panel: &Panel, series: &Series) -> Option<CurveNumbers> {
     let point = |(x, y): (f64, f64)| Point { x, y };
     let mut highest = point(*series.points.first()?);

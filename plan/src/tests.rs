@@ -2,7 +2,7 @@
 
 use super::*;
 
-/// What the package installs.
+/// The package's configuration.
 const SHIPPED: &str = include_str!("../../packaging/etc/switchd.toml");
 
 fn scenario(name: &str, overrides: &[&str]) -> Plan {
@@ -19,7 +19,6 @@ fn configuration(text: &str) -> Plan {
     plan_of(text).unwrap()
 }
 
-/// The plan for a file with this text.
 fn plan_of(text: &str) -> Result<Plan> {
     let file = Path::new("s1.toml");
     Ok(plan(text, file, &[], None, &LinkOptions::default())?.0)
@@ -250,7 +249,7 @@ fn an_applied_plan_has_nothing_to_advise() {
     );
     assert!(!applied.contains("ecn-k"), "{applied}");
     assert!(configuration(&applied).advice.is_empty());
-    // What is switched off needs no thresholds.
+    // Disabled marking needs no thresholds.
     let off = named + "mark-at = \"never\"\n";
     let plan = plan_of(&off).unwrap();
     assert!(plan.advice.iter().all(|one| one.about != "ecn"));

@@ -1,8 +1,11 @@
-//! What a run of a scenario means, whoever ran it: the lab with real frames or the simulator in virtual time.
+//! What a run of a scenario means, whoever ran it: the lab with real frames or the simulator in
+//! virtual time.
 //!
-//! A runner counts; [`assemble`](assemble::assemble) makes a [`RunResult`](weir_api::run::RunResult) of it.
-//! [`verdict`] judges results, [`compare`] lays two of them side by side, [`table`] and [`plot`] show them; [`chart`] draws
-//! whatever else is to be seen, [`figure`] stacked panels of curves; [`report`] is all of it in one page.
+//! A runner counts; [`assemble`](assemble::assemble) makes a
+//! [`RunResult`](weir_api::run::RunResult) of it.
+//! [`verdict`] judges results, [`compare`] lays two of them side by side, [`table`] and [`plot`]
+//! show them; [`chart`] draws other pictures,  [`figure`] stacked panels of curves; [`report`] is
+//! all of it in one page.
 #![forbid(unsafe_code)]
 
 pub mod assemble;

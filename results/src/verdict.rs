@@ -1,5 +1,4 @@
-//! What a run means: locked or not, how fast it was noticed and released, and whether it is what the
-//! scenario expects.
+//! Verdict on a run: locked or not, time to detection and release, and the scenario's expectations.
 
 use std::collections::BTreeSet;
 
@@ -78,7 +77,6 @@ pub fn timing(scenario: &Scenario, events: &[RunEvent], series: &Series) -> Timi
     timing
 }
 
-/// The throughput of flows between switches, of each or of all.
 fn fabric_curves<'a>(
     scenario: &'a Scenario,
     series: &'a Series,
@@ -88,7 +86,8 @@ fn fabric_curves<'a>(
     of_each.chain(series.throughput.get(Series::BETWEEN_SWITCHES))
 }
 
-/// The end of the first interval that begins after `from` in which a flow between switches arrived.
+/// Returns the end of the first interval that begins after `from` in which a flow between switches
+/// arrived.
 fn next_progress(scenario: &Scenario, series: &Series, from: f64) -> Option<f64> {
     let interval = series.interval_seconds;
     let first = (from / interval).ceil() as usize;
@@ -98,7 +97,7 @@ fn next_progress(scenario: &Scenario, series: &Series, from: f64) -> Option<f64>
         .min_by(f64::total_cmp)
 }
 
-/// The end of the last interval before `until` in which a flow between switches arrived.
+/// Returns the end of the last interval before `until` in which a flow between switches arrived.
 fn last_progress(scenario: &Scenario, series: &Series, until: f64) -> f64 {
     let interval = series.interval_seconds;
     let bins = (until / interval) as usize;

@@ -1,4 +1,5 @@
-//! What all of Weir's pictures share: the frame of an SVG document, colours, charts, and numbers in units that suit them.
+//! Common parts of Weir's pictures: the frame of an SVG document, colours, charts, and numbers in
+//! units that suit them.
 //!
 //! Lengths are in pixels; x goes to the right and y down, as in SVG.
 #![forbid(unsafe_code)]
@@ -27,7 +28,7 @@ pub const THEMED: [[&str; 2]; 8] = [
     ["#7a7a00", "#cccc4a"],
 ];
 
-/// The colours of pictures on [paper](Svg::on_paper), and what each is where the reader's theme is dark.
+/// The colours of pictures on [paper](Svg::on_paper), and their replacements in a dark theme.
 const ON_DARK: [[&str; 2]; 14] = [
     [PAPER, "#181a1b"],
     ["#f4f4f4", "#26292c"],
@@ -45,7 +46,7 @@ const ON_DARK: [[&str; 2]; 14] = [
     [PALETTE[7], "#cccc4a"],
 ];
 const PAPER: &str = "#ffffff";
-/// Of text that has no colour of its own.
+/// Colour of text without one of its own.
 const INK_ON_DARK: &str = "#e6e6e6";
 
 /// The colour of a curve, by its place among the others.
@@ -206,7 +207,7 @@ mod tests {
         assert_eq!(document, lines.join("\n") + "\n");
     }
 
-    /// All files below a directory whose names end so.
+    /// Returns all files below a directory whose names have this end.
     fn below(directory: &Path, end: &str) -> Vec<PathBuf> {
         let entries = std::fs::read_dir(directory).unwrap();
         let paths = entries.map(|entry| entry.unwrap().path());

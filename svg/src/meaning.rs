@@ -1,12 +1,14 @@
-//! What a colour means, wherever Weir shows something: one meaning has one colour in pictures, on the live page, in the terminal and
+//! Meanings of colours in all of Weir's output: one meaning has one colour in pictures, on the live
+//! page, in the terminal and
 //! in Grafana.
 //!
-//! The live page's style sheet has these as its first variables, of the same names; a test compares them.
+//! The live page's style sheet has these as its first variables, of the same names; a test compares
+//! them.
 
 /// A colour with a meaning.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Meaning {
-    /// What it stands for, as a variable of a style sheet is called.
+    /// Meaning, as the name of a variable of a style sheet.
     pub name: &'static str,
     /// On light paper.
     pub light: &'static str,

@@ -85,7 +85,7 @@ mod tests {
             for flow in 0..scenario.flows.len() {
                 let port = source_port(&scenario, flow).unwrap();
                 let taken = way(&scenario, flow, port);
-                // Where the hash decides, the way still leads to the host.
+                // Where the hash decides, the path still leads to the host.
                 let expected = scenario.way(flow).unwrap_or_else(|| taken.clone());
                 assert_eq!(taken, expected, "{}", scenario.name);
                 let to = scenario.flows[flow].to;

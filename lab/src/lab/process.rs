@@ -173,7 +173,7 @@ impl Drop for Process {
     }
 }
 
-/// A process and those below it, each before those that it has started.
+/// A process and its descendants, parents first.
 fn with_descendants(process: u32) -> Vec<u32> {
     let mut all = vec![process];
     let mut next = 0;

@@ -16,7 +16,8 @@ use super::interrupt::wait_for;
 use super::names::Names;
 use super::process::{inside, program, Process};
 
-/// How long a daemon may take to start, to answer, and to end: also in an emulated machine (`cargo xtask vm-test --ring`).
+/// Time for a daemon to start, to answer, and to end: also in an emulated machine (`cargo xtask
+/// vm-test --ring`).
 const START_LIMIT: Duration = Duration::from_secs(120);
 const ANSWER_LIMIT: Duration = Duration::from_secs(30);
 const END_LIMIT: Duration = Duration::from_secs(60);
@@ -34,7 +35,7 @@ pub struct SwitchProcess {
     process: Option<Process>,
     is_frozen: bool,
     has_keeper: bool,
-    /// Another file than the one that was built.
+    /// Program file, if not the built one.
     program: Option<PathBuf>,
     events: Vec<Event>,
     next_event: u64,

@@ -100,9 +100,9 @@ fn run_script(name: &str, arguments: &[std::ffi::OsString]) -> Result<()> {
     Ok(())
 }
 
-/// The scripts stand in `WEIR_SCRIPTS`, above the running program (of a source tree, or in its share/weir where that is
-/// installed), or beside the package that cargo runs a test of. No path of the machine that compiled this is asked: the program
-/// is the same wherever it is built.
+/// Finds the scripts in `WEIR_SCRIPTS`, above the running program (of a source tree, or in its
+/// installed share/weir), or beside the package that cargo runs a test of. No path of the build
+/// machine is used: the program is the same wherever it is built.
 fn script(name: &str) -> Result<PathBuf> {
     const DIRECTORY: &str = "netns-scripts";
     let here = std::env::current_exe().context("the running program has no path")?;

@@ -20,22 +20,22 @@ use crate::lab::interrupt;
 
 pub use kinds::{Kind, KINDS};
 
-/// How long, and from where.
+/// Duration and start of a soak.
 #[derive(Clone, Copy, Debug)]
 pub struct Plan {
     /// In all; an episode that has begun is not cut short.
     pub length: Duration,
-    /// How long hosts send in an episode.
+    /// Sending time of hosts in an episode.
     pub episode: Duration,
     /// Faults follow from it.
     pub seed: u64,
     /// The first episode's number, which decides of what kind it is, and with the seed what happens in it.
     pub first: u64,
-    /// Whether all frames that may use the express path.
+    /// True if all permitted frames use the express path.
     pub express: bool,
 }
 
-/// What a soak was, and what went wrong.
+/// Description of a soak, and its errors.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Summary {
     /// Of the faults.
@@ -44,7 +44,7 @@ pub struct Summary {
     pub seconds: f64,
     /// By kind of network.
     pub kinds: BTreeMap<String, Sums>,
-    /// What was promised and not kept; empty for a clean soak.
+    /// Broken promises; empty for a clean soak.
     pub broken: Vec<String>,
 }
 

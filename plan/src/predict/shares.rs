@@ -1,4 +1,4 @@
-//! How a line is divided.
+//! Division of a line.
 
 use weir_config::daemon::Class;
 use weir_core::units::BitRate;
@@ -6,16 +6,16 @@ use weir_core::{Algorithm, PartsPerMillion, SwitchConfig};
 
 use crate::network::gigabits;
 
-/// What a class asks of a line; rates as those of the line.
+/// Demand of a class on a line; rates as those of the line.
 #[derive(Clone, Copy, Debug)]
 pub struct Demand {
     class: usize,
-    /// What its flows send, and its highest rate lets out.
+    /// Rate of its flows, limited by its highest rate.
     rate: f64,
     weight: f64,
     /// The highest of its priorities; `None` for one that takes turns.
     strict: Option<u8>,
-    /// Before which it goes first.
+    /// Guaranteed rate, up to which it goes first.
     least: f64,
     most: f64,
 }
@@ -44,7 +44,8 @@ impl Demand {
     }
 }
 
-/// What is left for `class` when the others take what they want: strict ones first, the others at most their part by weight.
+/// Returns the rest for `class` when the others take as much as they can: strict ones first, the
+/// others at most their part by weight.
 pub fn class_rate(line: f64, class: usize, demands: &[Demand]) -> f64 {
     let Some(own) = demands.iter().find(|demand| demand.class == class) else {
         return line;

@@ -5,7 +5,7 @@ use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-/// What a finished run of the program left.
+/// Result of a finished run of the program.
 #[derive(Debug)]
 pub struct Run {
     pub code: Option<i32>,

@@ -82,7 +82,7 @@ pub enum Operation {
     },
     /// A link goes up or down.
     SetLink {
-        /// Whose.
+        /// Port.
         port: u8,
         /// Which of the two.
         up: bool,

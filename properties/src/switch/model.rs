@@ -1,4 +1,4 @@
-//! What the switch does, from the list of all its frames: slow, and plain.
+//! Reference model of the switch, from the list of all its frames: slow, and plain.
 
 use std::collections::{BTreeMap, VecDeque};
 
@@ -48,7 +48,7 @@ pub enum Outage {
     Over,
 }
 
-/// What a release did to an ingress buffer's thresholds.
+/// Effect of a release on an ingress buffer's thresholds.
 #[derive(Clone, Copy, Debug, Default)]
 enum Raise {
     #[default]

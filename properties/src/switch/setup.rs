@@ -11,7 +11,7 @@ use weir_core::{
 pub const PORTS: usize = 3;
 /// Destinations that frames are sent to; nobody knows a way to the last one at first.
 pub const DESTINATIONS: u8 = PORTS as u8 + 1;
-/// What a frame is charged a multiple of, in bytes.
+/// Granularity of a frame's charge, in bytes.
 pub const CELL: u64 = 256;
 /// In bytes, of each lossless class.
 pub const XOFF: u64 = 4096;

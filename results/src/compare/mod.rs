@@ -85,7 +85,7 @@ impl Figure {
     }
 }
 
-/// What becomes of a line.
+/// Judgement of a line.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Judgement {
     /// Both runs say the same.
@@ -117,15 +117,15 @@ impl Judgement {
 /// One line about the whole network.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Fact {
-    /// What it is about.
+    /// Subject.
     pub what: &'static str,
-    /// What the first run says, for people.
+    /// Value of the first run, for people.
     pub a: String,
-    /// What the second run says.
+    /// Value of the second run.
     pub b: String,
     /// Second over first, where both are numbers and the first is not zero.
     pub ratio: Option<f64>,
-    /// Whether they agree.
+    /// Judgement of the difference.
     pub judgement: Judgement,
 }
 
@@ -134,7 +134,7 @@ pub struct Fact {
 pub struct FlowComparison {
     /// The flow's name.
     pub name: String,
-    /// What is compared.
+    /// Compared figure.
     pub figure: Figure,
     /// Of the first run, in the figure's unit.
     pub a: f64,
@@ -142,16 +142,16 @@ pub struct FlowComparison {
     pub b: f64,
     /// Second over first; `None` when the first is zero.
     pub ratio: Option<f64>,
-    /// Whether they are within the tolerance.
+    /// True if they are within the tolerance.
     pub is_within: bool,
 }
 
 /// Two runs side by side.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Comparison {
-    /// Who made the first run.
+    /// Runner of the first run.
     pub a: String,
-    /// Who made the second one.
+    /// Runner of the second one.
     pub b: String,
     /// The network's lines.
     pub facts: Vec<Fact>,

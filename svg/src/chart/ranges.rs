@@ -17,7 +17,7 @@ const CHARACTER: f64 = 7.0;
 pub struct Ranges {
     /// Above everything.
     pub title: String,
-    /// What dots and bars are, below the title.
+    /// Explanation of dots and bars, below the title.
     pub note: String,
     /// From top to bottom.
     pub rows: Vec<String>,
