@@ -26,7 +26,7 @@ fn scene(overrides: &[&str]) -> Scene {
     Scene::new("one-switch.toml", &all, |_| ())
 }
 
-/// Nothing of a frame's way needs the control plane.
+/// No frame's path needs the control plane.
 #[test]
 fn the_control_plane_stands_still() {
     let mut scene = scene(&[]);
@@ -43,7 +43,7 @@ fn the_control_plane_stands_still() {
     scene.end();
 }
 
-/// Clients that take every connection there is and read nothing cost no frame.
+/// Clients that occupy every connection and read nothing cost no frame.
 #[test]
 fn clients_hold_every_connection() {
     let mut scene = scene(&[]);
@@ -67,8 +67,10 @@ fn clients_hold_every_connection() {
     scene.end();
 }
 
-/// The kernel of a host looks at its device five times a second only. The ring between both ends of a veth has room for 256 frames, and
-/// five times as many come meanwhile, on a line so fast that many more may be with the transmitter: what has no room waits there.
+/// The kernel of a host looks at its device five times a second only. The ring between both ends of
+/// a veth has room for 256 frames, and
+/// five times as many come meanwhile, on a line so fast that many more may be with the transmitter:
+/// frames without room wait there.
 /// Gives how many of the host's frames took the express path.
 fn the_kernel_of_a_host_takes_frames_late(change: impl FnMut(&mut DaemonConfig)) -> u64 {
     let overrides = [
