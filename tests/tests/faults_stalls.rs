@@ -106,7 +106,8 @@ fn the_kernel_of_a_host_takes_frames_of_the_express_path_late() {
     assert!(passed > 0, "no frame took the path");
 }
 
-/// While the thread of the switch core stands still its rings take what comes; none of it is lost.
+/// While the thread of the switch core stalls its rings take the arriving frames; none of them is
+/// lost.
 #[test]
 fn the_dataplane_stands_still_for_less_than_its_rings() {
     let mut scene = scene(&[]);
@@ -125,7 +126,7 @@ fn the_dataplane_stands_still_for_less_than_its_rings() {
     scene.end();
 }
 
-/// For longer than that it loses what does not fit, and says how much.
+/// For longer than that it loses the excess, and reports the amount.
 #[test]
 fn the_dataplane_stands_still_for_longer_than_its_rings() {
     const RING: u32 = 64;
@@ -147,7 +148,7 @@ fn the_dataplane_stands_still_for_longer_than_its_rings() {
     scene.end();
 }
 
-/// A process that is stopped says so when it goes on, with the time for which it was.
+/// A process that was stopped reports it when it goes on, with the duration.
 #[test]
 fn a_stopped_process_says_for_how_long() {
     const STOP: Duration = Duration::from_secs(2);
@@ -171,7 +172,8 @@ fn a_stopped_process_says_for_how_long() {
     scene.end();
 }
 
-/// Others of a much higher priority want the dataplane's CPU. What that loses is counted, and service returns.
+/// Other processes of a much higher priority use the dataplane's CPU. The losses are counted, and
+/// service returns.
 #[test]
 fn others_want_the_dataplanes_cpu() {
     const HOGS: usize = 4;
@@ -197,7 +199,7 @@ fn others_want_the_dataplanes_cpu() {
     scene.end();
 }
 
-/// How often a quota holds the daemon up each time.
+/// Number of times that a quota holds the daemon up.
 const HOLDUPS: u64 = 5;
 
 /// Waits until the quota has held the daemon up.
@@ -208,7 +210,8 @@ fn wait_for_holdups(quota: &Quota) {
     });
 }
 
-/// A control group holds all of the daemon up for tens of milliseconds at a time. That is less than the rings hold.
+/// A control group holds the whole daemon up for tens of milliseconds at a time. That is less than
+/// the rings hold.
 #[test]
 fn a_quota_holds_the_daemon_up_for_less_than_its_rings() {
     let mut scene = Scene::new("one-switch.toml", &[PATIENT_DETECTION], |config| {
@@ -231,7 +234,7 @@ fn a_quota_holds_the_daemon_up_for_less_than_its_rings() {
     scene.end();
 }
 
-/// For longer than that it loses what does not fit, and says how much.
+/// For longer than that it loses the excess, and reports the amount.
 #[test]
 fn a_quota_holds_the_daemon_up_for_longer_than_its_rings() {
     const RING: u32 = 64;

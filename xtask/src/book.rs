@@ -25,7 +25,7 @@ pub fn figures(directory: &Path) -> Result<()> {
     Ok(())
 }
 
-/// The mdBook that the book is rendered with: a higher one may lay it out in another way.
+/// Version of mdBook for the book: a higher one may have another layout.
 const MDBOOK: [&str; 5] = [
     "--version",
     "0.5.4",

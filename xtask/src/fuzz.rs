@@ -15,14 +15,15 @@ use crate::tool::remedy;
 const MEMORY_MEBIBYTES: u32 = 2048;
 /// One execution may take this long.
 const EXECUTION_SECONDS: u32 = 20;
-/// Where the record stands, and between which lines.
+/// Page of the record, and its lines.
 const PAGE: &str = "docs/src/experiments/robustness/fuzzing.md";
 const RECORD_BEGIN: &str = "<!-- record -->";
 const RECORD_END: &str = "<!-- end of record -->";
-/// From a report of libFuzzer, the lines that say what it found: the first of them.
+/// Maximum number of lines of a libFuzzer report that describe the finding.
 const FINDINGS_SHOWN: usize = 12;
 
-/// How long the inputs of a target may become, in bytes: somewhat longer than what it reads.
+/// Returns the maximum length of a target's inputs in bytes: somewhat longer than the part that it
+/// reads.
 fn input_length_max(target: &str) -> u32 {
     match target {
         "frame" | "mac_control" | "echo" | "reflection" => 128,
@@ -41,14 +42,14 @@ pub struct Bound {
     pub seconds: Option<u64>,
 }
 
-/// What one run came to.
+/// Result of one run.
 #[derive(Debug)]
 struct Outcome {
     target: String,
     executions: u64,
     seconds: u64,
     memory_mebibytes: u64,
-    /// The first lines of what was found.
+    /// The first lines of the finding.
     finding: Option<String>,
 }
 
@@ -100,7 +101,7 @@ pub fn run(targets: &[String], bound: Bound, keep: bool, record: bool) -> Result
     Ok(())
 }
 
-/// The one of rustup, which knows `+nightly`; the cargo that runs us is of one toolchain.
+/// Returns rustup's cargo, which accepts `+nightly`; the cargo that runs us is of one toolchain.
 fn cargo() -> Command {
     Command::new("cargo")
 }
@@ -141,7 +142,7 @@ fn all_targets() -> Result<Vec<String>> {
     Ok(targets)
 }
 
-/// Inputs that this machine has found and nobody has committed.
+/// Inputs found on this machine and not committed.
 fn found_corpus(target: &str) -> PathBuf {
     root().join("target/fuzz/corpus").join(target)
 }
@@ -151,7 +152,7 @@ fn archive(target: &str) -> PathBuf {
     root().join("fuzz/corpus").join(format!("{target}.tar"))
 }
 
-/// Unpacks the committed corpus; returns where its inputs are.
+/// Unpacks the committed corpus; returns the directory of its inputs.
 fn unpack(target: &str) -> Result<PathBuf> {
     let directory = root().join("target/fuzz/committed").join(target);
     make_empty(&directory)?;
@@ -241,7 +242,8 @@ fn fuzz(target: &str, bound: Bound) -> Result<Outcome> {
 }
 
 impl Outcome {
-    /// One line of libFuzzer: shows progress, keeps figures, and the beginning of what was found.
+    /// Handles one line of libFuzzer: shows progress, and keeps figures and the beginning of the
+    /// finding.
     fn read(&mut self, line: &str, report: &mut Vec<String>) {
         let figure = |name: &str| line.strip_prefix(name)?.trim().parse::<u64>().ok();
         if let Some(count) = figure("stat::number_of_executed_units:") {
@@ -268,7 +270,8 @@ impl Outcome {
     }
 }
 
-/// The smallest set of inputs that reaches what all found ones reach becomes the committed corpus.
+/// Reduces the found inputs to the smallest set with the same coverage, which becomes the committed
+/// corpus.
 fn minimise(target: &str) -> Result<()> {
     let smallest = root().join("target/fuzz/smallest").join(target);
     make_empty(&smallest)?;
