@@ -295,7 +295,7 @@ fn minimise(target: &str) -> Result<()> {
     Ok(())
 }
 
-/// Files and bytes of a directory.
+/// Returns the number of files and bytes of a directory.
 fn size_of(directory: &Path) -> Result<(u64, u64)> {
     let (mut files, mut bytes) = (0, 0);
     for entry in std::fs::read_dir(directory).with_context(|| directory.display().to_string())? {
@@ -305,7 +305,7 @@ fn size_of(directory: &Path) -> Result<(u64, u64)> {
     Ok((files, bytes))
 }
 
-/// What targets are built of, but for libraries of others.
+/// Packages of the targets, except external libraries.
 const SOURCES: [&str; 6] = [
     "api",
     "config",
@@ -315,7 +315,7 @@ const SOURCES: [&str; 6] = [
     "fuzz/fuzz_targets",
 ];
 
-/// The commit that is run; of a tree with changes to the sources that a commit does not have, it says so.
+/// Returns the commit that runs; marks a tree with uncommitted changes to the sources.
 fn commit() -> Result<String> {
     let git = |arguments: &[&str]| -> Result<String> {
         let output = Command::new("git")
@@ -336,7 +336,7 @@ fn commit() -> Result<String> {
     })
 }
 
-/// Puts a row into the book's table, in the place of the target's last one.
+/// Puts a row into the book's table, replacing the target's last one.
 fn write_record(outcome: &Outcome, commit: &str) -> Result<()> {
     let path = root().join(PAGE);
     let page = std::fs::read_to_string(&path).with_context(|| PAGE.to_owned())?;
@@ -362,7 +362,7 @@ fn row(outcome: &Outcome, commit: &str, files: u64, bytes: u64) -> String {
     row
 }
 
-/// `None` when the page has no record.
+/// Returns `None` when the page has no record.
 fn with_row(page: &str, target: &str, row: &str) -> Option<String> {
     let (before, rest) = page.split_once(RECORD_BEGIN)?;
     let (record, after) = rest.split_once(RECORD_END)?;
@@ -378,7 +378,7 @@ fn with_row(page: &str, target: &str, row: &str) -> Option<String> {
     ))
 }
 
-/// 1234567 as `1,234,567`.
+/// Formats 1234567 as `1,234,567`.
 fn in_groups(number: u64) -> String {
     let digits = number.to_string();
     let mut text = String::new();

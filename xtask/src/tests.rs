@@ -77,7 +77,7 @@ pub fn run(tier: Option<Tier>, arguments: &[OsString], times: Option<&Path>) -> 
     }
 }
 
-/// The same without cargo-nextest, which knows no time limits.
+/// Runs the tests without cargo-nextest, and so without time limits.
 fn with_cargo(tier: Option<Tier>, arguments: &[OsString]) -> Result<()> {
     const ONE_AT_A_TIME: &str = "--test-threads=1";
     let test = |options: &[&str], of_tests: &[&str]| {

@@ -36,13 +36,13 @@ wait $keeper
 unplugged
 "#;
 
-/// What a priority has sent.
+/// Amount sent by a priority.
 #[derive(Clone, Copy, Debug)]
 enum Sent {
     Nothing,
-    /// Something, such as the connections with which iperf3 begins, and pings.
+    /// Some frames, such as the connections with which iperf3 begins, and pings.
     Something,
-    /// The datagrams to one destination, at least: a run begins with one more.
+    /// At least the datagrams to one destination: a run begins with one more.
     Once,
 }
 
