@@ -6,7 +6,6 @@ use std::path::PathBuf;
 use anyhow::{Context, Result};
 use libbpf_cargo::SkeletonBuilder;
 
-/// Each program, and the path of its skeleton.
 const PROGRAMS: [(&str, &str); 2] = [
     ("src/bpf/weir_xdp.bpf.c", "weir_xdp.skel.rs"),
     ("src/bpf/redirect_losses.bpf.c", "redirect_losses.skel.rs"),
@@ -53,7 +52,6 @@ fn main() -> Result<()> {
     Ok(())
 }
 
-/// Makes the object independent of the build directory.
 fn without_own_path() -> Result<String> {
     let here = env::var("CARGO_MANIFEST_DIR").context("cargo sets CARGO_MANIFEST_DIR")?;
     Ok(format!(

@@ -25,7 +25,6 @@ use crate::xsk::{Memory, Port, BATCH, RING};
 const FRAMES: u32 = 4 * RING;
 /// Time for which it polls before it sleeps, like the daemon's.
 const SPIN: Duration = Duration::from_micros(50);
-/// Polling interval of requests.
 const POLL_LIMIT_MS: u8 = 10;
 
 /// Losses so far.
@@ -68,7 +67,6 @@ pub fn run(devices: [&str; 2], cpu: Option<usize>) -> Result<()> {
     forwarder.forward(&console)
 }
 
-/// Requests on standard input.
 #[derive(Debug, Default)]
 struct Console {
     asked: AtomicBool,

@@ -45,7 +45,6 @@ impl Histogram {
     }
 }
 
-/// The largest value of a bucket.
 fn upper_end_nanos(bucket: usize) -> u64 {
     if bucket < 2 * PER_OCTAVE {
         return bucket as u64;

@@ -100,7 +100,6 @@ impl Plan {
         })
     }
 
-    /// Measures one system that is started and ended for it.
     fn measure(
         &self,
         system: System,

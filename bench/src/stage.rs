@@ -151,7 +151,6 @@ impl Drop for Inside {
     }
 }
 
-/// Removed on drop.
 #[derive(Debug)]
 struct Directory(PathBuf);
 

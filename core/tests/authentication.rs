@@ -151,7 +151,6 @@ impl Line {
         self.run(SETTLED, |_| false);
     }
 
-    /// Each sends something that the other has to receive.
     fn expect_talk(&mut self) {
         for from in 0..2 {
             let spuid = 1000 + from as u32;

@@ -53,7 +53,6 @@ fn main() -> ExitCode {
     }
 }
 
-/// Returns the exit status.
 fn run(cli: &Cli, output: &Output) -> anyhow::Result<u8> {
     if let (true, Command::Restart { .. }) = (cli.check, &cli.command) {
         change::restart::check(&cli.target, output)?;

@@ -254,7 +254,6 @@ fn follow(daemon: &FakeDaemon, arguments: &[&str]) -> Following {
     )
 }
 
-/// Sends events without end.
 fn busy_daemon() -> FakeDaemon {
     FakeDaemon::new(&[
         (

@@ -191,7 +191,6 @@ fn what_a_dead_daemon_left_is_detached() {
     );
 }
 
-/// The pins of the switch with the named socket are listed.
 #[test]
 #[ignore = "needs root"]
 fn pins_are_found_beside_the_socket_that_is_named() {

@@ -76,7 +76,6 @@ pub enum EbpfError {
     TestRun(#[source] libbpf_rs::Error),
 }
 
-/// Converts an error of a map of this name.
 pub(crate) fn map_error(map: &'static str) -> impl Fn(libbpf_rs::Error) -> EbpfError {
     move |source| EbpfError::Map { map, source }
 }

@@ -9,7 +9,6 @@ use weir_abi as abi;
 use crate::counters::{ClassCounters, Traffic, VerdictCounters};
 use crate::error::{map_error, EbpfError};
 
-/// Maps that userspace uses.
 #[derive(Debug)]
 pub(crate) struct PortMaps {
     pub(crate) xsks: MapHandle,
@@ -30,7 +29,6 @@ impl PortMaps {
         })
     }
 
-    /// With the names of their pins.
     pub(crate) fn by_pin(&self) -> [(&'static str, BorrowedFd<'_>); 4] {
         [
             ("xsks", self.xsks.as_fd()),
@@ -40,7 +38,6 @@ impl PortMaps {
         ]
     }
 
-    /// Returns the kernel's numbers of the maps.
     pub(crate) fn ids(&self) -> Option<[u32; 4]> {
         let mut ids = [0; 4];
         for (id, (_, map)) in ids.iter_mut().zip(self.by_pin()) {
@@ -95,7 +92,6 @@ impl PortMaps {
     }
 }
 
-/// Counts of a program.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Counted {
     pub(crate) traffic: ClassCounters,

@@ -89,7 +89,6 @@ pub struct PortProgram {
     /// Counts from before this owned the maps, or before a reset: programs count on meanwhile, so
     /// that nothing is set to zero.
     before: Counted,
-    /// Other ports' programs have some of its maps.
     shares_maps: bool,
     link: Option<OwnedFd>,
     pin_dir: Option<PathBuf>,
@@ -330,7 +329,6 @@ impl PortProgram {
         Ok(())
     }
 
-    /// Links; waits for a while for an existing program to be removed.
     fn link_within(&self, ifindex: u32, mode: AttachedMode) -> Result<OwnedFd, EbpfError> {
         let began = Instant::now();
         loop {
@@ -471,7 +469,6 @@ fn link_device(link: BorrowedFd<'_>) -> Option<u32> {
     Some(unsafe { link_info(link)?.__bindgen_anon_1.xdp.ifindex })
 }
 
-/// Returns the kernel's information about an XDP link.
 fn link_info(link: BorrowedFd<'_>) -> Option<libbpf_sys::bpf_link_info> {
     let mut info = libbpf_sys::bpf_link_info::default();
     let mut length = size_of_val(&info) as u32;

@@ -45,7 +45,6 @@ impl Identity {
         })
     }
 
-    /// Returns true if all of these maps are the program's.
     pub(crate) fn has(&self, maps: &[u32]) -> bool {
         maps.iter().all(|map| self.map_ids.contains(map))
     }
@@ -102,7 +101,6 @@ impl Shape {
     }
 }
 
-/// The program with this number.
 pub(crate) fn by_number(id: u32) -> Option<OwnedFd> {
     // SAFETY: a system call without pointers.
     let fd = unsafe { libbpf_sys::bpf_prog_get_fd_by_id(id) };

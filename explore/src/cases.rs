@@ -130,7 +130,6 @@ fn at_once(plan: Plan) -> Plan {
     }
 }
 
-/// Round trips of one frame.
 fn round_trip(plan: Plan) -> Plan {
     Plan { slack: 1, ..plan }
 }

@@ -34,7 +34,6 @@ fn plan(nodes: Vec<NodePlan>, links: &[LinkPlan], flows: Vec<FlowPlan>, mode: Mo
     }
 }
 
-/// A flow without end.
 fn flow(node: usize, port: u8, destination: u8) -> FlowPlan {
     FlowPlan {
         node,

@@ -66,7 +66,6 @@ enum Part {
     },
 }
 
-/// A node's name, with its module if the client names it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 struct Name {
     module: Option<String>,

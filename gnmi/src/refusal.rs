@@ -84,7 +84,6 @@ impl Refusal {
         self.code
     }
 
-    /// Returns its counter.
     pub(crate) fn counter(&self) -> fn(&mut GnmiCounters) -> &mut u64 {
         self.counter
     }

@@ -55,7 +55,6 @@ struct Mirror {
     reflector: Reflector,
     /// By queue.
     ports: Vec<XdpPort>,
-    /// Keeps the program at its device.
     program: Redirect,
     /// A reply for which the first queue had no room.
     waiting: Option<Vec<u8>>,

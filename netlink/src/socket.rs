@@ -27,7 +27,6 @@ pub const NLM_F_EXCL: u16 = 0x200;
 pub const NLM_F_CREATE: u16 = 0x400;
 /// Maximum size of one message of an answer; the kernel sends at most half of it.
 pub const ANSWER_MAX: usize = 64 << 10;
-/// Time limit of an answer.
 const PATIENCE_SECONDS: i64 = 10;
 
 /// A netlink socket.
@@ -131,7 +130,6 @@ pub fn bad_answer() -> io::Error {
     io::Error::new(io::ErrorKind::InvalidData, "netlink: bad answer")
 }
 
-/// Sends a message and returns its answer.
 fn exchange(protocol: Protocol, message: &[u8]) -> io::Result<Vec<u8>> {
     let socket = open(protocol)?;
     send(socket.as_raw_fd(), message, MsgFlags::empty())?;

@@ -29,7 +29,6 @@ const HEADING_WORDS_MAX: usize = 3;
 #[derive(Debug, PartialEq, Eq)]
 struct Part {
     heading: String,
-    /// Paragraphs, each of its lines.
     paragraphs: Vec<Vec<String>>,
 }
 

@@ -6,7 +6,6 @@ use weir_core::{Alpha, Bytes, ClassMode, Threshold};
 
 use crate::result::{Advice, EgressPlan, IngressPlan, PoolPlan};
 
-/// Granularity of advised sizes.
 const STEP: Bytes = Bytes::new(1024);
 
 fn rounded_up(bytes: u64) -> Bytes {

@@ -10,7 +10,6 @@ use weir_calculus::figures::{reproduce, Curves, Figure, Panel, Series};
 
 use weir_output::{table, Output};
 
-/// A figure in numbers.
 #[derive(Debug, Serialize)]
 struct Reproduction {
     figure: String,
@@ -20,7 +19,6 @@ struct Reproduction {
     curves: Vec<CurveNumbers>,
 }
 
-/// One curve of one panel.
 #[derive(Debug, Serialize)]
 struct CurveNumbers {
     panel: String,
@@ -28,7 +26,6 @@ struct CurveNumbers {
     points: usize,
     x_unit: &'static str,
     y_unit: &'static str,
-    /// The first point of the highest value.
     highest: Point,
     last: Point,
     /// Named values drawn across the panel, each with the first point of the curve above it.

@@ -70,7 +70,6 @@ fn text(bytes: &[u8]) -> Option<&str> {
     (text.len() <= TEXT_LENGTH_MAX).then_some(text)
 }
 
-/// Checks that an error names the file, and the fault.
 fn assert_named(error: &str) {
     assert!(error.contains("fuzz.toml"), "{error}");
     assert!(error.len() > "fuzz.toml: ".len(), "{error}");

@@ -65,9 +65,7 @@ pub fn title(result: &RunResult) -> String {
     }
 }
 
-/// Maximum number of flows that have a line each.
 const FLOW_LINES_MAX: usize = 100;
-/// Number of lines for more flows than that.
 const FLOW_LINES_OF_MANY: usize = 10;
 
 /// One line for each flow, of more than a hundred for the first ten, then what the switches did, then the expectations.

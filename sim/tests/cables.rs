@@ -20,13 +20,10 @@ fn scenario(changes: &[String]) -> Scenario {
     Scenario::load(&file, &parsed).unwrap()
 }
 
-/// Results of a run.
 struct Seen {
-    /// Headroom of the cables.
     headroom: Bytes,
     /// Maximum used by any port.
     used: Bytes,
-    /// Lost lossless frames.
     lost: u64,
 }
 

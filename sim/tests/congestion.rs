@@ -108,7 +108,6 @@ struct Span {
     most: u64,
     /// Used part of the line, over frame bytes.
     used: f64,
-    /// The smallest flow's part of all arrivals.
     smallest_share: f64,
 }
 

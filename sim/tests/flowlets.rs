@@ -32,7 +32,6 @@ fn scenario(routing: &str, changes: &[&str]) -> Scenario {
     parse("asymmetric", routing, changes).unwrap_or_else(|error| panic!("{error}"))
 }
 
-/// Returns the network's state at the end of the scenario.
 fn network(scenario: &Scenario) -> Network {
     let mut network = Network::new(plan(scenario).unwrap()).unwrap();
     network.run_until(Instant::ZERO + scenario.duration);

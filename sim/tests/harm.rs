@@ -5,7 +5,6 @@ use std::collections::BTreeMap;
 use weir_core::Duration;
 use weir_sim::search::harm::{judge, Case, Kind};
 
-/// Networks of the test.
 const NETWORKS: u64 = 600;
 
 fn replay(seed: u64) -> String {

@@ -29,7 +29,6 @@ struct Row {
     exact: f64,
 }
 
-/// Returns the rows of a case, in the order of its flows.
 fn rows(case: &str, control: &str) -> Vec<Row> {
     let lines = TABLE.lines().filter(|line| !line.starts_with('#'));
     let words = lines.map(|line| line.split(' ').collect::<Vec<_>>());

@@ -6,7 +6,6 @@ use weir_config::scenario::Scenario;
 use weir_sim::scenario::{run, Options};
 use weir_sim::search::wide::{judge, network, shrink, Answer, Broken, Patience, Protocol, Told};
 
-/// Networks of each mode.
 const NETWORKS: u64 = 200;
 
 fn answer(seed: u64, protocol: Protocol) -> Answer {

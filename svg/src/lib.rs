@@ -46,7 +46,6 @@ const ON_DARK: [[&str; 2]; 14] = [
     [PALETTE[7], "#cccc4a"],
 ];
 const PAPER: &str = "#ffffff";
-/// Colour of text without one of its own.
 const INK_ON_DARK: &str = "#e6e6e6";
 
 /// The colour of a curve, by its place among the others.
@@ -207,7 +206,6 @@ mod tests {
         assert_eq!(document, lines.join("\n") + "\n");
     }
 
-    /// Returns all files below a directory whose names have this end.
     fn below(directory: &Path, end: &str) -> Vec<PathBuf> {
         let entries = std::fs::read_dir(directory).unwrap();
         let paths = entries.map(|entry| entry.unwrap().path());

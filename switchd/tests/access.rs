@@ -21,7 +21,6 @@ const OPERATORS: &str = "daemon";
 const OPERATORS_ID: u32 = 1;
 const READERS: &str = "games";
 const READERS_ID: u32 = 60;
-/// User id without an account.
 const STRANGERS_ID: u32 = 64_999;
 const TOKEN: &str = "0123456789abcdef0123456789abcdef";
 

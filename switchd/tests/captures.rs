@@ -52,7 +52,6 @@ async fn what_is_not_legal_is_refused_with_what_is() {
     daemon.end().await.unwrap();
 }
 
-/// A client of one capture, and the part that it has read.
 struct Reader {
     stream: tokio::net::UnixStream,
 }
@@ -119,7 +118,6 @@ impl Reader {
     }
 }
 
-/// Contents of a capture's file.
 #[derive(Debug, Default)]
 struct Captured {
     frames: u64,

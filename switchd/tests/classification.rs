@@ -17,7 +17,6 @@ const CASES: u32 = 20_000;
 const HEADER_LENGTH: usize = 14;
 const ETHERTYPE_CLCM: u16 = 0x88b5;
 const FRAGMENT_HEADER: u8 = 44;
-/// Results that both readings have.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Reading {
     class: FrameClass,

@@ -18,7 +18,6 @@ use weir_switchd::daemon::RunningDataplane;
 use weir_switchd::metrics::{render, Format};
 use weir_switchd::model::histogram::Histogram;
 
-/// Gives each counter a unique value.
 fn number<T>(declared: &[Counter<T>], counters: &mut T, last: &mut u64) {
     for counter in declared {
         *last += 1;
@@ -90,7 +89,6 @@ impl Told {
         declared.len()
     }
 
-    /// Counters at a place.
     fn count(&self, port: Option<&str>) -> usize {
         let is_here = |place: &&Counters| (place.port.as_deref(), place.priority) == (port, None);
         self.places.iter().find(is_here).unwrap().counters.len()

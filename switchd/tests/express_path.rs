@@ -168,7 +168,6 @@ impl Stage {
         assert_eq!(self.h1.receive(), sent, "frame {number}");
     }
 
-    /// Every frame is accounted for, on both paths.
     fn assert_balanced(&mut self, carried: u64) {
         let began = Instant::now();
         while self.snapshot().held_frames > 0 {

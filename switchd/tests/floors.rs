@@ -14,7 +14,6 @@ const FLOORS: [&[&str]; 8] = [
     &["metrics", "page"],
     &["daemon"],
 ];
-/// The floors inside the dataplane.
 const DATAPLANE_FLOORS: [&[&str]; 10] = [
     &["closing", "error"],
     &["memory"],

@@ -8,7 +8,6 @@ use weir_switchd::dataplane::messages::{Request, Snapshot};
 use weir_switchd::dataplane::tables::Tables;
 use weir_switchd::dataplane::Dataplane;
 
-/// The EtherType of pauses.
 const MAC_CONTROL: [u8; 2] = [0x88, 0x08];
 const TIMES: u32 = 20;
 

@@ -14,7 +14,6 @@ use weir_core::{Bytes, Duration, Instant};
 use weir_switchd::control::ControlSettings;
 use weir_switchd::dataplane::messages::Snapshot;
 
-/// Snapshot of the dataplane.
 type Template = Arc<Mutex<Snapshot>>;
 
 async fn start(settings: ControlSettings) -> (Running, Template) {

@@ -110,7 +110,6 @@ impl Hierarchy {
         }
     }
 
-    /// The group that a process is in.
     fn group_of(&self, process: u32) -> PathBuf {
         let text = std::fs::read_to_string(format!("/proc/{process}/cgroup")).unwrap();
         let path = text.lines().find_map(|line| {

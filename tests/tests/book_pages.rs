@@ -82,7 +82,6 @@ fn rows_with_tests(page: &str, heading: &str, meant: impl Fn(&[&str]) -> bool) -
     rows
 }
 
-/// Checks files, and behind each the tests in it.
 fn assert_names_tests(words: &str, row: &str) {
     let mut file = None;
     let mut tests = 0;
@@ -155,7 +154,6 @@ fn look(pages: &[Page], page: &Page, link: &str) -> Result<(), String> {
     }
 }
 
-/// Path from the repository on.
 fn resolved(page: &Page, link: &str) -> PathBuf {
     let file = link.split('#').next().unwrap_or_default();
     if file.is_empty() {

@@ -81,7 +81,6 @@ fn until_captures(bench: &Bench, count: usize) {
     });
 }
 
-/// Waits for the file of a running capture.
 fn until_begun(file: &Path) {
     until("the capture has begun", || {
         std::fs::metadata(file)

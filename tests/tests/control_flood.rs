@@ -13,7 +13,6 @@ use weir_tests::switches::port;
 use weir_tests::{cpu, until, PATIENT_DETECTION};
 
 const SCENARIO: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/scenarios/three-hosts.toml");
-/// The flooding host.
 const FLOODER: &str = "h3";
 /// Frames that each flow has to move before a measurement, about a second's worth.
 const FRAMES: u64 = 3_000;
@@ -64,7 +63,6 @@ struct Figures {
     data: f64,
 }
 
-/// Frames of the flooder that XDP put into a class.
 fn seen(scene: &Scene, class: &str) -> u64 {
     let namespace = scene.stage.names().namespace("s1");
     let output = inside(&namespace, Path::new("curl"))
@@ -82,7 +80,6 @@ fn seen(scene: &Scene, class: &str) -> u64 {
     line.rsplit(' ').next().unwrap().parse().unwrap()
 }
 
-/// Drops by the limit.
 fn dropped(scene: &Scene) -> u64 {
     let port = port(&scene.stage.switches[0], FLOODER);
     port.drops_total.get("control_rate").copied().unwrap_or(0)

@@ -54,7 +54,6 @@ impl Place {
         printed(shell.args(["-e", "-c", commands]));
     }
 
-    /// Writes the file of a switch with these devices.
     fn file(&self, name: &str, devices: &[&str], more: &str) -> PathBuf {
         let run_dir = self.directory.path().join(name);
         let mut text = format!(
@@ -122,7 +121,6 @@ impl Switch {
         serde_json::from_slice(&output.stdout).unwrap_or_default()
     }
 
-    /// Waits for an event of this kind.
     fn event(&self, kind: &str) -> Value {
         until(kind, || {
             let events = self.ask("events");

@@ -77,7 +77,6 @@ impl Place {
         (output, findings)
     }
 
-    /// Applies a remedy.
     fn mend(&self, remedy: &Value) {
         if let Some(command) = remedy["command"].as_str() {
             return self.does(command);

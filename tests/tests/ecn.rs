@@ -21,7 +21,6 @@ const PFC: &str = "Ether(src='02:57:00:00:00:02', dst='01:80:c2:00:00:01')\
 const NAME: &str = "AZURE_LOSSLESS";
 const NONE: [usize; 0] = [];
 
-/// Prints number and ECN bits of each UDP frame that comes in.
 const RECEIVER: &str = "
 import socket, sys
 ETH_P_ALL, OUTGOING = 3, 4
@@ -63,7 +62,6 @@ impl Receiver {
         line.trim().to_owned()
     }
 
-    /// Returns number and ECN bits of the next frame.
     fn frame(&mut self) -> (usize, u8) {
         let line = self.line();
         let (number, ecn) = line.split_once(' ').unwrap();

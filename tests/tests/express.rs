@@ -152,7 +152,6 @@ fn a_lossless_ring_on_the_path_locks_and_is_released() {
     assert!(result.releases > 0, "it never locked");
 }
 
-/// Frames of all switches that took the path.
 fn passed_by(stage: &Stage) -> u64 {
     let ports = stage.switches.iter().flat_map(|switch| {
         let ports: Vec<Port> = switch.get("/v1/ports").unwrap();

@@ -9,7 +9,6 @@ use weir_tests::{until, PATIENT_DETECTION};
 /// Two switches between two hosts, and plain PFC between them.
 const LINE: &str = "gateway.toml";
 const PLAIN: &str = "class.lossless.mode=pfc";
-/// Restarts in one test.
 const RESTARTS: usize = 5;
 
 fn line() -> Scene {

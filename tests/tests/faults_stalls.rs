@@ -13,7 +13,6 @@ use weir_tests::cpu::Quota;
 use weir_tests::faults::{thread, Held, Scene};
 use weir_tests::{keep_off_the_express_path, switches, until, PATIENT_DETECTION};
 
-/// Stalls in one test.
 const STALLS: usize = 5;
 
 fn pid(scene: &Scene) -> u32 {

@@ -13,7 +13,6 @@ use weir_tests::{until, Bench};
 
 const PAGE: &str = "docs/src/guide/first-switch.md";
 const RECEIVER: &str = "10.99.0.2";
-/// Description of the host.
 const LINE: &str = "the host ignores our pauses (weir-host, `police`, or more headroom)";
 /// End of the port's log lines; the line about health has no port.
 const LOGGED: &str = "or more headroom) port=\"h1\"";

@@ -14,7 +14,6 @@ const SPAN: Duration = Duration::from_secs(8);
 /// take more, and a thread that looks for work all the time would take 100.
 const MOST: f64 = 3.0;
 
-/// CPU time of a process with all its present and past threads.
 fn cpu_time(pid: u32) -> Duration {
     let clock = clock_getcpuclockid(Pid::from_raw(pid as i32)).unwrap();
     clock_gettime(clock).unwrap().into()

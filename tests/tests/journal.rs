@@ -76,7 +76,6 @@ impl Journal {
         process
     }
 
-    /// Entries that have all these fields.
     fn entries(&self, matches: &[&str]) -> Vec<Value> {
         let output = self
             .inside("journalctl")

@@ -62,7 +62,6 @@ fn python(names: &Names, host: &str, arguments: &[&str]) -> Command {
     command
 }
 
-/// Hosts that count the broadcasts of one of them.
 struct Listeners(Vec<(String, std::process::Child)>);
 
 impl Listeners {

@@ -166,7 +166,6 @@ fn with_napis(scenario: &Scenario, change: impl FnMut(&mut DaemonConfig)) -> Sta
     stage
 }
 
-/// Traffic passes, both ways.
 fn assert_forwards(stage: &mut Stage, scenario: &Scenario) {
     stage
         .start_hosts(scenario)

@@ -19,7 +19,6 @@ use weir_tests::{keep_off_the_express_path, scenario, GENTLE_RING};
 const DESKTOP: (u32, u32) = (1440, 1000);
 const PHONE: (u32, u32) = (390, 844);
 const SHAPES: [(u32, u32); 4] = [PHONE, (820, 1180), DESKTOP, (2560, 1300)];
-/// Number of updates during which nothing may move.
 const STEADY_UPDATES: u32 = 12;
 /// Limit on the sum of layout shifts (1 is the whole window by its own height): 0.1 counts as good.
 /// This is a thousandth of that.
@@ -268,7 +267,6 @@ fn view_until(going: &AtomicBool) -> u64 {
     answers
 }
 
-/// CPU time of all threads of a process.
 fn cpu_seconds(process: u64) -> f64 {
     let tasks = std::fs::read_dir(format!("/proc/{process}/task")).unwrap();
     let times = tasks.map(|task| {

@@ -18,7 +18,6 @@ use weir_tests::switches::{self, events, switchctl};
 use weir_tests::{inline_scenario, printed, until, Bench, Directory};
 
 const METRICS: &str = "127.0.0.1:9464";
-/// Time for an lldpd to end.
 const END_LIMIT: Duration = Duration::from_secs(60);
 
 /// An lldpd does not answer a new neighbour at once: it is set to announce more often, with the
@@ -77,7 +76,6 @@ impl Lldpd {
     }
 }
 
-/// Returns the value of one series in a switch's metrics.
 fn metric(text: &str, series: &str) -> f64 {
     text.lines()
         .find_map(|line| line.strip_prefix(series)?.trim().parse().ok())

@@ -183,7 +183,6 @@ impl Places {
     }
 }
 
-/// Another configuration, which requires a restart.
 fn another(base: &DaemonConfig, places: &Places, random: &mut Random) -> DaemonConfig {
     let mut next = base.clone();
     next.dataplane.history_length = 10 + random.below(50) as usize;
@@ -252,7 +251,6 @@ fn in_force(switch: &SwitchProcess, case: &impl Debug) -> String {
     })
 }
 
-/// Starts the same switch again, with its keeper and this file.
 fn begin_again(switch: &mut SwitchProcess, places: &Places, file: &str) {
     let pid = switch.status().unwrap().pid;
     let _ = kill(Pid::from_raw(pid as i32), Signal::SIGTERM);

@@ -76,7 +76,6 @@ fn make_device(scene: &Scene) {
     scene.ip("s1", "link set h3 up");
 }
 
-/// Waits until the port has no device; returns the reason.
 fn wait_until_gone(scene: &mut Scene) -> String {
     until("the switch knows that a device is gone", || {
         port(scene.switch(0), "h3").device_gone_reason

@@ -24,7 +24,6 @@ const RATE: &str = "link-defaults.rate=25Mbit";
 /// Metrics of cables exist only for ports with one.
 const CABLE: &str = "link-defaults.cable=2km";
 
-/// The rules that are packaged.
 fn rules_file() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR"))
         .join("../packaging/prometheus/weir.rules.yml")
@@ -161,7 +160,6 @@ fn check_rules(prometheus: &Prometheus) {
     assert!(!alerts.contains("<error"), "{alerts}");
 }
 
-/// A scenario that runs.
 struct Ring {
     scenario: Scenario,
     stage: Stage,
@@ -174,7 +172,6 @@ impl Ring {
         Self { scenario, stage }
     }
 
-    /// The switches by the names and addresses for Prometheus.
     fn targets(&self, ring: &str) -> Vec<(String, std::net::SocketAddr)> {
         let switches = self.scenario.switches.iter();
         switches

@@ -18,7 +18,6 @@ use weir_tests::faults::Scene;
 use weir_tests::switches::{events, switchctl};
 use weir_tests::{keep_off_the_express_path, until, PATIENT_DETECTION};
 
-/// Restarts in one test.
 const RESTARTS: usize = 5;
 
 /// A scene in which every switch has a keeper.
@@ -312,7 +311,6 @@ fn a_switch_that_has_no_keeper_refuses() {
     scene.end();
 }
 
-/// Pins of each port.
 fn pins(switch: &SwitchProcess) -> BTreeMap<String, Value> {
     let output = switchctl(&switch.config.api_socket)
         .args(["--json", "xdp", "status"])
@@ -324,7 +322,6 @@ fn pins(switch: &SwitchProcess) -> BTreeMap<String, Value> {
     ports.into_iter().map(|port| (name(&port), port)).collect()
 }
 
-/// The program at each port, by its number.
 fn programs(switch: &SwitchProcess) -> BTreeMap<String, u64> {
     let ports = pins(switch).into_iter();
     ports

@@ -59,7 +59,6 @@ fn good(switch: &SwitchProcess, words: &[&str]) -> Value {
     value
 }
 
-/// Changes one of each kind.
 fn change(switch: &SwitchProcess) {
     let ports = ports(switch);
     let (first, second) = (&*ports[0], &*ports[1]);

@@ -16,7 +16,6 @@ const KEY: &str = "00112233445566778899aabbccddeeff00112233445566778899aabbccdde
 /// Number of times that each frame is sent.
 const COUNT: u64 = 10;
 
-/// Gives a switch the key, in a file beside its run directory's.
 fn give_key(config: &mut DaemonConfig, directory: &Path) {
     let path = directory.join(format!("{}.key", config.name));
     std::fs::write(&path, format!("{KEY}\n")).unwrap();
@@ -154,7 +153,6 @@ fn expect_dropped(bench: &Bench, from: &mut Scapy, port: &str, frame: &str, reas
     });
 }
 
-/// Sends MAC control that resumes and CLCM as fast as possible.
 const FLOOD: &str = "
 import socket, sys
 out = socket.socket(socket.AF_PACKET, socket.SOCK_RAW)

@@ -52,7 +52,6 @@ fn python(names: &Names, host: &str, what: &str) -> Command {
     command
 }
 
-/// Sender and target.
 type Ask = (IpAddr, IpAddr);
 
 /// Requests that come in at each host.

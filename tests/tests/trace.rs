@@ -39,7 +39,6 @@ fn frame(destination: &str, source: &str, pcp: Option<u8>, rest: &str) -> String
     frame
 }
 
-/// All counters of a port.
 fn counted(switch: &SwitchProcess) -> (Vec<Port>, Vec<Queue>) {
     let ports: Vec<Port> = switch.get("/v1/ports").unwrap();
     (ports, switch.get("/v1/queues").unwrap())

@@ -25,7 +25,6 @@ pub fn figures(directory: &Path) -> Result<()> {
     Ok(())
 }
 
-/// Version of mdBook for the book: a higher one may have another layout.
 const MDBOOK: [&str; 5] = [
     "--version",
     "0.5.4",

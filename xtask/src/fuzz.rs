@@ -11,9 +11,7 @@ use anyhow::{bail, Context, Result};
 use crate::build::root;
 use crate::tool::remedy;
 
-/// A run may take this much memory.
 const MEMORY_MEBIBYTES: u32 = 2048;
-/// One execution may take this long.
 const EXECUTION_SECONDS: u32 = 20;
 /// Page of the record, and its lines.
 const PAGE: &str = "docs/src/experiments/robustness/fuzzing.md";
@@ -42,7 +40,6 @@ pub struct Bound {
     pub seconds: Option<u64>,
 }
 
-/// Result of one run.
 #[derive(Debug)]
 struct Outcome {
     target: String,
@@ -142,7 +139,6 @@ fn all_targets() -> Result<Vec<String>> {
     Ok(targets)
 }
 
-/// Inputs found on this machine and not committed.
 fn found_corpus(target: &str) -> PathBuf {
     root().join("target/fuzz/corpus").join(target)
 }

@@ -18,7 +18,6 @@ use serde::{Deserialize, Serialize};
 const LOG: &str = "WEIR_TEST_TIMES";
 /// Set by cargo-nextest for each test.
 const PACKAGE: &str = "CARGO_PKG_NAME";
-/// Rows of single tests.
 const LONGEST: usize = 12;
 
 #[derive(Debug, PartialEq, Serialize, Deserialize)]

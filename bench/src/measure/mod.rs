@@ -220,7 +220,6 @@ impl Measurement {
     }
 }
 
-/// Fills caches, tables and learnt flows.
 fn warm_up(trials: &mut Trials<'_>) -> Result<()> {
     const LOAD: Load = Load {
         rate: Some(100_000.0),

@@ -76,7 +76,6 @@ pub(super) fn systems(measured: &Measured) -> Vec<&str> {
     systems
 }
 
-/// Returns another system's measurement in the same round with the same traffic.
 pub(super) fn same_cell<'a>(
     measured: &'a Measured,
     one: &Measurement,

@@ -6,7 +6,6 @@ use crate::measure::{Measurement, Sample};
 use crate::rounds::Measured;
 use crate::system::System;
 
-/// Reference of comparisons.
 const REFERENCE: System = System::Bare;
 
 /// A median with the lowest and the highest.
@@ -46,7 +45,6 @@ pub struct Summary<'a> {
     /// Number of flows.
     pub flows: u32,
     rounds: Vec<&'a Measurement>,
-    /// The reference, by round.
     reference: BTreeMap<u32, &'a Measurement>,
 }
 

@@ -150,7 +150,6 @@ pub trait Switch {
     fn end(self: Box<Self>) -> Result<()>;
 }
 
-/// Runs a program in the switch's namespace; returns its output.
 fn output(namespace: &str, words: &[&str]) -> Result<String> {
     let (program, arguments) = words.split_first().context("a program")?;
     run(inside(namespace, Path::new(program)).args(arguments))

@@ -258,7 +258,6 @@ fn mirrored<S: Scalar>(elements: &[Element<S>], length: &S) -> Vec<Element<S>> {
     out.finish()
 }
 
-/// Maximal contiguous, continuous and convex parts.
 fn convex_runs<S: Scalar>(elements: &[Element<S>]) -> Vec<&[Element<S>]> {
     let mut runs = Vec::new();
     let (mut begin, mut steepest): (usize, Option<&S>) = (0, None);
@@ -399,7 +398,6 @@ struct Bound<S> {
 
 /// Points of each function, at least and at most, that are paired for the bound.
 const BOUND_SAMPLES: (usize, usize) = (32, 1_024);
-/// Number of pairs below which it is not worth it.
 const BOUND_PAIRS_MIN: usize = 4_096;
 
 impl<S: Scalar> Bound<S> {

@@ -69,7 +69,6 @@ impl<S: Scalar> Curve<S> {
         Ok(Extended::Finite(worst))
     }
 
-    /// Returns true if the service eventually reaches every value of this function.
     fn is_reached_by(&self, service: &Self) -> Result<bool, CurveError> {
         let highest = |curve: &Self| -> Option<S> {
             match curve.rate() {

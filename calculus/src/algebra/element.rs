@@ -80,7 +80,6 @@ impl<S: Scalar> Element<S> {
         }
     }
 
-    /// The same element, later and higher.
     pub(crate) fn moved(&self, later: &S, higher: &S) -> Self {
         match self {
             Element::Point { at, value } => Element::Point {
@@ -459,7 +458,6 @@ pub(crate) fn part<S: Scalar>(
     out.finish()
 }
 
-/// Moves all elements, later and higher.
 pub(crate) fn moved<S: Scalar>(elements: &[Element<S>], later: &S, higher: &S) -> Vec<Element<S>> {
     elements
         .iter()

@@ -21,7 +21,6 @@ pub struct Recipe {
 enum End {
     /// The last slope for ever.
     Goes,
-    /// All parts from this one on repeat.
     Repeats(usize),
     /// +∞.
     Infinite,

@@ -41,7 +41,6 @@ pub trait Scalar:
     /// Returns the maximum rounding error of the last few operations for a number of this size.
     fn rounding(&self) -> Self;
 
-    /// An integer.
     fn integer(value: i64) -> Self {
         Self::ratio(value, 1)
     }
@@ -51,17 +50,14 @@ pub trait Scalar:
         Self::integer(1)
     }
 
-    /// Returns true for zero.
     fn is_zero(&self) -> bool {
         *self == Self::zero()
     }
 
-    /// Returns true for values greater than zero.
     fn is_positive(&self) -> bool {
         *self > Self::zero()
     }
 
-    /// Returns true for values less than zero.
     fn is_negative(&self) -> bool {
         *self < Self::zero()
     }
@@ -71,7 +67,6 @@ pub trait Scalar:
         self.partial_cmp(other).unwrap_or(Ordering::Equal)
     }
 
-    /// The lesser of two.
     fn lesser(self, other: Self) -> Self {
         if other < self {
             other
@@ -80,7 +75,6 @@ pub trait Scalar:
         }
     }
 
-    /// The greater of two.
     fn greater(self, other: Self) -> Self {
         if other > self {
             other

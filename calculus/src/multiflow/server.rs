@@ -15,7 +15,6 @@ struct Slab<S> {
 }
 
 struct Queue<S> {
-    /// Indexes of its sources.
     members: Vec<usize>,
     slabs: VecDeque<Slab<S>>,
     /// Proportions of the present arrivals; `None` without any.
@@ -38,7 +37,6 @@ impl<S: Scalar> Queue<S> {
         self.rate_in = total;
     }
 
-    /// Returns true if arrivals join the head of the queue.
     fn head_is_open(&self) -> bool {
         match (&self.arriving, self.slabs.front()) {
             (Some(arriving), Some(head)) => self.slabs.len() == 1 && head.shares == *arriving,

@@ -17,7 +17,6 @@ const SHARINGS: [(&str, Sharing); 3] = [
     ("two, half handed over", Sharing::Half),
 ];
 
-/// Pins each owner to its own CPU if there are enough.
 fn pin(owner: usize) {
     let mut cpus = CpuSet::new();
     if cpus.set(owner).is_ok() {

@@ -83,7 +83,6 @@ impl SwitchConfig {
         self.validate_routes()
     }
 
-    /// Checks the rates that the classes request together.
     pub(crate) fn validate_rates(&self) -> Result<(), ConfigError> {
         let share = self.strict_share;
         if share == PartsPerMillion::ZERO || share == PartsPerMillion::ONE {

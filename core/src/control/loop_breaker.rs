@@ -7,7 +7,6 @@ use crate::sets::PortSet;
 use crate::units::{Bytes, Instant, PortId, Priority};
 use crate::wire::clcm::{Clcm, Hop};
 
-/// Progress of a loop's master.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Mastership {
     ingress: PortId,

@@ -277,7 +277,6 @@ impl Suspects {
             .any(|suspect| suspect.is_current() && suspect.spuid == spuid)
     }
 
-    /// Iterates over current suspicions in port order.
     pub(super) fn iter_current(&self) -> impl Iterator<Item = (PortId, Priority, &Suspect)> {
         self.table.iter().enumerate().flat_map(|(index, row)| {
             Priority::ALL

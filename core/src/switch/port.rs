@@ -34,7 +34,6 @@ pub(super) struct Port {
     pub(super) waiting: PrioritySet,
     /// Priorities for which frames for this egress are, or may be, dropped on arrival.
     pub(super) refuses: PrioritySet,
-    /// Priorities with a traffic release in force.
     pub(super) forced: PrioritySet,
     /// Pending messages to the neighbour.
     pub(super) due: Due,
@@ -54,7 +53,6 @@ pub(super) struct Port {
     pub(super) pause_received: PauseReceived,
     pub(super) pause_limit: Limiter,
     pub(super) message_limit: Limiter,
-    /// Limit on flooded frames.
     pub(super) flood_limit: Limiter,
     pub(super) ingress: [IngressBuffer; PRIORITY_COUNT],
     pub(super) egress: [EgressState; PRIORITY_COUNT],
@@ -62,7 +60,6 @@ pub(super) struct Port {
     pub(super) heads: [Head; PRIORITY_COUNT],
     /// Feedback of the whole link.
     pub(super) link_sent: FeedbackSent,
-    /// Pauses sent to the neighbour.
     pub(super) pause_sent: [PauseSpans; PRIORITY_COUNT],
     pub(super) outage: Outage,
     pub(super) stuck: bool,

@@ -27,7 +27,6 @@ impl<T: Copy> Records<T> {
         }
     }
 
-    /// Maximum number of records.
     pub(in crate::switch) fn capacity(&self) -> usize {
         self.capacity
     }

@@ -22,7 +22,6 @@ impl Protocol {
         [high, low, self.version]
     }
 
-    /// Returns true for a frame of this protocol, with any destination and version.
     pub(super) fn is_of(self, frame: &[u8]) -> bool {
         EthernetView::new_checked(frame).is_ok_and(|ethernet| {
             ethernet.ethertype() == ETHERTYPE_CLCM

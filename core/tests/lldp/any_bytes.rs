@@ -148,7 +148,6 @@ fn any_lldp() -> impl Strategy<Value = Lldp> {
     })
 }
 
-/// TLVs of known types and organisations, with any content.
 fn any_tlv() -> impl Strategy<Value = Vec<u8>> {
     let value = || prop::collection::vec(any::<u8>(), 0..40);
     let oui = prop_oneof![

@@ -56,7 +56,6 @@ fn address(switch: usize, host: u8) -> MacAddress {
     MacAddress([2, 0, 0, 0, switch as u8, host])
 }
 
-/// Configuration of one switch.
 #[derive(Clone, Copy, Debug)]
 struct Setting {
     depth: u8,
@@ -278,7 +277,6 @@ impl Side {
         assert_eq!(outcome, Ok(Admitted::default()), "a frame is lost");
     }
 
-    /// Completes a departure: returns the frame's destination.
     fn discharge(&mut self, now: Instant, port: PortId, handle: FrameHandle) -> MacAddress {
         assert_eq!(self.switch.complete(now, port, handle), Some(handle));
         self.free.push(handle);

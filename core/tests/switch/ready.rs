@@ -122,7 +122,6 @@ struct Caller {
     switch: Switch,
     now: Instant,
     free: Vec<FrameHandle>,
-    /// Frames on the lines: complete at the next poll of their port.
     on_line: Vec<(PortId, FrameHandle)>,
     timer: Option<Instant>,
     /// By port: result of `next_transmit` when the port had nothing more.

@@ -24,7 +24,6 @@ fn set_class(network: &mut Network, node: usize, class: ClassConfig) -> Result<(
     network.nodes[node].switch.apply(network.now, command)
 }
 
-/// Changes detection and policy as a daemon does.
 fn set_policy(network: &mut Network, policy: Policy, detect: Duration) {
     for (index, node) in network.nodes.iter_mut().enumerate() {
         node.control.reconfigure(ControlConfig {

@@ -130,7 +130,6 @@ impl Line {
         }
     }
 
-    /// Returns the share in parts of a thousand of the line.
     fn share(&self, priority: usize, span: Duration) -> u64 {
         self.sent[priority] * FRAME_TIME.as_nanos() * 1000 / span.as_nanos()
     }

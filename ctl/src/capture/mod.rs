@@ -117,11 +117,9 @@ fn ask_to_end(socket: &Path, number: Option<u64>) {
     });
 }
 
-/// Destination of the capture.
 enum Sink {
     /// The blocks as they are.
     Raw(Box<dyn Write>),
-    /// A line for each frame.
     Lines(Output),
 }
 

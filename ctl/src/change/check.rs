@@ -34,7 +34,6 @@ struct Diff {
 }
 
 impl Diff {
-    /// Keeps a difference.
     fn add(&mut self, key: impl Into<String>, before: Value, after: Value) {
         if before != after {
             let key = key.into();

@@ -13,7 +13,6 @@ use weir_output::Output;
 
 /// The old daemon answers by then.
 const READY_LIMIT: Duration = Duration::from_secs(70);
-/// Interval of checks whether the new daemon forwards.
 const LOOK_INTERVAL: Duration = Duration::from_millis(50);
 /// Time for a new daemon to notice that the keeper has ended, and to take its place all the same.
 const ORPHAN_WAIT: Duration = Duration::from_secs(6);
@@ -22,7 +21,6 @@ const REPORT_WAIT: Duration = Duration::from_secs(3);
 /// Time without an answer after which the user gets a message that this takes time.
 const PATIENCE: Duration = Duration::from_secs(2);
 
-/// Result of a restart.
 #[derive(Debug, Serialize)]
 struct Report {
     pid_before: u32,

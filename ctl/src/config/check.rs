@@ -46,7 +46,6 @@ struct Verdict {
     /// Ports whose devices are in this network namespace and cannot be used.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     unfit_devices: Vec<Unfit>,
-    /// Profiles of marking that no class has.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     unused_ecn_profiles: Vec<String>,
 }

@@ -26,12 +26,10 @@ struct Difference {
     before: String,
     after: String,
     changes: Vec<Step>,
-    /// Keys changed at run time, which are not compared.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     by_hand: Vec<String>,
 }
 
-/// One setting.
 #[derive(Debug, Serialize)]
 struct Step {
     key: String,
@@ -44,7 +42,6 @@ struct Step {
     why: Option<String>,
 }
 
-/// One side of the comparison.
 struct Side {
     name: String,
     config: DaemonConfig,

@@ -6,7 +6,6 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{bail, Context, Result};
 
-/// Maximum number of backups of a file.
 const BACKUPS_MAX: usize = 10_000;
 
 /// Puts `text` in the place of the file's. The old text is in the file that is returned: `FILE.bak`, or the first of

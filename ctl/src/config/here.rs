@@ -39,7 +39,6 @@ fn memory(config: &DaemonConfig, memory: Memory) -> Option<Warning> {
     Some(Warning { key, message })
 }
 
-/// Returns the files that a configuration names, by their keys.
 fn files(config: &DaemonConfig) -> Vec<(&'static str, PathBuf)> {
     let (metrics, gnmi) = (&config.metrics, &config.gnmi);
     let named = [

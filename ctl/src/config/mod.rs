@@ -14,9 +14,7 @@ use std::path::{Path, PathBuf};
 use weir_config::daemon::DaemonConfig;
 use weir_config::{FileError, Problem};
 
-/// Stands for standard input as a file name.
 const STANDARD_INPUT: &str = "-";
-/// Name of standard input in messages.
 const STANDARD_INPUT_NAME: &str = "standard input";
 /// Maximum length of a configuration.
 const INPUT_MAX_BYTES: u64 = 16 << 20;

@@ -14,7 +14,6 @@ use super::file;
 use crate::target::Target;
 use weir_output::{table, Output, NONE};
 
-/// Result of the command.
 #[derive(Debug, Serialize)]
 struct Saved {
     file: String,
@@ -92,7 +91,6 @@ pub fn wanted(target: &Target) -> Result<Vec<AppliedSetting>> {
 /// The file and the running switch.
 struct States {
     running: Configuration,
-    /// Of the file.
     text: String,
     config: DaemonConfig,
     /// Configuration that the switch has loaded, and its present one.

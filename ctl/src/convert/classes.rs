@@ -210,7 +210,6 @@ impl Source<'_> {
         self.ports.iter().filter_map(own).collect()
     }
 
-    /// Notes ports on which a priority is not lossless.
     fn note_lossy_ports(&self, priority: u8) {
         for (port, _) in self
             .ports

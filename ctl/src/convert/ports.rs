@@ -150,7 +150,6 @@ fn role(database: Database<'_>, port: &str) -> (PortRole, String) {
     }
 }
 
-/// Cables by port.
 fn cables(database: Database<'_>) -> BTreeMap<String, Cable> {
     let report = database.report();
     let mut cables = BTreeMap::new();
@@ -172,7 +171,6 @@ fn cables(database: Database<'_>) -> BTreeMap<String, Cable> {
     cables
 }
 
-/// Whole metres, rounded up.
 fn metres(text: &str) -> Option<u64> {
     let number = text.strip_suffix('m')?.trim();
     let (whole, fraction) = number.split_once('.').unwrap_or((number, "0"));

@@ -143,7 +143,6 @@ fn numbers<const COUNT: usize>(row: Option<&Row<'_>>, to: u64) -> [usize; COUNT]
     map
 }
 
-/// SONiC's traffic classes at one port.
 struct Classes {
     /// `None` if the queue is above 7 and no priority pauses it.
     priority_of: [Option<u8>; TC_COUNT],

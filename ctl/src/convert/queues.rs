@@ -49,7 +49,6 @@ pub struct Queue {
 /// Queues by port and number.
 pub type Queues = BTreeMap<(String, usize), Queue>;
 
-/// The largest weight.
 const WEIGHT_MAX: u16 = 1000;
 /// No platform has more queues.
 pub const QUEUE_MAX: usize = 63;

@@ -147,7 +147,6 @@ fn number(vlan: &Row<'_>) -> Option<u16> {
     found.map(|number| number as u16)
 }
 
-/// Notes the ports without any VLAN, if others have some.
 fn note_strangers(database: Database<'_>, members: &BTreeMap<String, PortVlans>) {
     if members.is_empty() {
         return;

@@ -20,7 +20,6 @@ use weir_output::{table, Output};
 use crate::cli::DoctorArguments;
 use crate::target::Target;
 
-/// Directory of services' configurations.
 const CONFIGURATIONS: &str = "/etc/weir";
 const DEFAULT_NAME: &str = "switchd";
 /// Of `GET /v1/counters`.
@@ -204,7 +203,6 @@ fn program(id: u32) -> (Option<String>, Option<u32>) {
     (name, link.map(|link| link.id()))
 }
 
-/// A line for each finding, and one below it for its remedy.
 fn lines(findings: &[Finding]) -> String {
     let row = |finding: &Finding| {
         let about = finding.device.clone().unwrap_or_else(|| "host".to_owned());

@@ -104,7 +104,6 @@ fn pass_on(signals: SignalFd, child: &Child) {
     });
 }
 
-/// Returns the program beside this one, else the one on PATH.
 fn program() -> PathBuf {
     let beside = env::current_exe().map(|program| program.with_file_name(PROGRAM));
     match beside {

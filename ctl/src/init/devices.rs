@@ -94,7 +94,6 @@ fn about(device: &str) -> String {
     words.join(", ")
 }
 
-/// IP addresses of the device, without those of the link itself.
 fn addresses(device: &str) -> Vec<String> {
     let all = getifaddrs().into_iter().flatten();
     let here = all.filter(|it| it.interface_name == device);
@@ -113,7 +112,6 @@ fn addresses(device: &str) -> Vec<String> {
     addresses
 }
 
-/// Lists possible device names.
 fn candidates() -> String {
     let all = if_nameindex();
     let names = all.iter().flat_map(|all| all.iter());

@@ -22,7 +22,6 @@ const NAME: &str = "switch";
 /// Advice follows from thresholds that advice has changed; maximum number of rounds.
 const ROUNDS_MAX: usize = 8;
 
-/// Result for programs.
 #[derive(Serialize)]
 struct Answer<'a> {
     notes: &'a [String],

@@ -13,7 +13,6 @@ use weir_config::daemon::read_socket;
 
 use super::{TargetError, SOCKET_NAME};
 
-/// Beginning of the daemon's error for an unknown path.
 const NO_SUCH_PATH: &str = "no such path: ";
 
 /// Says what to do about it.

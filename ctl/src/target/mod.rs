@@ -19,7 +19,6 @@ pub use explain::explain;
 use places::{names, only, run_dir, with_entry};
 
 const RUN: &str = "/run/weir";
-/// Environment variable for the socket without an option.
 const SOCKET_VARIABLE: &str = "WEIR_SOCKET";
 const SOCKET_NAME: &str = "api.sock";
 const PINS_NAME: &str = "bpf";

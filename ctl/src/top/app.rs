@@ -238,7 +238,6 @@ impl App {
         }
     }
 
-    /// Returns the subject of the selected row.
     pub(super) fn selected(&self) -> Option<Subject> {
         let grid = self.grid();
         let row = grid.rows.get(self.table.selected()?)?;
@@ -278,7 +277,6 @@ impl App {
         self.told = None;
     }
 
-    /// Returns the facts of the selected row.
     pub(super) fn selected_facts(&self) -> Option<(Subject, Facts)> {
         let subject = self.selected()?;
         let facts = match &subject {

@@ -39,7 +39,6 @@ impl Content {
 pub struct Dialog {
     title: String,
     content: Content,
-    /// Takes the whole screen.
     is_long: bool,
     from: usize,
 }

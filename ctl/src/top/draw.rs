@@ -15,7 +15,6 @@ use weir_output::seconds;
 use weir_svg::meaning::{Meaning, DEGRADED, PAUSED, PAUSING, SUSPECTED};
 
 const SPACING: u16 = 1;
-/// Lines of a switch's state, and of its verdict.
 const HEAD_LINES: usize = 4;
 /// Text at the bottom, within 80 columns.
 pub const KEYS: &str =
@@ -224,7 +223,6 @@ fn colour(meaning: Meaning) -> Color {
     Color::Indexed(meaning.terminal)
 }
 
-/// Returns the table's part of the body, and that of its selected row.
 fn shared(body: Rect, rows: usize) -> (Rect, Rect) {
     let wanted = short(rows + 1);
     let least = match body.height {

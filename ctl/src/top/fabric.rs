@@ -11,10 +11,8 @@ use crate::show;
 use crate::target::Target;
 use weir_output::NONE;
 
-/// Number of switches that are polled at a time.
 const ASKED_MAX: usize = 16;
 
-/// One of the switches.
 #[derive(Debug)]
 struct Member {
     name: String,

@@ -28,7 +28,6 @@ use weir_output::Output;
 const PATH: &str = "/v1/overview";
 /// Keys wait for an answer: a daemon without one must not delay them for long.
 const ANSWER_LIMIT: Duration = Duration::from_secs(2);
-/// Rows that a page key moves by.
 const PAGE_ROWS: isize = 10;
 /// Width of the frame that `--once` draws.
 const ONCE_COLUMNS: u16 = 120;
@@ -115,7 +114,6 @@ fn run(
     }
 }
 
-/// Requests the shown data.
 fn look(app: &mut App, home: &Target, target: &Target) {
     if app.shows_all() {
         app.learn_all(fabric::look(&home.all(), overview));

@@ -140,7 +140,6 @@ fn a_deadlock_opens_and_its_record_can_be_moved_in() {
     );
 }
 
-/// Returns all lines of a dialog, without the frame.
 fn all_lines(app: &mut App, columns: u16, rows: u16) -> String {
     let mut all = String::new();
     let mut last = String::new();

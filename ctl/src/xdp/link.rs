@@ -14,7 +14,6 @@ use serde::Serialize;
 /// Checks of a link until a process that has it open counts as its holder.
 const LOOKS: usize = 6;
 
-/// Time between two checks.
 const BETWEEN_LOOKS: Duration = Duration::from_millis(20);
 
 /// A link that this process has open.
@@ -89,7 +88,6 @@ impl OpenLink {
         lasting(|| self.openers(), || thread::sleep(BETWEEN_LOOKS))
     }
 
-    /// Returns other processes that have the link open now, by process id.
     fn openers(&self) -> Vec<Process> {
         let own = std::process::id();
         let mut openers: Vec<Process> = fs::read_dir("/proc")
@@ -178,7 +176,6 @@ fn bpf<const WORDS: usize>(command: libc::c_int, attributes: &mut [u32; WORDS]) 
     Ok(())
 }
 
-/// Returns processes that are present in every one of several checks, with a rest between two.
 fn lasting(mut look: impl FnMut() -> Vec<Process>, mut rest: impl FnMut()) -> Vec<Process> {
     let mut there = look();
     for _ in 1..LOOKS {

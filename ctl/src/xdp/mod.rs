@@ -28,7 +28,6 @@ pub fn pinned(pins: &Path) -> Option<Vec<String>> {
     pins::names(pins).ok()
 }
 
-/// Result for one port.
 #[derive(Debug, Serialize)]
 struct Detached {
     port: String,

@@ -6,7 +6,6 @@ use std::os::fd::AsRawFd;
 use nix::sys::socket::{socket, AddressFamily, SockFlag, SockType};
 use serde::Serialize;
 
-/// Requests of linux/ethtool.h.
 const GET_SETTINGS: u32 = 0x01;
 const GET_DRIVER: u32 = 0x03;
 const GET_LINK: u32 = 0x0a;

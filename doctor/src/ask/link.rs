@@ -195,7 +195,6 @@ fn parse(answer: &[u8]) -> Option<Device> {
     Some(device)
 }
 
-/// Returns a kind and its mode.
 fn kind_of(value: &[u8]) -> (Option<String>, Option<u32>) {
     let mode = value_of(value, IFLA_INFO_DATA).and_then(|data| value_of(data, MODE));
     // A bond has its mode in one byte, an ipvlan device in two, a macvlan device in four.

@@ -11,7 +11,6 @@ use crate::ask::namespace::Namespace;
 use crate::ask::nature::{self, Nature};
 use crate::ask::{ethtool, link, netdev};
 
-/// Reads the device with this name in this network namespace.
 pub(super) fn read(name: &str, program: &dyn Fn(u32) -> (Option<String>, Option<u32>)) -> Device {
     let index = if_nametoindex(name).ok();
     Device {
@@ -55,7 +54,6 @@ fn found(
     })
 }
 
-/// Returns the receivers other than the device itself.
 fn receivers(name: &str, index: u32, link: &link::Device) -> Vec<Receiver> {
     let all = nature::receivers(index, link).unwrap_or_default();
     let others = all.into_iter().filter(|receiver| receiver != name);

@@ -8,7 +8,6 @@ use super::{command, Case, Wanted};
 use crate::facts::{Device, Facts, Program};
 use crate::finding::{Check, Finding, Remedy};
 
-/// Names of Weir's programs.
 const OURS: [&str; 2] = ["weir_xdp", "weir_xdp_bound"];
 /// Minimum similarity of a name that may be meant for another one.
 const LIKENESS: f64 = 0.8;

@@ -17,7 +17,6 @@ const UNFINISHED: (&str, &str, &str) = (
     "tx",
     "leaves checksums unfinished",
 );
-/// Tags beside frames.
 const TAGS: (&str, &str, &str) = (
     "tx-vlan-hw-insert",
     "txvlan",

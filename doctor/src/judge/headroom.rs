@@ -29,7 +29,6 @@ fn thresholds(config: &DaemonConfig, port: &Port, class: &Class) -> Option<PfcTh
     }
 }
 
-/// Returns the headroom for the configured neighbour of the port, whatever frames it sends.
 fn needed(config: &DaemonConfig, port: &Port, class: &Class, thresholds: PfcThresholds) -> Bytes {
     let charging = config.dataplane.frames().charging();
     let link = match port.cable_line() {

@@ -6,7 +6,6 @@ use super::{command, Case};
 use crate::facts::Unread;
 use crate::finding::{Check, Finding, Remedy};
 
-/// Returns queues with frames that no port receives from.
 fn without_socket(case: &Case<'_>) -> Vec<u32> {
     let has = case.found.channels.as_ref().map_or(0, |it| it.receiving());
     let mut left_out = case.port.left_out(&case.config.ports, has);

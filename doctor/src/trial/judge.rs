@@ -11,7 +11,6 @@ use crate::judge::Wanted;
 /// Shows the NIC's own losses.
 const COUNTERS: &str = "ethtool -S DEVICE | grep -iE 'err|drop|miss|fifo|crc'";
 
-/// Facts beside the trial.
 struct Case<'a> {
     trial: &'a Trial,
     wanted: &'a Wanted,
@@ -23,7 +22,6 @@ impl Case<'_> {
         &self.trial.link.device
     }
 
-    /// The neighbour's device.
     fn far(&self) -> &str {
         let neighbour = self.trial.neighbour.as_ref();
         neighbour.map_or("DEVICE", |neighbour| &neighbour.device)
@@ -40,7 +38,6 @@ impl Case<'_> {
         Remedy::Other(format!("at the neighbour: {what}"))
     }
 
-    /// A command for one of both ends.
     fn at(&self, side: Side, command: &str) -> Remedy {
         match side {
             Side::There => self.there(command),
@@ -165,12 +162,10 @@ fn unheard(case: &Case<'_>) -> Vec<Finding> {
     findings.into_iter().flatten().collect()
 }
 
-/// Reports a problem with this many frames, if there are any.
 fn problem(frames: u64, check: Check, found: String, remedy: Remedy) -> Option<Finding> {
     (frames > 0).then(|| Finding::problem(check, found, remedy))
 }
 
-/// Reports frames that are longer than the neighbour reflects.
 fn not_tried(case: &Case<'_>) -> Option<Finding> {
     let neighbour = case.trial.neighbour.as_ref()?;
     let mtu = case.wanted.config.dataplane.mtu.get();
@@ -314,7 +309,6 @@ fn damaged(case: &Case<'_>, way: &Way, side: Side) -> Vec<Finding> {
     findings.into_iter().flatten().collect()
 }
 
-/// Returns possible causes of truncated frames.
 fn cut_by(case: &Case<'_>, side: Side) -> Remedy {
     if side == Side::There {
         return case.there("ip link set dev DEVICE mtu 9000 (or as much as this end has), and no zero-copy of its own");

@@ -301,7 +301,6 @@ impl Reflector {
     }
 }
 
-/// Returns the frame without its tag, if any.
 fn without_tag(frame: &[u8]) -> Vec<u8> {
     let is_tagged = EthernetView::new_checked(frame).is_ok_and(|it| it.ethertype() == 0x8100);
     if !is_tagged {

@@ -21,7 +21,6 @@ const PAUSES: u8 = 4;
 const REPEAT: Duration = Duration::from_millis(200);
 /// Time limit of the first question: attaching a program may have reset the link.
 const HELLO_LIMIT: Duration = Duration::from_millis(10_000);
-/// Time limit of any other question.
 const ANSWER_LIMIT: Duration = Duration::from_millis(3_000);
 /// A frame that takes longer counts as lost until its reflection comes.
 const WAIT_MIN: Duration = Duration::from_millis(100);
@@ -34,7 +33,6 @@ const EMPTY_WINDOWS_MAX: u32 = 20;
 /// Short enough for any NIC that obeys it: 512 bit times.
 const PAUSE_TIME: Quanta = Quanta(1);
 
-/// Phase of the trial.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Phase {
     /// Searching for the neighbour since then.
@@ -78,7 +76,6 @@ pub struct Tester {
     shapes: Vec<Shape>,
     fates: Vec<Fate>,
     next: usize,
-    /// Frames under way, with their times of sending.
     under_way: BTreeMap<u32, Instant>,
     longest_round_trip: Duration,
     empty_windows: u32,

@@ -198,7 +198,6 @@ fn create(
     MapHandle::create(kind, Some(name), key, value, count, &options).map_err(map_error(name))
 }
 
-/// Removes a key, if present.
 fn forget(map: &MapHandle, name: &'static str, key: &[u8]) -> Result<(), EbpfError> {
     match map.delete(key) {
         Err(error) if error.kind() != libbpf_rs::ErrorKind::NotFound => Err(map_error(name)(error)),

@@ -198,7 +198,6 @@ fn place(port: u8, priority: u8) -> usize {
     usize::from(port) * abi::WEIR_PRIORITIES as usize + usize::from(priority & 7)
 }
 
-/// A map's values in this process's memory, as words.
 #[derive(Debug)]
 pub(super) struct Region {
     begin: NonNull<AtomicU64>,
@@ -212,7 +211,6 @@ unsafe impl Send for Region {}
 unsafe impl Sync for Region {}
 
 impl Region {
-    /// All values of a map of words.
     pub(super) fn map(map: &MapHandle, name: &'static str) -> Result<Self, EbpfError> {
         let length = map.value_size() as usize * map.max_entries() as usize;
         let access = libc::PROT_READ | libc::PROT_WRITE;

@@ -14,7 +14,6 @@ use nix::errno::Errno;
 pub const PATIENCE: Duration = Duration::from_secs(2);
 /// The same where the other socket was of a switch that has just ended.
 pub const PATIENCE_AFTER_ANOTHER: Duration = Duration::from_secs(10);
-/// Time between two tries.
 const POLL: Duration = Duration::from_millis(1);
 /// A longer wait is logged.
 const SILENT: Duration = Duration::from_millis(500);

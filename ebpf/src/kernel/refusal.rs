@@ -83,7 +83,6 @@ fn print_to_tracing() {
 }
 
 impl EbpfError {
-    /// Returns the error of a program or map that could not be loaded, the verifier aside.
     pub(crate) fn load(program: &'static str, error: &libbpf_rs::Error) -> Self {
         let remedy = match error.kind() {
             libbpf_rs::ErrorKind::PermissionDenied => {

@@ -196,7 +196,6 @@ impl Bench {
         self.words.entered(0, PRIORITY)
     }
 
-    /// A frame takes the express path.
     pub(super) fn assert_passes(&self, what: &str) {
         let before = (self.express_frames(), self.entered());
         let sent = frame(7, HOST, 60);
@@ -206,7 +205,6 @@ impl Bench {
         assert_eq!(after, (before.0 + 1, before.1), "{what}");
     }
 
-    /// A frame is passed to the core; then the core has finished it.
     pub(super) fn assert_is_for_the_core(&self, what: &str, frame: &[u8]) {
         let (express, entered) = (self.express_frames(), self.entered());
         self.h0.send(frame);

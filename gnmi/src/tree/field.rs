@@ -98,7 +98,6 @@ pub struct Row {
     pub help: &'static str,
 }
 
-/// The rows of a container.
 pub(super) fn rows<F: Family>(container: &'static str, fields: &[Field<F>]) -> Vec<Row> {
     let row = |field: &Field<F>| Row {
         container,

@@ -23,7 +23,6 @@ impl Interface<'_> {
         self.drops(true) + self.port.device_losses.errors()
     }
 
-    /// Drops of bad frames, or all others.
     fn drops(&self, bad: bool) -> u64 {
         let drops = self.port.drops_total.iter();
         let counted = drops.filter(|(reason, _)| reason.known().is_some_and(is_bad_frame) == bad);
@@ -31,7 +30,6 @@ impl Interface<'_> {
     }
 }
 
-/// Returns true if a drop's reason is a bad frame.
 fn is_bad_frame(reason: DropReason) -> bool {
     use DropReason as R;
     matches!(

@@ -124,7 +124,6 @@ impl Tree {
     }
 }
 
-/// Appends nodes.
 #[derive(Default)]
 struct Grower {
     nodes: Vec<Node>,
@@ -165,7 +164,6 @@ impl Grower {
         self.container(name, |grower| grower.own_leaves(fields, of));
     }
 
-    /// Adds the fields to the open container.
     fn own_leaves<F: Family>(&mut self, fields: &[Field<F>], of: &F::Of<'_>) {
         let leaves = fields.iter().filter_map(|field| field.leaf(of));
         self.add(leaves.collect());

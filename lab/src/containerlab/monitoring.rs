@@ -44,7 +44,6 @@ providers:
 
 /// Settings of the monitoring.
 pub struct Monitoring {
-    /// The scrape's configuration.
     prometheus: String,
     /// The directory beside the topology's file, and the one of rules and dashboards, both relative
     /// to the file.

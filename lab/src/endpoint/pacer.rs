@@ -33,7 +33,6 @@ pub struct Pacer {
     /// Frames back to back after a stall.
     catch_up_frames: u64,
     flows: Vec<Schedule>,
-    /// Flow whose turn it is.
     turn: usize,
     stopped: bool,
 }

@@ -32,7 +32,6 @@ pub struct FlowReceiver {
     series: IntervalSums,
 }
 
-/// Bounds of the run.
 #[derive(Clone, Copy, Debug)]
 struct Run {
     start: Instant,

@@ -246,7 +246,6 @@ impl AsFd for XdpPort {
     }
 }
 
-/// Formats an error of xsk-rs with its cause, which its own text leaves out.
 fn with_cause(error: impl std::error::Error) -> Box<dyn std::error::Error + Send + Sync> {
     match error.source() {
         Some(cause) => format!("{error}: {cause}").into(),

@@ -14,9 +14,7 @@ use super::interrupt::wait_for;
 use super::names::Names;
 use super::process::{inside, Process};
 
-/// Time for a server to listen.
 const SERVER_LIMIT: Duration = Duration::from_secs(10);
-/// Time for a program to end on request.
 const END_LIMIT: Duration = Duration::from_secs(5);
 /// Maximum part of a program's output in the result.
 const OUTPUT_MAX: u64 = 64 << 10;

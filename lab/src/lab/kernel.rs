@@ -8,7 +8,6 @@ use weir_config::scenario::{Host, HostKind, Scenario, PREFIX_LENGTH};
 use super::names::Names;
 use super::process::{inside, program};
 
-/// Program that makes a host obey PFC.
 const WEIR_HOST: &str = "weir-host";
 
 /// Hosts that are set up. Those that obey PFC stop doing so with the value.

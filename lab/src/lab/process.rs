@@ -173,7 +173,6 @@ impl Drop for Process {
     }
 }
 
-/// A process and its descendants, parents first.
 fn with_descendants(process: u32) -> Vec<u32> {
     let mut all = vec![process];
     let mut next = 0;

@@ -85,7 +85,6 @@ pub fn run_and<T>(
     Ok(outcome)
 }
 
-/// Converts the faults of the scenario, if the lab can run it.
 fn faults(scenario: &Scenario) -> Result<Faults<'_>> {
     let mut gaps = scenario.lab_gaps();
     let faults = Faults::new(scenario);

@@ -23,7 +23,6 @@ use crate::endpoint::config::{EndpointConfig, ExpectFlow, SendFlow};
 use crate::endpoint::report::{EndpointReport, OutputLine, Snapshot};
 use crate::endpoint::run::clock;
 
-/// Time for an endpoint to answer.
 const ANSWER_LIMIT: Duration = Duration::from_secs(30);
 /// Time from all endpoints being ready to the first frame: by then they know when that is, and
 /// switches, which check twice a second, have seen that their ports have a peer.

@@ -17,7 +17,6 @@ use crate::lab::interrupt;
 use crate::lab::stage::Stage;
 use crate::lab::switches::SwitchProcess;
 
-/// Interval of checks of the accounts.
 const AUDIT_INTERVAL: Duration = Duration::from_millis(200);
 /// Time between two faults: this and a random part of as much again.
 const FAULT_INTERVAL: Duration = Duration::from_secs(2);
@@ -112,7 +111,6 @@ fn live(
     Ok(())
 }
 
-/// Checks every sum of every switch.
 fn audit(stage: &Stage, sums: &mut Sums) -> Result<Vec<String>> {
     let mut broken = Vec::new();
     for switch in &stage.switches {

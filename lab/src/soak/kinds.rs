@@ -19,7 +19,6 @@ pub struct Kind {
     pub(super) faults: &'static [Fault],
     /// Promise to keep nevertheless.
     pub(super) promise: Promise,
-    /// True if each switch has a keeper.
     pub(super) has_keepers: bool,
 }
 

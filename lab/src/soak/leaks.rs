@@ -24,7 +24,6 @@ struct Occupied {
 pub(super) struct Leaks {
     /// Time for which a process touches memory for the first time, without any limit.
     warm_up: Duration,
-    /// By process.
     processes: BTreeMap<u32, Occupied>,
 }
 
@@ -72,7 +71,6 @@ impl Leaks {
         })
     }
 
-    /// Reports excessive growth.
     pub(super) fn broken(&self) -> Option<String> {
         let (memory, descriptors) = self.growth_max();
         (memory > MEMORY_GROWTH_MAX || descriptors > DESCRIPTOR_GROWTH_MAX)

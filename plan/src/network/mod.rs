@@ -321,7 +321,6 @@ impl<'a> Gathered<'a> {
     }
 }
 
-/// Returns a flow with the path of the recorded one.
 fn as_flow(scenario: &Scenario, arrivals: &RecordedFlow) -> Flow {
     Flow {
         name: String::new(),

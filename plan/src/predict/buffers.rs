@@ -38,7 +38,6 @@ impl Buffer {
     }
 }
 
-/// A buffer's frames for one egress.
 struct Part {
     /// As charged, in kbit.
     curve: Curve<f64>,

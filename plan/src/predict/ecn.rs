@@ -8,7 +8,6 @@ use super::Computed;
 use crate::network::kilobits;
 use crate::result::EcnPlan;
 
-/// Granularity of the advised K_max.
 const STEP_BYTES: u64 = 1024;
 
 /// When a queue's thresholds are reached without PFC, and when senders know, against the first XOFF of a buffer that feeds it.

@@ -18,7 +18,6 @@ use super::setup::{
 };
 use super::{Operation, CONTROL_LENGTH};
 
-/// Messages that a port's control queue holds.
 const MESSAGES_MAX: usize = 16;
 /// Longer than the longest pause at [`RATE`] and the longest release.
 const LET_GO: Duration = Duration::from_millis(40);
@@ -473,7 +472,6 @@ impl Run {
     }
 }
 
-/// A frame to the nearest bridge with any payload.
 fn made_up(ethertype: u16, payload: &[u8]) -> Vec<u8> {
     let mut frame = NEAREST_BRIDGE_ADDRESS.0.to_vec();
     frame.extend(address(0x50).0);

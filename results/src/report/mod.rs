@@ -24,7 +24,6 @@ const ENDS_MAX: usize = 2_000;
 const POLICY: &str =
     "default-src 'none'; style-src 'unsafe-inline'; script-src 'unsafe-inline'; img-src data:";
 
-/// Input of the script.
 #[derive(Serialize)]
 struct Data<'a> {
     seconds: &'a [f64],

@@ -15,7 +15,6 @@ const WIDTH: f64 = 960.0;
 const MARGIN: f64 = 70.0;
 /// Above the highest centre and below the lowest.
 const EDGE: f64 = 36.0;
-/// From a switch to its hosts.
 const HOST_DISTANCE: f64 = 62.0;
 /// Between two rows of switches.
 const ROW: f64 = 150.0;

@@ -93,7 +93,6 @@ fn target_directory() -> Result<PathBuf> {
     Ok(directory.to_owned())
 }
 
-/// The plan as the program reads it.
 fn plan() -> String {
     use std::fmt::Write as _;
     let mut text = String::new();

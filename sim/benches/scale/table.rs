@@ -13,7 +13,6 @@ use crate::pages::Pages;
 /// The case that ns-3 also runs.
 const COMPARED: Case = Case::FatTreeHalf;
 
-/// Cases that also run with huge pages.
 const WITH_HUGE_PAGES: [Case; 2] = [Case::FatTreeHalf, Case::FatTreeFull];
 
 /// Runs all, prints tables, and writes everything that was measured to `json`.
@@ -252,7 +251,6 @@ impl Spread {
     }
 }
 
-/// Prints a table of Markdown, columns aligned.
 fn print_rows<const COLUMNS: usize>(rows: &[[String; COLUMNS]]) {
     let width = |column: usize| rows.iter().map(|row| row[column].chars().count()).max();
     for (index, row) in rows.iter().enumerate() {

@@ -200,7 +200,6 @@ fn reference(
     }
 }
 
-/// Returns the result of a network, and the refresh interval of its Feedback.
 fn run(network: &Network) -> Result<(Trial, Duration), FairnessError> {
     let scenario = network.scenario()?;
     let trial = trial::run(plan(&scenario)?, scenario.duration, None)?;

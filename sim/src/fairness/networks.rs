@@ -99,7 +99,6 @@ impl Topology {
         }
     }
 
-    /// Returns the hosts of the whole network, and the key for the number at each switch.
     fn hosts(&self) -> (usize, &'static str) {
         let switches = match self.0 {
             TopologyKind::Torus { rows, columns } => rows * columns,

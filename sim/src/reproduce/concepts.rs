@@ -30,7 +30,6 @@ struct Way {
     file: &'static str,
     title: &'static str,
     overrides: &'static [(&'static str, &'static str)],
-    /// Reason that holds a port back.
     held_back: &'static str,
 }
 

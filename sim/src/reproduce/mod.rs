@@ -81,7 +81,6 @@ pub enum ReproduceError {
     },
 }
 
-/// A scenario file of the project, as of the build of the program.
 #[derive(Clone, Copy, Debug)]
 struct ScenarioFile {
     path: &'static str,
@@ -110,7 +109,6 @@ impl ScenarioFile {
         Scenario::parse(self.text, Path::new(self.path), overrides)
     }
 
-    /// Returns the command that runs it.
     fn command(self, overrides: &[Override]) -> String {
         let mut words = vec![format!("weir-sim run {}", self.path)];
         words.extend(overrides.iter().map(|change| format!("--set '{change}'")));

@@ -69,7 +69,6 @@ pub struct Observation {
     pub forced_frames: u64,
 }
 
-/// One link of the loop, by its two ends.
 struct LoopLink {
     switch: usize,
     egress: PortId,
@@ -174,7 +173,6 @@ fn forced_frames(network: &Network) -> u64 {
         .sum()
 }
 
-/// Finds standstills.
 #[derive(Default)]
 struct Watch {
     sent_frames: u64,

@@ -190,7 +190,6 @@ fn disturbance(fault: &Fault) -> Option<(&[usize], FaultTime, Disturbance)> {
     ))
 }
 
-/// The ports that lead to these switches.
 fn ports_to(ports: &[SwitchPort], members: &[usize]) -> PortSet {
     let mut set = PortSet::EMPTY;
     for (index, port) in ports.iter().enumerate() {

@@ -37,7 +37,6 @@ impl Delivered {
     }
 }
 
-/// A buffer: the switch, the place of its port in the scenario's list, the port, and the priority.
 type Place = (usize, usize, PortId, Priority);
 
 /// All buffers, by switch, port and priority of a class.

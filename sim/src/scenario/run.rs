@@ -121,7 +121,6 @@ fn check(scenario: &Scenario, network: &Network) -> Result<(), RunError> {
 }
 
 impl RunError {
-    /// Describes the imbalance of the network in its present state.
     pub(crate) fn imbalance(scenario: &Scenario, network: &Network, imbalance: Imbalance) -> Self {
         let now = network.now().saturating_since(Instant::ZERO);
         Self::Imbalance {

@@ -41,7 +41,6 @@ pub(super) fn targets_by_switch(
     Some(targets)
 }
 
-/// Returns true if routes change during the run.
 pub(super) fn changes_routes(scenario: &Scenario) -> bool {
     let changes = |fault: &Fault| matches!(fault, Fault::RouteChange { .. });
     scenario.faults.iter().any(changes)

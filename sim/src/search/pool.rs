@@ -32,7 +32,6 @@ pub(super) fn headroom(rate: BitRate, delay: Duration, cell: Bytes, longest: Byt
     link.headroom_needed(charging, Bytes::ZERO, &charging.worst_frames())
 }
 
-/// Gives the lossless classes random shares of a pool; its headroom follows from the ports.
 pub(super) fn share(seed: u64, classes: &mut [ClassConfig; 8], headroom: Bytes) -> PoolConfig {
     let mut random = Random::for_purpose(seed, POOLS);
     let frame = FRAME_MAX.round_up_to(CELL).get();
@@ -78,7 +77,6 @@ fn least_alpha(pool: &PoolConfig) -> Alpha {
     })
 }
 
-/// Sets the pools' headroom to the need of all buffers together.
 pub(super) fn fit_headroom(config: &mut SwitchConfig) {
     for pool in 0..config.pools.len() {
         config.pools[pool].headroom = config.headroom_wanted(pool);

@@ -10,7 +10,6 @@ pub(super) struct Graph {
     pub(super) node_count: usize,
 }
 
-/// The most edges at one node.
 const DEGREE_MAX: usize = 6;
 
 impl Graph {
@@ -67,7 +66,6 @@ impl Graph {
     }
 }
 
-/// Style of routes.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Style {
     /// Shortest paths.

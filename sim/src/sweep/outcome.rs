@@ -104,14 +104,12 @@ pub(super) fn port_columns() -> Vec<Column> {
     columns(PORT, true)
 }
 
-/// Cells of a run that has no result.
 pub(super) fn failed(error: &str) -> Vec<Cell> {
     let mut row = vec![Cell::Null; RUN.len()];
     row[0] = Cell::text(error);
     row
 }
 
-/// The run's row.
 pub(super) fn run(result: &RunResult) -> Vec<Cell> {
     let mut row = vec![Cell::Null];
     row.extend(verdict(result));
@@ -214,7 +212,6 @@ fn buffers(buffers: &[BufferResult]) -> Vec<Cell> {
     ]
 }
 
-/// A row for each flow.
 pub(super) fn flows(scenario: &Scenario, result: &RunResult) -> Vec<Vec<Cell>> {
     let flows = scenario.flows.iter().zip(&result.flows);
     flows

@@ -24,7 +24,6 @@ impl RetransmissionTimer {
         }
     }
 
-    /// Takes a measured round trip.
     pub(super) fn measure(&mut self, round_trip: Duration) {
         let sample = round_trip.as_nanos();
         self.smoothed = Some(match self.smoothed {

@@ -38,7 +38,6 @@ impl Vegas {
         self.shortest = None;
     }
 
-    /// Takes a measured round trip.
     pub(super) fn measure(&mut self, round_trip: Duration) {
         let least =
             |known: Option<Duration>| known.map_or(round_trip, |known| known.min(round_trip));

@@ -18,7 +18,6 @@ fn config(ssthresh: Option<u32>) -> WindowConfig {
     }
 }
 
-/// Sends all permitted frames.
 fn burst(sender: &mut WindowSender, micros: u64) -> Vec<u32> {
     let mut numbers = Vec::new();
     while sender.may_send() {

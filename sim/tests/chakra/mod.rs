@@ -270,7 +270,6 @@ fn the_example_runs_and_each_flow_begins_when_what_it_needs_has_arrived() {
     assert_eq!(experts.size_bytes, Some(104_800));
 }
 
-/// Evaluates the imported flows.
 fn evaluate(scenario: &Scenario) -> BTreeMap<String, u64> {
     let mut begins = vec![0; scenario.flows.len()];
     loop {

@@ -2,7 +2,6 @@
 
 use crate::quantity::{short, Unit};
 
-/// Maximum number of spans between an axis's numbers.
 const SPANS: f64 = 5.0;
 
 /// An axis. Its limits are in base units, its numbers in `unit`.
@@ -65,7 +64,6 @@ impl Axis {
         part.clamp(0.0, 1.0)
     }
 
-    /// Returns the values with a number.
     pub(super) fn ticks(&self) -> Vec<f64> {
         if self.label.is_empty() {
             return Vec::new();

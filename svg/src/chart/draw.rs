@@ -10,7 +10,6 @@ use crate::{colour, escaped, point, Svg};
 pub(super) const PLOT_WIDTH: f64 = 470.0;
 pub(super) const PLOT_HEIGHT: f64 = 210.0;
 const LEFT: f64 = 66.0;
-/// Width of a character of the title.
 const TITLE_CHARACTER: f64 = 8.6;
 /// The names of all panels, below the title.
 const LEGEND: f64 = 26.0;
@@ -257,7 +256,6 @@ impl Drawing<'_> {
     }
 }
 
-/// Dash pattern of the level of this index.
 pub(super) fn level_dashes(index: usize) -> &'static str {
     LEVEL_DASHES[index % LEVEL_DASHES.len()]
 }

@@ -11,7 +11,6 @@ use crate::{colour, escaped, Svg};
 /// name.
 pub(super) const LEAD: f64 = 24.0;
 const CHARACTER: f64 = 6.9;
-/// Margin right of a panel without names.
 const RIGHT_MIN: f64 = 24.0;
 /// A curve that ends beyond this part of its axis ends at the panel's edge.
 const NEAR_EDGE: f64 = 0.97;
@@ -29,7 +28,6 @@ pub(super) fn shared(chart: &Chart) -> Option<&[Curve]> {
     is_shared.then_some(first)
 }
 
-/// Room for the longest name right of a panel.
 pub(super) fn right(chart: &Chart, is_shared: bool) -> f64 {
     let panels = chart.columns.iter().flat_map(|column| &column.panels);
     let names = panels.flat_map(|panel| {

@@ -138,7 +138,6 @@ pub(super) async fn begin(
     Ok((headers, Body::new(Parts(receiver))).into_response())
 }
 
-/// Checks a request against the switch's state and the legal values.
 fn plan(shared: &Shared, request: &CaptureRequest) -> Result<TapPlan, String> {
     let info = &shared.info;
     let ports: PortSet = if request.ports.is_empty() {
@@ -217,7 +216,6 @@ impl From<EncodeError> for Cut {
     }
 }
 
-/// The task that records a capture.
 struct Recording {
     shared: Arc<Shared>,
     capture: Arc<Capture>,

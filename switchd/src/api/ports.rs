@@ -12,7 +12,6 @@ use weir_api::daemon::{Port, PortChange};
 use super::{views, ApiError};
 use crate::control::Shared;
 
-/// Maximum wait for a change.
 const CHANGE_WAIT: Duration = Duration::from_secs(5);
 /// Polling interval for its completion.
 const LOOK: Duration = Duration::from_millis(10);

@@ -82,7 +82,6 @@ pub fn provide(cli: &mut Cli) -> Result<(), ContainerError> {
     Ok(())
 }
 
-/// Environment of the daemon.
 struct Surroundings {
     devices: Vec<String>,
     host_name: String,

@@ -11,7 +11,6 @@ use super::plan::Keeping;
 use crate::control::{Control, Shared, Signal, SupervisorError};
 use crate::keeper::link::held_links;
 
-/// Reason for which the switch ends.
 pub(super) enum Reason {
     /// A stop was requested, or its keeper is gone.
     Stop,
@@ -21,7 +20,6 @@ pub(super) enum Reason {
     Failed(SupervisorError),
 }
 
-/// Waits until the switch has to end.
 pub(super) async fn until_end(
     signals: &mut mpsc::Receiver<Signal>,
     control: &mut Control,
@@ -109,7 +107,6 @@ async fn until_signal(signals: &mut mpsc::Receiver<Signal>, shared: &Shared) -> 
     }
 }
 
-/// Waits for a signal to end, and nothing else.
 pub(super) async fn stop_signal(signals: &mut mpsc::Receiver<Signal>) -> &'static str {
     loop {
         match signals.recv().await {

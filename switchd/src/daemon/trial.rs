@@ -20,7 +20,6 @@ use crate::os::random;
 
 /// Polling interval for completions: the transmitter does not report them.
 const SENDING_POLL: Duration = Duration::from_micros(200);
-/// Polling interval for an interrupt.
 const SIGNAL_POLL: Duration = Duration::from_millis(50);
 /// Interval of progress output.
 const SHOWN_EVERY: Duration = Duration::from_millis(200);

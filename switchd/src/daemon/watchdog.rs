@@ -12,7 +12,6 @@ use crate::control::{Shared, Stage};
 use crate::dataplane::tables::Tables;
 use crate::os::service;
 
-/// Beats in the timeout of the service manager.
 const BEATS_PER_LIMIT: u32 = 4;
 /// Part of that time within which an answer is due: with the pause before it, a late one is in time
 /// still.

@@ -72,7 +72,6 @@ pub struct Dataplane {
     running: Running,
     late: Late,
     express: Option<Kept>,
-    /// Lock on the pins.
     lock: Option<Flock<File>>,
 }
 
@@ -448,7 +447,6 @@ impl RunningDataplane for Dataplane {
     }
 }
 
-/// The control plane's sender of requests.
 #[derive(Debug)]
 struct RequestSender {
     requests: Sender<Request>,

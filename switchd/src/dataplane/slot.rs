@@ -8,7 +8,6 @@ use super::start::attach::AttachedProgram;
 
 type Counts = Vec<(&'static str, u64)>;
 
-/// State of one port.
 #[derive(Debug, Default)]
 pub(super) struct Slot {
     /// `None` while the port has no device.

@@ -14,7 +14,6 @@ use super::threads::socket_worker::{Change, SocketDoorway};
 /// Time for a thread to check its channel: it does so in every round.
 const LIMIT: Duration = Duration::from_secs(5);
 
-/// Channels to the threads.
 #[derive(Debug)]
 pub(super) enum Ways {
     Alone(LaneDoorway<XdpSocket>),
@@ -26,7 +25,6 @@ pub(super) enum Ways {
     },
 }
 
-/// Channel to one thread that serves sockets.
 #[derive(Debug)]
 pub(super) struct WorkerWay {
     pub(super) doorway: SocketDoorway<XdpSocket>,

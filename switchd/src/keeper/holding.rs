@@ -30,7 +30,6 @@ impl Holding {
         Ok(())
     }
 
-    /// Notes the losses of the switch that ends.
     pub(super) fn note_left(&mut self, lost_frames: u64, missed_frames: u64) {
         self.lost_frames = lost_frames;
         self.missed_frames = missed_frames;

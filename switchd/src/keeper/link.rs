@@ -34,11 +34,9 @@ pub const KNOWS_WAYS_BACK: u32 = 3;
 pub const PREPARE_WAIT: Duration = Duration::from_secs(60);
 /// A longer line is not one of ours: 256 ports take less.
 const LINE_BYTES_MAX: usize = 256 * 1024;
-/// Time for the keeper to answer.
 const ANSWER_WAIT: Duration = Duration::from_secs(2);
 /// Time for the end of a process with all its packet memory.
 const DISCARD_WAIT: Duration = Duration::from_secs(30);
-/// Refreshes of a pause within its duration.
 const REFRESHES_PER_PAUSE: u32 = 4;
 /// Shorter timers are inaccurate.
 const REFRESH_MIN: Duration = Duration::from_micros(50);

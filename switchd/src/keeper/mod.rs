@@ -43,7 +43,6 @@ pub fn run(program: &Path, arguments: &[OsString]) -> anyhow::Result<u8> {
         })
 }
 
-/// Signals to the keeper.
 #[derive(Clone, Copy, Debug)]
 enum Caught {
     /// The switch's process may have ended.

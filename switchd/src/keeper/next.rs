@@ -77,7 +77,6 @@ impl Next {
         self.worker.take()
     }
 
-    /// Ends the process before it returns.
     pub(super) fn end(&mut self) {
         self.making_since = None;
         if let Some(worker) = self.worker.take() {

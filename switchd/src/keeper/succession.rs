@@ -40,13 +40,11 @@ pub(super) struct Succession<'a> {
     /// A process that has given up its place to the next switch, and its deadline to end.
     parting: Option<(Worker, Instant)>,
     holding: Holding,
-    /// Command that starts the present switch again.
     way_back: Option<Way>,
     /// Reason for which the next switch failed.
     failed: Option<String>,
     /// Starts of the previous switch since then.
     tries: u32,
-    /// A stop was requested.
     is_stopping: bool,
     /// The switch was killed while the next one was prepared, which may have its place.
     orphaned: Option<ExitStatus>,
@@ -55,7 +53,6 @@ pub(super) struct Succession<'a> {
 /// Progress of the process that is the switch.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Stage {
-    /// The first, without a predecessor.
     First,
     /// It has the place since then, and does not forward yet.
     Starting(Instant),
@@ -68,7 +65,6 @@ enum Stage {
 enum End {
     /// It has given up its place to the next one, and has yet to end.
     GivesPlace,
-    /// It has ended.
     Ended(ExitStatus),
     /// It cannot be the switch.
     Unable(String),

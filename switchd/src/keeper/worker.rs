@@ -100,7 +100,6 @@ impl Worker {
         })
     }
 
-    /// Returns its exit status, if it has ended.
     pub(super) fn ended(&mut self) -> io::Result<Option<ExitStatus>> {
         self.child.try_wait()
     }

@@ -19,7 +19,6 @@ use tracing_subscriber::Layer;
 
 use super::queue::LogQueue;
 
-/// Socket of the journal.
 pub(super) const SOCKET: &str = "/run/systemd/journal/socket";
 /// Identifier for `journalctl -t`.
 const IDENTIFIER: &str = "weir-switchd";
@@ -43,7 +42,6 @@ pub(super) fn has_standard_error() -> bool {
     metadata.is_ok_and(|file| *stream == *format!("{}:{}", file.dev(), file.ino()))
 }
 
-/// The journal of this machine.
 #[derive(Debug)]
 pub(super) struct Journal(Dispatch);
 
@@ -80,7 +78,6 @@ impl Journal {
         });
     }
 
-    /// Writes a warning of the log's own; may wait.
     pub(super) fn warn(&self, message: &str) {
         dispatcher::with_default(&self.0, || tracing::warn!("{message}"));
     }

@@ -15,7 +15,6 @@ const QUEUE_CAPACITY: usize = 4_096;
 /// Time for which the end of the daemon waits for the last entries.
 const FLUSH_WAIT: Duration = Duration::from_secs(1);
 
-/// Entry of the queue.
 #[derive(Debug)]
 enum Entry {
     /// A whole line, to standard error.

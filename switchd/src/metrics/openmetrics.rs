@@ -59,7 +59,6 @@ impl Kind {
         }
     }
 
-    /// Returns the suffix of a sample's name, which the family's lacks.
     fn suffix(self) -> &'static str {
         match self {
             Self::Counter => "_total",

@@ -14,7 +14,6 @@ pub(super) struct QueueState<'a> {
     pub(super) place: [&'a str; 2],
     pub(super) counters: &'a PriorityCounters,
     pub(super) gauges: &'a PriorityGauges,
-    /// By reader.
     pub(super) peaks: &'a [(Reader, Peaks)],
 }
 

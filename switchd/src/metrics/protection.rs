@@ -87,7 +87,6 @@ fn acceptor(files: &TlsFiles, protocol: Option<&str>) -> Result<TlsAcceptor, Sec
     Ok(TlsAcceptor::from(Arc::new(config)))
 }
 
-/// Returns the file's token, without the line's end.
 fn token(path: &Path) -> Result<Vec<u8>, SecretError> {
     let bytes = secret::read(path)?;
     let token = bytes.trim_ascii();

@@ -7,9 +7,7 @@ use axum::body::Bytes;
 use tokio::sync::Mutex;
 use tokio::time::Instant;
 
-/// Maximum number of cached time lines.
 const TIMELINES_MAX: usize = 8;
-/// Lifetime of an incomplete time line.
 const TIMELINE_INTERVAL: Duration = Duration::from_millis(400);
 const TIMELINE_SPACING: Duration = Duration::from_millis(50);
 

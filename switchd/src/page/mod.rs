@@ -34,7 +34,6 @@ pub const LIMITS: Limits = Limits {
 };
 /// Setting with the names by which the page may be requested.
 pub const NAMES_SETTING: &str = "page.names";
-/// Time span of rate curves.
 const CURVE_SPAN: weir_core::Duration = weir_core::Duration::from_secs(60);
 /// at so many moments at most.
 pub const CURVE_POINTS: u64 = 120;

@@ -40,7 +40,6 @@ fn search(setup: &Setup) -> (Option<String>, usize) {
     (None, seen.len())
 }
 
-/// Two queues of one ingress, each with a flow of its own.
 const TWO_QUEUES: Setup = Setup {
     frames: [3, 2],
     budget: 2,

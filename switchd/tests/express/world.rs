@@ -1,9 +1,7 @@
 //! State of the words and of all actors, and all possible next steps.
 
-/// Numbers of all objects.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Setup {
-    /// Frames of the flow of each receive queue.
     pub(super) frames: [u8; QUEUES],
     /// Maximum number of frames of one poll.
     pub(super) budget: u8,
@@ -175,7 +173,6 @@ impl World {
         }
     }
 
-    /// Returns all worlds that are one step away.
     pub(super) fn steps(&self, setup: &Setup) -> Vec<Self> {
         let mut next = Vec::new();
         for at in 0..QUEUES {
@@ -329,7 +326,6 @@ impl World {
         }
     }
 
-    /// Takes one step of the core's thread.
     fn core(&self, setup: &Setup, next: &mut Vec<Self>) {
         if let Some(seen) = self.opening {
             self.but(next, |world| {
@@ -419,7 +415,6 @@ impl World {
         }
     }
 
-    /// Checks the invariants.
     pub(super) fn check(&self, setup: &Setup) -> Result<(), String> {
         if self.overtook {
             return Err(format!("a frame overtook another: {self:?}"));
@@ -442,7 +437,6 @@ impl World {
         Ok(())
     }
 
-    /// Checks the final state.
     pub(super) fn check_end(&self, setup: &Setup) -> Result<(), String> {
         let sent: u8 = setup.frames.iter().sum();
         let held = self.waiting.len() as u8;

@@ -115,7 +115,6 @@ impl Lane for Loopback {
     }
 }
 
-/// The switch core's thread, as far as it waits.
 struct Core {
     sleeper: Sleeper,
     wake: Wake,
@@ -143,7 +142,6 @@ fn clock() -> Instant {
     Instant::ZERO
 }
 
-/// A thread that serves one socket, and the core's side of it.
 fn served(core: &Core) -> (SocketWorkers, CoreSide) {
     let sleeper = Sleeper::new(Wake::new().unwrap(), []);
     let (lane, side) = hand_over(Loopback::default(), RING, RING, sleeper.waker());

@@ -135,7 +135,6 @@ fn pictures(html: &str) -> impl Iterator<Item = &str> {
     })
 }
 
-/// The anchor that mdBook gives a heading.
 fn anchor(heading: &str) -> String {
     let kept = heading.trim().chars().filter_map(|c| match c {
         c if c.is_alphanumeric() || c == '_' || c == '-' => Some(c.to_ascii_lowercase()),

@@ -31,7 +31,6 @@ const TOOLS: [&str; 5] = ["curl", "ethtool", "iperf3", "jq", "tshark"];
 /// Maximum duration of a session.
 const LIMIT_SECONDS: &str = "300";
 
-/// One step of the shell.
 struct Step {
     place: String,
     script: String,

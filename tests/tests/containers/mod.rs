@@ -30,7 +30,6 @@ const CONTAINER: &str = "10.99.0.2";
 /// Hexadecimal mask of the kernel's: NET_ADMIN, NET_RAW, IPC_LOCK, SYS_ADMIN, PERFMON, BPF.
 const CAPABILITIES: &str = "000000c000207000";
 
-/// Traffic of the hosts; the switch is the container.
 const TWO_HOSTS: &str = r#"
 name = "two-hosts"
 description = "One switch with two hosts"
@@ -76,7 +75,6 @@ struct Lab {
 }
 
 impl Lab {
-    /// Starts an idle container.
     fn start(image: &Image) -> Self {
         let scenario = inline_scenario("two-hosts.toml", TWO_HOSTS);
         // The host's network of a containerlab: of this test alone.

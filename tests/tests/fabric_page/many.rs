@@ -18,7 +18,6 @@ const VIEWERS: usize = 20;
 /// The name of one of the leaves, which LLDP transports like any other.
 const HOSTILE: &str = "<img src=x onerror=alert(1)>";
 
-/// Removed on drop.
 struct Namespace(String);
 
 impl Namespace {

@@ -22,7 +22,6 @@ use weir_tests::{scenario, GENTLE_RING};
 
 use look::pictures;
 
-/// Address without a listener.
 const NOBODY: &str = "ghost=http://127.0.0.1:9";
 /// Address of the page, in its own namespace.
 pub const PAGE: &str = "http://127.0.0.1:9466/";

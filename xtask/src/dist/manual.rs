@@ -47,7 +47,6 @@ struct Page {
     is_code: bool,
     /// A paragraph of an item of a list is beside the bullet.
     is_item: bool,
-    /// Head of the present table.
     head: Vec<String>,
     cells: Vec<Vec<Inline>>,
 }

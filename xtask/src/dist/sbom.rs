@@ -31,7 +31,6 @@ const LIBRARIES: [(&str, &str); 2] = [
     ("zlib", "Zlib"),
 ];
 const GLIBC_LICENSE: &str = "LGPL-2.1-or-later";
-/// Name of the whole.
 const SUBJECT: &str = "weir";
 
 /// Writes the bill of materials into `directory`, as of `time`; returns where it is.

@@ -28,18 +28,15 @@ enum Sign {
     Clang(u32),
     /// A C header below /usr/include or /usr/local/include.
     Header(&'static str),
-    /// A module of the system's Python.
     PythonModule(&'static str),
 }
 
-/// One required package.
 #[derive(Clone, Copy, Debug)]
 struct Need {
     sign: Sign,
     /// The Debian and Ubuntu package that has it.
     package: &'static str,
     why: &'static str,
-    /// Only for tests.
     tests_only: bool,
 }
 

@@ -143,7 +143,6 @@ pub struct Arguments {
 }
 
 impl Arguments {
-    /// Returns the requested part of the checks of hosts, if any.
     fn of_hosts(&self) -> Option<hosts::Part> {
         let parts = [
             (self.host, hosts::Part::Hosts),
@@ -288,7 +287,6 @@ fn test(arguments: &Arguments) -> Result<Summary> {
     Ok(summary)
 }
 
-/// Tests the package on kernels.
 fn test_kernels(
     arguments: &Arguments,
     packages: &Packages,
@@ -355,7 +353,6 @@ impl Bed {
         Ok(guest)
     }
 
-    /// Tests two NICs, and the daemon between them.
     fn test_nic(&self, nic: Nic, only: Option<Part>) -> Result<Vec<Outcome>> {
         let directory = Scratch::new()?;
         let ends: Vec<End> = (0..PORTS)
@@ -393,7 +390,6 @@ impl Bed {
         devices::check(&guest, kinds)
     }
 
-    /// Tests hosts, without NICs.
     fn test_hosts(&self, part: hosts::Part, length: hosts::Length) -> Result<Vec<Outcome>> {
         let directory = Scratch::new()?;
         let memory = match part {
@@ -435,7 +431,6 @@ impl Bed {
         Ok(outcomes)
     }
 
-    /// Tests four switches in a ring of such NICs.
     fn test_ring(&self, nic: Nic) -> Result<Vec<Outcome>> {
         let directory = Scratch::new()?;
         let name = format!("{}-ring", nic.name());

@@ -135,7 +135,6 @@ impl Entry {
     }
 }
 
-/// Returns true if a class with Levels speaks them on this port.
 pub(super) fn speaks_levels(port: &AnnouncedPort) -> bool {
     matches!(port.announcement.weir, Some(Weir::V1(ours)) if has_levels(&ours))
 }

@@ -100,7 +100,6 @@ impl PortState {
         self.config.is_fabric && self.config.configured != Neighbour::Regular
     }
 
-    /// Coding of Feedback, if it depends on the neighbour.
     pub(super) fn learnt_coding(&self) -> Option<FeedbackCoding> {
         let grants = our_coding(&self.config) == FeedbackCoding::Grants;
         (self.learns() && grants).then_some(self.findings.coding)

@@ -2,7 +2,6 @@
 
 use crate::units::Bytes;
 
-/// Minimum number of frames between two early drops.
 const FRAMES_BETWEEN: u64 = 8;
 
 /// A host's TCP that loses one frame of a round trip slows down and sends that one again; one that

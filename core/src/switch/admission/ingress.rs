@@ -29,7 +29,6 @@ pub(in crate::switch) struct IngressBuffer {
     pause_from: Bytes,
     /// Occupancy below which the neighbour resumes; zero if it never may.
     resume_below: Bytes,
-    /// Occupancy from which frames are marked.
     mark_from: Bytes,
     /// Occupancy up to which no high watermark changes.
     high: Bytes,
@@ -104,7 +103,6 @@ impl IngressBuffer {
         }
     }
 
-    /// Restarts both peaks from the present occupancy.
     pub(in crate::switch) fn restart_peaks(&mut self) {
         (self.occupancy_max, self.headroom_used_max) = (Bytes::ZERO, Bytes::ZERO);
         self.note_high();

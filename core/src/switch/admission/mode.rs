@@ -3,7 +3,6 @@
 use crate::config::{ClassConfig, ClassMode, PfcThresholds, Police, PortConfig, PortRole};
 use crate::units::Bytes;
 
-/// Behaviour of a full ingress buffer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(in crate::switch) enum BufferMode {
     /// Refuses frames that do not fit.
@@ -12,16 +11,13 @@ pub(in crate::switch) enum BufferMode {
     Pausing(PfcThresholds),
     /// Refuses frames of a lossless class that do not fit: the host does not obey a pause.
     Policed {
-        /// Occupancy from which frames are marked.
         mark_from: Option<Bytes>,
-        /// Occupancy from which single frames are dropped.
         drop_from: Option<Bytes>,
         limit: Bytes,
     },
 }
 
 impl BufferMode {
-    /// Budgets and Feedback keep the buffer of a class with Levels from overflowing at fabric ports.
     pub(in crate::switch) fn of(class: &ClassConfig, port: &PortConfig) -> Self {
         let police = match port.role {
             PortRole::Edge => port.police,

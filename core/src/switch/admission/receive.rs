@@ -69,7 +69,6 @@ impl Switch {
         Ok(())
     }
 
-    /// Returns the reason for which a port takes no frames.
     #[cold]
     fn closed(&self, port: PortId) -> DropReason {
         match self.ports.get(port.index()) {

@@ -21,9 +21,7 @@ use crate::units::{Bytes, Instant, PortId};
 pub(in crate::switch) struct InForm {
     pub(in crate::switch) ports: PortSet,
     pub(in crate::switch) form: Form,
-    /// It leaves with a tag.
     pub(in crate::switch) is_tagged: bool,
-    /// Length as it leaves.
     pub(in crate::switch) length: Bytes,
 }
 

@@ -244,7 +244,6 @@ impl Budget {
         self.loan == Loan::Draining
     }
 
-    /// Ends a loan whose time is over. Returns true if it did.
     pub(in crate::switch) fn end_loan(&mut self, now: Instant) -> bool {
         let over = self.lends_until().is_some_and(|until| until <= now);
         if over {

@@ -39,7 +39,6 @@ pub(in crate::switch) struct Manner {
     pub(in crate::switch) pause_span: Duration,
 }
 
-/// Feedback sent to the neighbour for one (port, priority).
 #[derive(Debug)]
 #[cfg_attr(feature = "testing", derive(Clone))]
 pub(in crate::switch) struct FeedbackSent {
@@ -84,7 +83,6 @@ impl FeedbackSent {
         self.refresh_at
     }
 
-    /// Returns true if a Feedback is to be sent.
     pub(in crate::switch) fn is_due(&self, feedback: Level) -> bool {
         !self.silent && (self.repeat || feedback != self.told)
     }
@@ -120,7 +118,6 @@ impl FeedbackSent {
         self.told_before = 0;
     }
 
-    /// Returns the Feedback to send now, if any.
     pub(in crate::switch) fn take(
         &mut self,
         now: Instant,

@@ -25,7 +25,6 @@ use crate::units::{Duration, Instant, Quanta};
 /// another.
 const REFRESHES_MISSED: u64 = 16;
 
-/// Feedback received from the neighbour for one (port, priority).
 #[derive(Debug)]
 #[cfg_attr(feature = "testing", derive(Clone))]
 pub(in crate::switch) struct FeedbackReceived {

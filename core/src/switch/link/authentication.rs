@@ -131,7 +131,6 @@ impl Authentication {
         Ok(())
     }
 
-    /// Takes a greeting, given the whole frame.
     fn greet(&mut self, frame: &[u8]) -> Result<(), DropReason> {
         let sequence = sequence_of(frame, &self.config.key, None).ok_or(DropReason::Unauthentic)?;
         let greeting = Greeting::parse(frame).map_err(|_| DropReason::BadClcm)?;

@@ -12,7 +12,6 @@ pub(in crate::switch) struct Due {
     /// Priorities whose Feedback must be followed by zero at once (Karol, section IV).
     pub(super) zero: PrioritySet,
     pub(super) pause: bool,
-    /// Rare messages.
     pub(super) seldom: Seldom,
 }
 

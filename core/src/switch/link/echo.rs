@@ -44,9 +44,7 @@ pub(in crate::switch) struct EchoState {
     sent_at: Option<Instant>,
     round_trip: Option<Duration>,
     exceeded: bool,
-    /// True if the last samples exceed the cable's room.
     exceeds_cable: bool,
-    /// Consecutive samples within the cable's room.
     fit_cable: u32,
 }
 
@@ -168,7 +166,6 @@ impl EchoState {
         exceeds && !before
     }
 
-    /// Returns true if the last samples exceed the cable's room.
     pub(in crate::switch) fn exceeds_cable(&self) -> bool {
         self.exceeds_cable
     }

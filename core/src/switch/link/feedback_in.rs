@@ -91,7 +91,6 @@ impl Switch {
         false
     }
 
-    /// Refreshes the Feedback that is due, and expires the neighbour's.
     pub(in crate::switch) fn refresh_feedback(
         &mut self,
         now: Instant,

@@ -179,7 +179,6 @@ impl Switch {
         Some(MacControl::Pfc { times })
     }
 
-    /// Builds a PAUSE frame with the link's one Feedback.
     fn make_pause(&mut self, now: Instant, port: PortId) -> Option<MacControl> {
         let manner = self.manner(port);
         let rate = self.config.ports[port.index()].rate;

@@ -33,7 +33,6 @@ impl PauseReceived {
         }
     }
 
-    /// Handles one enabled entry of a PFC frame.
     pub(in crate::switch) fn receive_pfc(
         &mut self,
         now: Instant,

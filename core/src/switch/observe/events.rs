@@ -28,7 +28,6 @@ impl Events {
         }
     }
 
-    /// Touches the memory for all events that can wait.
     pub(in crate::switch) fn touch(&mut self) {
         self.waiting.reserve_exact(EVENT_CAPACITY);
     }

@@ -41,7 +41,6 @@ pub struct FlowRecord {
     pub last_seen: Instant,
 }
 
-/// Fields of a frame that identify its flow.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(in crate::switch) struct FlowKey {
     pub(in crate::switch) ingress: PortId,
@@ -115,7 +114,6 @@ impl Flows {
         !self.entries.is_empty()
     }
 
-    /// Returns the number of still recent flows that were evicted.
     pub(in crate::switch) fn evictions(&self) -> u64 {
         self.evictions
     }

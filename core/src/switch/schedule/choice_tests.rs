@@ -23,7 +23,6 @@ const NAMED_LEVEL: u8 = 99;
 
 /// n: one pair for each Level of each priority, and one for a release.
 const PAIRS: u64 = 1 + 3 + 4 + 1;
-/// L: other Levels of a priority, one turn each.
 const LEVEL_TURNS: u64 = 3 * LANES;
 /// P: the other priorities, at most two quanta each.
 const PRIORITY_TURNS: u64 = 2 * (2 + 1);
@@ -81,7 +80,6 @@ impl Model {
         (0..4).filter(waits).collect()
     }
 
-    /// Pairs that may leave.
     fn eligible(&self, priority: usize, rules: &Rules) -> Vec<Pair> {
         if rules.paused[priority] {
             return Vec::new();

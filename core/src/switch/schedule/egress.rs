@@ -68,7 +68,6 @@ impl ReleaseRule {
 /// While a loop's frames go first, one frame in this many leaves by turns.
 const BY_TURNS: u8 = 4;
 
-/// Finding of the detector at a sample.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(in crate::switch) enum WatchChange {
     None,
@@ -85,7 +84,6 @@ impl EgressState {
         self.backlog_max
     }
 
-    /// Restarts the peak from the present backlog.
     pub(in crate::switch) fn restart_peak(&mut self) {
         self.backlog_max = self.backlog;
     }
@@ -102,7 +100,6 @@ impl EgressState {
         self.release.as_ref()
     }
 
-    /// The ingress port that a release favours.
     pub(in crate::switch) fn release_ingress(&self) -> Option<PortId> {
         self.release.map(|rule| rule.ingress)
     }

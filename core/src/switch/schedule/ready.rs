@@ -14,7 +14,6 @@ pub(in crate::switch) struct Ready {
     ports: PortSet,
     /// Set if a timer may be earlier than before.
     timers: bool,
-    /// Ports with such a timer.
     timer_ports: PortSet,
     /// By port: a time before which none of its timers is due, except those of `timer_ports`.
     port_timers: Vec<Instant>,
@@ -60,7 +59,6 @@ impl Ready {
         self.timers = true;
     }
 
-    /// Notes a call that may have changed anything.
     pub(in crate::switch) fn note_all(&mut self) {
         self.ports = self.all;
         self.timer_ports = self.all;

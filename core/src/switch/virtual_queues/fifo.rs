@@ -75,7 +75,6 @@ impl NodeSlab {
         self.free_count += 1;
     }
 
-    /// Appends a frame; returns false when the slab is used up.
     pub(super) fn push(&mut self, fifo: &mut Fifo, handle: FrameHandle, length_bytes: u32) -> bool {
         if self.free_count == 0 {
             return false;

@@ -49,7 +49,6 @@ impl Group {
         self.first_lane as usize + ingress.index()
     }
 
-    /// Removes a lane without frames from the turns.
     pub(super) fn remove_lane(
         &mut self,
         lanes: &mut [Lane],

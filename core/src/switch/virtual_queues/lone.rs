@@ -23,7 +23,6 @@ pub(super) struct Lone {
     pub(super) level: Level,
 }
 
-/// Level of an (egress, priority) that has its turn.
 #[derive(Clone, Copy, Debug, Default)]
 #[repr(align(32))]
 pub(super) struct LevelTurn {
@@ -77,7 +76,6 @@ impl Lone {
 }
 
 impl LevelTurn {
-    /// Returns true if any Level was passed over.
     #[inline(always)]
     pub(super) fn owes(&self) -> bool {
         self.owed != 0 || self.named_since != NEVER
@@ -131,7 +129,6 @@ impl LevelTurn {
         }
     }
 
-    /// Ends the turn of a lane.
     #[inline]
     pub(super) fn end_of_lane(&mut self) {
         self.lane_turns = self.lane_turns.saturating_sub(1);

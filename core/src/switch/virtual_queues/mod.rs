@@ -297,7 +297,6 @@ impl VirtualQueues {
         self.take(egress, priority, level, lane_index, By::Turns)
     }
 
-    /// Takes the frame of a lane whose turn it is within the lane.
     #[inline(always)]
     fn take(
         &mut self,

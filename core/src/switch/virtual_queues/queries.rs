@@ -9,7 +9,6 @@ use crate::units::{PortId, Priority};
 /// Frames that wait at an (egress, priority), as a gate divides them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(in crate::switch) struct Waiting {
-    /// Frames that may leave.
     pub(in crate::switch) eligible: Backlog,
     /// Frames that may not leave.
     pub(in crate::switch) held: Backlog,

@@ -111,7 +111,6 @@ impl QueueSlab {
         }
     }
 
-    /// Returns the queue of a path and destination, if there is one.
     pub(super) fn find(&self, path: u32, destination: u64) -> Option<u32> {
         let mut index = self.buckets[self.bucket(path, destination)];
         while let Some(queue) = self.all.get(index as usize) {

@@ -39,7 +39,6 @@ impl<'a> Tlvs<'a> {
         Self { frame, offset }
     }
 
-    /// Offset of the next TLV.
     pub(super) fn offset(&self) -> usize {
         self.offset
     }

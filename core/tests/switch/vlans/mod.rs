@@ -33,7 +33,6 @@ fn mac(number: u8) -> [u8; 6] {
     [2, 0, 0, 0, 0, number]
 }
 
-/// Converts the model's settings to the switch's.
 fn vlan_port(settings: &Settings) -> VlanPort {
     let trunks = match &settings.trunks {
         None => VlanSet::all(),

@@ -24,13 +24,10 @@ pub struct Settings {
     pub trunks: Option<BTreeSet<u16>>,
 }
 
-/// A port in the words of the standard.
 struct BridgePort {
     /// The VLAN of frames without a tag and of priority-tagged ones.
     pvid: u16,
-    /// Port is in the member set of these VLANs.
     member: BTreeSet<u16>,
-    /// Port is in the untagged set of these VLANs.
     untagged: BTreeSet<u16>,
     /// Acceptable frame types: "Admit Only Untagged and Priority-tagged frames".
     only_untagged: bool,

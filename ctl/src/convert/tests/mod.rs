@@ -428,7 +428,6 @@ fn put(root: &mut Value, way: &[usize], value: Value) {
     }
 }
 
-/// Checks the properties of a conversion of any input.
 fn is_sound(root: &Value) {
     let (_, outcome) = convert(root, "f\n", Report::default());
     match outcome {

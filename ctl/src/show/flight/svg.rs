@@ -55,9 +55,7 @@ svg{{background:#fff}}.paper{{fill:#fff}}text{{fill:#222}}.grid{{stroke:#ddd}}.f
     )
 }
 
-/// One quantity of a port at a moment.
 type Quantity = fn(&FlightPortSample) -> u64;
-/// A condition of a port at a moment.
 type Condition = fn(&FlightPortSample) -> bool;
 
 /// The whole picture.
@@ -425,7 +423,6 @@ impl<'a> Picture<'a> {
 struct Panel {
     top: f64,
     most: f64,
-    /// One unit of the axis in the record's unit.
     unit: f64,
 }
 

@@ -45,7 +45,6 @@ const PROTOCOLS: [(&str, u16, Option<u8>); 9] = [
     ("udp6", TYPE_IPV6, Some(UDP)),
 ];
 
-/// Fields and their other names.
 const FIELDS: [(&str, &[&str]); 14] = [
     ("dl_dst", &["eth_dst"]),
     ("dl_src", &["eth_src"]),
@@ -260,7 +259,6 @@ impl Fields {
         Ok(bytes)
     }
 
-    /// EtherType of a frame whose fields need IP.
     fn default_type(&self) -> u16 {
         let is_v6 = self
             .network

@@ -30,7 +30,6 @@ pub type Sent = Result<SubscribeResponse, Status>;
 
 /// Reason for which a call ends before its time.
 enum Over {
-    /// The subscriber is gone.
     Gone,
     /// The reason is sent to the subscriber.
     Refused(Refusal),
@@ -222,7 +221,6 @@ impl Times {
         }
     }
 
-    /// Returns the due update of the part when its time has come.
     fn take<'a>(&mut self, part: &'a Part, now: Instant) -> Option<Due<'a>> {
         let late = now.checked_duration_since(self.next)?;
         let missed = late.as_nanos() / part.interval.as_nanos().max(1);

@@ -23,7 +23,6 @@ use crate::wire::{
 const SECOND: u64 = 1_000_000_000;
 const OPER: &str = "/interfaces/interface[name=*]/state/oper-status";
 
-/// A switch with a test's state.
 struct Fake(Arc<Mutex<(State, usize)>>);
 
 impl Source for Fake {

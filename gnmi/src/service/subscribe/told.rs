@@ -15,7 +15,6 @@ use crate::wire::{Notification, Path, Update};
 pub struct Told(HashMap<Arc<[Elem]>, Vec<(&'static str, Value)>>);
 
 impl Told {
-    /// Records a leaf. Returns true when its value is new.
     fn note(&mut self, node: &Node, leaf: &Leaf) -> bool {
         let known = self.0.entry(Arc::clone(&node.path)).or_default();
         match known.iter_mut().find(|(name, _)| *name == leaf.name) {

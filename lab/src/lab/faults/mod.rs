@@ -21,7 +21,6 @@ use plan::{Act, Plan, Step};
 pub struct Faults<'a> {
     scenario: &'a Scenario,
     plan: Plan,
-    /// The next step.
     next: usize,
     /// Number of faults that need it down, by link, switch or host.
     links_down: Vec<u32>,
@@ -29,7 +28,6 @@ pub struct Faults<'a> {
     stopped: Vec<u32>,
     disobedient: Vec<u32>,
     storming: Vec<u32>,
-    /// Time at which storming hosts repeat their pauses.
     storm_at: Option<Duration>,
 }
 

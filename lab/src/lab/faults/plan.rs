@@ -7,24 +7,19 @@ use weir_config::scenario::{Fault, FaultTime, HostKind, Impairing, Scenario};
 use weir_config::Fraction;
 use weir_core::{Duration, MacAddress, Priority, Quanta};
 
-/// Maximum number of steps of a run.
 const STEPS_MAX: usize = 10_000;
 /// Minimum duration of faults of processes and devices: they are applied from outside, one step
 /// after the other.
 const SPAN_MIN: Duration = Duration::from_millis(10);
 /// Maximum deviation of N times the probability of a fault from one.
 const ONE_IN_TOLERANCE: f64 = 0.01;
-/// Control frames of switches.
 const CONTROL: &str = "control";
 
-/// Step of a fault.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) enum Act {
     /// A request to a switch to impair a port. It ends by itself.
     Impair {
-        /// The switch.
         switch: usize,
-        /// The request.
         request: ImpairRequest,
     },
     /// The device at the first end of a link goes down or up; the other end loses its carrier.
@@ -47,24 +42,20 @@ pub(super) enum Act {
     Storm { host: usize, storms: bool },
 }
 
-/// One step at its time.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Step {
     /// After the beginning of traffic.
     pub(super) at: Duration,
-    /// Its fault, for people.
     pub(super) fault: String,
     pub(super) act: Act,
 }
 
-/// All steps.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(super) struct Plan {
     /// In the order of time.
     pub(super) steps: Vec<Step>,
     /// A switch, the switch behind a port of it, and T in its configuration.
     pub(super) round_trips: Vec<(usize, usize, Duration)>,
-    /// Priorities of lossless classes.
     pub(super) lossless: Vec<Priority>,
 }
 

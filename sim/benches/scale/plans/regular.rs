@@ -80,7 +80,6 @@ fn link_port(link: usize) -> PortId {
     PortId::new(link as u8 + 1)
 }
 
-/// Chooses flows one after the other.
 struct FlowDraw {
     /// By switch, in the order of its ports.
     neighbours: Vec<Vec<u32>>,

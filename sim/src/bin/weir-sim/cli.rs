@@ -144,7 +144,6 @@ pub struct Source {
     pub until: Option<String>,
 }
 
-/// Number of cores of a large machine.
 const THREADS_MAX: i64 = 1024;
 
 #[derive(Debug, Args)]

@@ -96,7 +96,6 @@ pub fn import(arguments: &ImportArguments) -> Result<bool> {
     }
 }
 
-/// Checks for possible frames.
 fn check_frame(payload: Bytes, header: Bytes) {
     let frame = payload + header;
     if payload.get() == 0 || !(FRAME_MIN..=FRAME_MAX).contains(&frame.get()) {

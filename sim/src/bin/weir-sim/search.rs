@@ -25,7 +25,6 @@ struct Tally {
     pfc_stuck: u64,
     pool_received: u64,
     pool_deadlocks: u64,
-    /// Seeds, with the failures.
     failures: Vec<(u64, String)>,
 }
 

@@ -195,7 +195,6 @@ impl Animation<'_> {
         );
     }
 
-    /// Draws the time line: the stall of the ring, its end, and the present time.
     fn time_line(&mut self) {
         let [left, right, y] = LINE;
         let x = |at: f64| left + at / self.duration * (right - left);

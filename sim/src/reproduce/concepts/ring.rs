@@ -102,7 +102,6 @@ fn link(out: &mut Svg, from: [f64; 2], to: [f64; 2], is_paused: bool) {
     }
 }
 
-/// Draws a switch and the fill of its ingress buffer of the ring; the buffer's end is twice X_off.
 fn switch(out: &mut Svg, [x, y]: [f64; 2], buffer: &str, held: u64, xoff: u64) {
     let name = buffer.split(' ').next().unwrap_or_default();
     let [width, height] = BOX;

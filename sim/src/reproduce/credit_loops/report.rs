@@ -124,7 +124,6 @@ impl Line {
     }
 }
 
-/// A file of numbers.
 #[derive(Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Numbers {

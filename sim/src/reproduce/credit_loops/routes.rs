@@ -10,7 +10,6 @@ const UNREACHED: u8 = u8::MAX;
 /// [`Random::for_purpose`].
 const PURPOSE: u64 = 0x6c6f_6f70;
 
-/// Possible routes of frames.
 #[derive(Clone, Debug)]
 pub(super) struct Routes {
     /// By channel: the destinations for which it is a next hop of the switch where it begins.

@@ -12,7 +12,6 @@ use super::fabric::Fabric;
 use super::routes::Routes;
 use super::*;
 
-/// Builds a scenario of the same tree, in which each host sends to each other one.
 fn scenario(tree: Tree, seed: u64, mode: &str) -> Scenario {
     let hosts = tree.k * tree.k / 2;
     let mut text = format!(
@@ -219,7 +218,6 @@ impl Slow {
     }
 }
 
-/// Converts the fast routes to the slow model's form.
 fn as_next_hops(fabric: &Fabric, routes: &Routes) -> NextHops {
     let mut next_hops = NextHops::new();
     for channel in 0..fabric.to.len() {

@@ -68,7 +68,6 @@ impl Way {
         }
     }
 
-    /// Name in columns.
     const fn key(self) -> &'static str {
         match self {
             Self::Hpcc => "hpcc",

@@ -179,7 +179,6 @@ impl Case {
             .unwrap_or(self.host_line)
     }
 
-    /// Returns the longest configured T.
     pub(super) fn longest_round_trip(&self) -> Duration {
         let links = self.links.iter().map(|link| link.round_trip);
         links.max().unwrap_or(Duration::ZERO)

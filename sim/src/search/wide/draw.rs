@@ -17,11 +17,9 @@ const HOSTS_MAX: usize = 40;
 const MEMORY_MAX: u64 = 48_000_000;
 /// Maximum number of bytes on a line, one way.
 const ON_LINE_MAX: u64 = 60_000;
-/// Links of the longest route.
 const ROUTE_MAX: usize = 16;
 /// Maximum excess of D.
 const DEPTH_EXTRA_MAX: u64 = 5;
-/// Maximum factor by which T is wrong.
 const ROUND_TRIP_FACTOR_MAX: u64 = 100;
 
 pub(super) fn draw(seed: u64) -> Case {
@@ -74,7 +72,6 @@ pub(super) fn draw(seed: u64) -> Case {
     case
 }
 
-/// Draws a graph, and its switches that may have hosts.
 fn graph(random: &mut Random) -> (&'static str, Graph, Vec<usize>) {
     let mut number = |low: u64, high: u64| random.between(low, high) as usize;
     let (shape, kind) = match number(0, 9) {

@@ -119,7 +119,6 @@ impl Judging {
         }
     }
 
-    /// Judges Levels, beside PFC.
     fn beside_pfc(&mut self, patience: Patience) -> Result<Answer, String> {
         let mut rounds = first_round(patience);
         loop {
@@ -148,7 +147,6 @@ impl Judging {
         }
     }
 
-    /// Judges PFC.
     fn by_itself(&mut self, patience: Patience) -> Result<Answer, String> {
         let mut rounds = first_round(patience);
         loop {
@@ -203,7 +201,6 @@ impl Judging {
         wait.saturating_mul(TIMES_PFC) + self.case.refresh + trips
     }
 
-    /// Returns the criterion for waits, and their bound.
     fn bound(&self, wait: Duration) -> (Told, Duration) {
         let bound = self.promised(wait);
         let duration = u128::from(self.case.duration.as_nanos());

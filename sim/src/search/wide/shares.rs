@@ -17,7 +17,6 @@ pub(super) struct Share {
 pub(super) struct Hop {
     /// In bit/s.
     pub(super) rate: u64,
-    /// Number of flows that use it.
     pub(super) users: u64,
 }
 

@@ -297,7 +297,6 @@ impl Case {
     }
 }
 
-/// The new place of each that is kept.
 fn places(kept: &BTreeSet<usize>) -> BTreeMap<usize, usize> {
     kept.iter()
         .enumerate()

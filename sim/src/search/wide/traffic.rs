@@ -12,7 +12,6 @@ use crate::search::routes::{routes_to, Graph, RoutesTo, Style};
 /// Planned crossings of a line, which determine the length of a run.
 const CROSSINGS: f64 = 7_000.0;
 
-/// Sender and receiver.
 #[derive(Clone, Copy)]
 pub(super) struct Pair {
     pub(super) from: usize,
@@ -20,7 +19,6 @@ pub(super) struct Pair {
     pub(super) class: usize,
 }
 
-/// Other routes to a host.
 pub(super) struct RouteChange {
     pub(super) to: usize,
     pub(super) routes: RoutesTo,

@@ -14,7 +14,6 @@ pub struct Listener {
 enum Order {
     /// Frames are accepted in order alone.
     Strict {
-        /// The next expected frame.
         expected: u32,
         /// The sender was notified of a gap: once for each missing frame.
         is_told: bool,

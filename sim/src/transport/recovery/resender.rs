@@ -14,7 +14,6 @@ use crate::transport::WINDOW_FRAMES_MAX;
 pub struct Resender {
     is_selective: bool,
     frame_count: Option<u32>,
-    /// Every frame before it is acknowledged.
     acknowledged: u32,
     /// Next frame to send, except for selective repetitions.
     next: u32,

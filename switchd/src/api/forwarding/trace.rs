@@ -63,7 +63,6 @@ pub(in crate::api) async fn trace(
     Ok(Json(trace))
 }
 
-/// Returns the outer tag, if it is a C-tag.
 fn c_tag(bytes: &[u8]) -> Option<VlanTag> {
     match bytes.get(12..18)? {
         [0x81, 0, high, low, ..] => Some(VlanTag::from_bits(u16::from_be_bytes([*high, *low]))),

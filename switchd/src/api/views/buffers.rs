@@ -71,7 +71,6 @@ pub fn threshold(snapshot: &Snapshot, share: &PoolShare) -> Bytes {
     share.threshold.at(free)
 }
 
-/// A port's cable, and the measurements on it.
 pub(super) fn cable(info: &PortInfo, measured: Option<CableGauges>) -> Option<Cable> {
     let cable = info.cable?;
     let measured = measured.unwrap_or_default();

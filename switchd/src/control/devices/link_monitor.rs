@@ -39,7 +39,6 @@ pub struct LinkMonitor {
     socket: Waitable,
     /// Last seen device name of each port, if it differs from the port's name.
     other_names: BTreeMap<PortId, String>,
-    /// Last seen master of each port's device.
     masters: BTreeMap<PortId, Option<u32>>,
 }
 
@@ -282,7 +281,6 @@ mod tests {
 
     use super::*;
 
-    /// A message on a device with these attributes.
     fn of_device(kind: u16, ifindex: u32, flags: i32, attributes: &[u8]) -> Vec<u8> {
         let words = [0, ifindex, flags as u32, 0];
         let mut body: Vec<u8> = words.into_iter().flat_map(u32::to_ne_bytes).collect();

@@ -40,7 +40,6 @@ pub async fn tend(shared: Arc<Shared>) {
     }
 }
 
-/// Releases the device of a port.
 async fn release(shared: &Arc<Shared>, port: PortId, info: &PortInfo) {
     let attached = info.attached.get();
     if attached.is_absent() {

@@ -8,7 +8,6 @@ use weir_core::PortId;
 
 use crate::control::shared::Shared;
 
-/// Polling interval, and least interval between warnings.
 const INTERVAL: Duration = Duration::from_secs(1);
 
 /// Looks for as long as the daemon runs.
@@ -40,7 +39,6 @@ struct Watched {
     seen: Verdicts,
 }
 
-/// Relevant verdicts on frames.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 struct Verdicts {
     redirected: u64,

@@ -93,7 +93,6 @@ impl PortState {
         }
     }
 
-    /// Returns true when the port's state is worth showing.
     pub(super) fn is_busy(&self) -> bool {
         self.ingress > 0
             || self.egress > 0

@@ -24,7 +24,6 @@ pub(super) type Verdicts = Vec<(&'static str, u64)>;
 
 pub(super) struct Accountant(Vec<Place>);
 
-/// State of one port.
 #[derive(Clone, Default)]
 struct Place {
     ledger: Ledger,

@@ -4,7 +4,6 @@
 use weir_api::counters::DeviceLosses;
 use weir_doctor::link::Counts;
 
-/// Losses of a port's devices, one after the other.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct DeviceMeter {
     /// The device, and its counts at the last check.

@@ -73,14 +73,12 @@ pub struct LldpAgent {
     sockets: Vec<PortSocket>,
 }
 
-/// A port's socket; it belongs to one device.
 #[derive(Default)]
 struct PortSocket {
     /// [Number of the device](super::shared::Links::devices).
     device: usize,
     /// `None` if none could be opened.
     socket: Option<Arc<LldpSocket>>,
-    /// The listening task.
     listener: Option<AbortHandle>,
 }
 

@@ -22,7 +22,6 @@ const BURST: u64 = 16;
 /// Wait after an error, such as that of a device which went down.
 const ERROR_WAIT: StdDuration = StdDuration::from_millis(200);
 
-/// A socket for whole frames.
 #[derive(Debug)]
 pub(super) struct LldpSocket(Waitable);
 
@@ -40,7 +39,6 @@ impl LldpSocket {
         Waitable::new(socket).map(Self)
     }
 
-    /// Sends a frame without waiting.
     pub(super) fn send(&self, frame: &[u8]) -> io::Result<()> {
         let flags = MsgFlags::MSG_DONTWAIT | MsgFlags::MSG_NOSIGNAL;
         send(self.0.as_raw_fd(), frame, flags)?;

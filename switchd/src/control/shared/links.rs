@@ -23,14 +23,12 @@ const FLAP_MAX: Duration = Duration::from_secs(1);
 pub struct Links {
     places: Vec<Place>,
     neighbours: Mutex<Neighbours>,
-    /// When a link last went down.
     last_down: Mutex<Option<Instant>>,
     lldp_due: Notify,
     tending_due: Notify,
     asking_due: Notify,
 }
 
-/// State of one port's link.
 struct Place {
     up: AtomicBool,
     /// Carrier as reported by the device.
@@ -236,7 +234,6 @@ impl Links {
         self.lldp_due.notified().await;
     }
 
-    /// Sets the announcements of the ports by LLDP.
     pub(crate) fn announce(&self, ports: Vec<AnnouncedPort>) {
         let mut neighbours = self.neighbours();
         for (index, port) in ports.into_iter().enumerate() {
@@ -248,12 +245,10 @@ impl Links {
         self.lldp_due.notify_one();
     }
 
-    /// Notes the carrier reported by the device.
     pub(super) fn note_carrier(&self, port: PortId, carrier: bool) {
         self.note(port, |place| &place.carrier, carrier);
     }
 
-    /// Sets whether the link counts as down on purpose.
     pub(super) fn note_flapped(&self, port: PortId, flapped: bool) {
         self.note(port, |place| &place.flapped, flapped);
     }

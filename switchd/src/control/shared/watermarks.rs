@@ -71,7 +71,6 @@ pub struct Watermarks {
     present: Window,
     user: Window,
     persistent: Window,
-    /// The current interval.
     telemetry: Window,
     /// The last complete interval, and its end.
     last: Option<(Arc<Window>, Instant)>,
@@ -117,7 +116,6 @@ impl Window {
         }
     }
 
-    /// Takes each priority's gauges from a snapshot.
     fn fill(&mut self, snapshot: &Snapshot, held_frames: u64, of: Of, of_pool: OfPool) {
         (self.since, self.held_frames) = (snapshot.at, held_frames);
         for (own, gauges) in self.pools.iter_mut().zip(&snapshot.pools) {
@@ -131,10 +129,8 @@ impl Window {
     }
 }
 
-/// Selects gauges of a priority.
 type Of = fn(&weir_core::switch::PriorityGauges) -> Peaks;
 
-/// Selects gauges of a pool.
 type OfPool = fn(&weir_core::switch::PoolGauges) -> PoolPeaks;
 
 impl Watermarks {

@@ -46,11 +46,8 @@ pub(super) enum Message {
     },
     /// Send a snapshot that is taken at `asked` or later and has these tables.
     Inspect {
-        /// Time of the request.
         asked: Instant,
-        /// Requested tables.
         tables: Tables,
-        /// Channel for the answer.
         reply: oneshot::Sender<Arc<Published>>,
     },
     /// Apply other settings.
@@ -59,16 +56,13 @@ pub(super) enum Message {
     Command(Command),
     /// Pass a request on to the dataplane, which does not answer it.
     Tell {
-        /// The request.
         request: Request,
         /// Channel for the result of passing it on.
         reply: oneshot::Sender<bool>,
     },
     /// Pass a command on to the dataplane and report the result.
     Ask {
-        /// The command.
         command: Command,
-        /// Channel for the answer.
         reply: oneshot::Sender<Result<(), CommandError>>,
     },
 }
@@ -341,7 +335,6 @@ impl Supervisor {
         }
     }
 
-    /// Begins and ends the records of suspicions.
     fn note_flight(&mut self, event: &Event) {
         match event.kind {
             EventKind::Suspected {

@@ -40,7 +40,6 @@ impl Came {
 #[derive(Debug)]
 pub struct History {
     directory: PathBuf,
-    /// Serialises writers.
     writing: Mutex<()>,
 }
 

@@ -39,7 +39,6 @@ pub struct Reloader {
     history: Arc<History>,
 }
 
-/// State in force.
 #[derive(Debug)]
 struct Running {
     config: DaemonConfig,

@@ -200,7 +200,6 @@ impl Accounts {
         self.load(chunk, Cargo::Nothing);
     }
 
-    /// Counts a drop of an admitted frame.
     pub(in crate::dataplane) fn note_given_up(&mut self, chunk: Chunk, reason: DropReason) {
         if let Some(ingress) = self.unload_data(chunk) {
             self.port(ingress.index(), |account| {
@@ -249,7 +248,6 @@ impl Accounts {
         is_control
     }
 
-    /// Chunks that carry control frames.
     #[cfg(test)]
     pub(in crate::dataplane) fn control_chunks(&self) -> impl Iterator<Item = usize> + '_ {
         self.chunks_with(Cargo::Control)

@@ -55,7 +55,6 @@ impl Mirrors {
         }
     }
 
-    /// Returns false without any mirror.
     pub(in crate::dataplane) fn is_on(&self) -> bool {
         !self.all.is_empty()
     }

@@ -27,7 +27,6 @@ impl Stations {
         }
     }
 
-    /// Returns false without any station.
     pub(in crate::dataplane) fn is_on(&self) -> bool {
         !self.macs.is_empty()
     }

@@ -11,7 +11,6 @@ use weir_doctor::link;
 use super::ethtool;
 use crate::dataplane::DataplaneError;
 
-/// A port's device.
 #[derive(Clone, Copy, Debug)]
 pub(in crate::dataplane) struct Device {
     pub(in crate::dataplane) index: u32,

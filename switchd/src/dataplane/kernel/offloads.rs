@@ -33,7 +33,6 @@ impl Drop for SwitchedOff {
 const SEGMENTATION: &str = "tx-tcp";
 
 impl SwitchedOff {
-    /// A device without any feature switched off yet.
     pub(in crate::dataplane) fn none(device: &str) -> Self {
         Self {
             device: device.to_owned(),

@@ -52,11 +52,9 @@ pub(in crate::dataplane) struct XdpSocket {
     empty_before: Option<u64>,
 }
 
-/// Options for opening a socket.
 #[derive(Clone, Copy, Debug)]
 pub(in crate::dataplane) struct SocketOptions<'a> {
     pub(in crate::dataplane) device: &'a str,
-    /// Its driver, for messages.
     pub(in crate::dataplane) driver: &'a str,
     /// The program runs in the network stack: the driver's queues never reach it, and cannot be
     /// shared.
@@ -208,7 +206,6 @@ impl XdpSocket {
         }
     }
 
-    /// Puts the outgoing frames into the TX ring.
     fn put_outgoing(&mut self) {
         let Some(frames) = self.outgoing.get(..self.outgoing_count) else {
             return;

@@ -37,7 +37,6 @@ impl AddressField {
         ) == (PROBE.0, PROBE.1, 0, 0)
     }
 
-    /// Sets the beginning of the frame.
     pub(super) fn set(self, descriptor: &mut FrameDesc, address: usize) {
         let at: *mut FrameDesc = descriptor;
         // SAFETY: the word lies in the descriptor and is aligned, as `find` has seen to. A descriptor is made of an address,

@@ -30,7 +30,6 @@ impl Pool {
         self.is_free.get(chunk as usize) == Some(&true)
     }
 
-    /// Total number of chunks.
     pub(in crate::dataplane) fn count(&self) -> usize {
         self.is_free.len()
     }

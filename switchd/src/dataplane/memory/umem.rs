@@ -16,7 +16,6 @@ use crate::dataplane::DataplaneError;
 
 /// Bytes of a huge page, unless the kernel is configured otherwise.
 const HUGE_PAGE: u64 = 2 << 20;
-/// File in which the kernel reports their number.
 const HUGE_PAGES_OF_MACHINE: &str = "/sys/kernel/mm/hugepages/hugepages-2048kB";
 
 /// Returns true if the machine has any, in use or not: those in use now may be free when another
@@ -48,7 +47,6 @@ pub(in crate::dataplane) struct Memory {
     has_huge_pages: bool,
 }
 
-/// Options for mapping a UMEM.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(in crate::dataplane) struct MemoryOptions {
     pub(in crate::dataplane) count: u32,
@@ -120,7 +118,6 @@ impl Memory {
         })
     }
 
-    /// Returns true if it is in huge pages.
     pub(in crate::dataplane) fn has_huge_pages(&self) -> bool {
         self.has_huge_pages
     }
@@ -175,13 +172,11 @@ impl Memory {
         goes_on.then(|| self.chains.after(chunk))
     }
 
-    /// Returns the chunk that a descriptor of any ring points into.
     fn chunk_of(&self, descriptor: &FrameDesc) -> Option<Chunk> {
         let index = descriptor.addr() >> self.chunk_shift;
         (index < self.descriptors.len()).then_some(index as Chunk)
     }
 
-    /// Returns a held chunk's metadata, and the frame or the part of one in it.
     pub(in crate::dataplane) fn frame(&self, chunk: Chunk) -> (Option<Meta>, &[u8]) {
         let Some(descriptor) = self.descriptor(chunk) else {
             return (None, &[]);
@@ -373,7 +368,6 @@ fn whole_pages(count: u32, chunk_size: u32) -> u32 {
     count.next_multiple_of(chunks_of_a_page)
 }
 
-/// Formats an error of xsk-rs with its cause, which its own text leaves out.
 pub(in crate::dataplane) fn with_cause(error: &dyn std::error::Error) -> String {
     match error.source() {
         Some(cause) => format!("{error}: {cause}"),

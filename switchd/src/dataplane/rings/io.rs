@@ -26,7 +26,6 @@ pub(in crate::dataplane) const COMPLETION_WAIT: Duration = Duration::from_micros
 pub(in crate::dataplane) struct Batch {
     chunks: [Chunk; BATCH],
     length: usize,
-    /// Its capacity.
     most: usize,
 }
 

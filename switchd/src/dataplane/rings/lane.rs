@@ -16,25 +16,21 @@ pub(crate) trait Lane {
     /// their chunks are the caller's now. Fewer only when there are no more.
     fn receive(&mut self, most: usize) -> &[FrameDesc];
 
-    /// Returns how many wait to be received.
     fn received_waiting(&mut self) -> usize;
 
     /// Queues a frame, or the next part of one, for sending. Returns false when there is no room.
     fn send(&mut self, frame: FrameDesc) -> bool;
 
-    /// Sends the queued frames.
     fn flush(&mut self);
 
     /// Returns chunks that the transmitter has completed, up to a batch.
     fn completed(&mut self) -> &[FrameDesc];
 
-    /// Returns how many chunks to receive into are lacking.
     fn fill_room(&mut self) -> usize;
 
     /// Lends such chunks, up to a batch; there is [room](Self::fill_room).
     fn fill(&mut self, chunks: &[FrameDesc]);
 
-    /// Returns the kernel's losses.
     fn losses(&self) -> KernelLosses;
 
     /// Returns the fill levels of the rings.
@@ -45,7 +41,6 @@ pub(crate) trait Lane {
         None
     }
 
-    /// Returns false when the thread that serves the lane has ended.
     fn is_served(&self) -> bool {
         true
     }

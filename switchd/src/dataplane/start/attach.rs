@@ -28,7 +28,6 @@ use crate::dataplane::kernel::socket::XdpSocket;
 
 /// Time for a link to come back after attaching a program, which many drivers reset it for.
 const LINK_WAIT: Duration = Duration::from_secs(5);
-/// Time for a killed switch to end.
 const LOCK_WAIT: Duration = Duration::from_secs(2);
 const LINK_POLL: Duration = Duration::from_millis(20);
 
@@ -37,7 +36,6 @@ const _: () = assert!(
     "what a file can ask for has a place in the map of sockets"
 );
 
-/// One port's kernel side.
 #[derive(Debug)]
 pub(in crate::dataplane) struct AttachedProgram {
     pub(in crate::dataplane) program: PortProgram,

@@ -24,7 +24,6 @@ pub(in crate::dataplane) struct Bound {
     pub(in crate::dataplane) doors: Vec<Option<PortDoor>>,
 }
 
-/// Options for binding sockets.
 #[derive(Clone, Copy, Debug)]
 pub(in crate::dataplane) struct Wish {
     pub(in crate::dataplane) zero_copy: ZeroCopy,
@@ -172,7 +171,6 @@ pub(in crate::dataplane) fn door_to(
     })
 }
 
-/// Opens one port's sockets, by queue.
 pub(in crate::dataplane) fn open(
     config: &DaemonConfig,
     port: &Port,

@@ -79,7 +79,6 @@ impl Programs {
         Ok(())
     }
 
-    /// Takes the program for this port at this device.
     pub(super) fn take(&mut self, number: PortId, device: &Device) -> Option<PortProgram> {
         self.0.remove(&(number, device.index))
     }

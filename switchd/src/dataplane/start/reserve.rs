@@ -114,7 +114,6 @@ pub(in crate::dataplane) fn key(
     Ok(key_file.map(fabric_key::load).transpose()?)
 }
 
-/// Returns the settings of the switch core.
 pub(in crate::dataplane) fn core(
     config: &DaemonConfig,
     devices: &[Option<Device>],

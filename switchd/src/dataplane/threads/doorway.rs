@@ -39,7 +39,6 @@ impl<I, O> Default for Doorway<I, O> {
 }
 
 impl<I, O> Doorway<I, O> {
-    /// For the thread: takes the arrival.
     pub(crate) fn arrival(&self) -> Option<I> {
         self.arrivals.pop()
     }

@@ -51,7 +51,6 @@ pub(crate) struct SocketSide<L> {
     outstanding: usize,
 }
 
-/// Result of a turn.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Served {
     pub(crate) busy: bool,

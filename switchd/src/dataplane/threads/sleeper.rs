@@ -44,7 +44,6 @@ impl Sleeper {
         self.readable.add(descriptor);
     }
 
-    /// Removes a descriptor.
     pub(crate) fn forget(&mut self, descriptor: RawFd) {
         self.readable.remove(descriptor);
     }

@@ -23,30 +23,25 @@ pub(crate) struct SocketWorkers {
     stopping: Arc<AtomicBool>,
 }
 
-/// Sockets that one thread serves.
 #[derive(Debug)]
 pub(crate) struct SocketWorker<L> {
     /// With the ports that they belong to.
     pub(crate) sockets: Vec<(usize, SocketSide<L>)>,
     pub(crate) sleeper: Sleeper,
     pub(crate) doorway: SocketDoorway<L>,
-    /// Wakes the thread of the switch core.
     pub(crate) core: Waker,
     pub(crate) clock: fn() -> Instant,
     /// Time for which it polls before it sleeps.
     pub(crate) spin: Duration,
 }
 
-/// Change of the sockets that a thread serves.
 #[derive(Debug)]
 pub(crate) enum Change<L> {
-    /// Serve these as well.
     Join(Vec<(usize, SocketSide<L>)>),
     /// Take the arrived frames from this port's sockets, and pass them out.
     Part(usize),
 }
 
-/// Channel for such changes, and for the sockets passed out.
 pub(crate) type SocketDoorway<L> = Doorway<Change<L>, Vec<(usize, SocketSide<L>)>>;
 
 /// Wakes the thread of the switch core when a thread ends.

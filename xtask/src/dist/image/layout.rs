@@ -23,9 +23,7 @@ const SCHEMA_VERSION: u32 = 2;
 /// Key with the image's name for containerd and Docker; the specification has a key for its last
 /// part alone.
 const ANNOTATION_NAME: &str = "io.containerd.image.name";
-/// Fixed start of the switch's command line.
 const ENTRYPOINT: [&str; 2] = ["/usr/sbin/weir-switchd", "--container"];
-/// Default arguments.
 const COMMAND: [&str; 1] = ["--keeper"];
 /// Metrics, and the live page.
 const PORTS: [&str; 2] = ["9464/tcp", "9465/tcp"];

@@ -16,7 +16,6 @@ use super::tree::gzip;
 use super::{directory, programs, source_time, VERSION};
 use crate::{build, root as user, setup};
 
-/// Environment variable of the tests for the image to run.
 const TESTS_VARIABLE: &str = "WEIR_IMAGE";
 
 /// For `--help`.

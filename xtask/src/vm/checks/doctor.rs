@@ -10,10 +10,8 @@ use crate::vm::guest::Guest;
 use crate::vm::nic::Nic;
 use crate::vm::switch::{Settings, PORTS};
 
-/// The switch's file, as the guest sees it.
 const FILE: &str = "/share/s1.toml";
 
-/// A wrong set-up.
 struct Wrong {
     /// Applied to a NIC with correct settings.
     command: &'static str,
@@ -118,7 +116,6 @@ fn mended(bench: &Bench<'_>, wrong: &Wrong) -> Result<()> {
     Ok(())
 }
 
-/// Problems of one kind.
 fn problems(guest: &Guest, check: &str) -> Result<Vec<Value>> {
     let said = guest.sh(&format!(
         "switchctl --json doctor --config {FILE} 2> /tmp/complaint; cat /tmp/complaint >&2"
@@ -129,7 +126,6 @@ fn problems(guest: &Guest, check: &str) -> Result<Vec<Value>> {
     Ok(findings.into_iter().filter(is_meant).collect())
 }
 
-/// Applies a remedy.
 fn mend(guest: &Guest, remedy: &Value) -> Result<()> {
     if let Some(command) = remedy["command"].as_str() {
         return guest.must(command).map(drop);

@@ -100,7 +100,6 @@ pub struct Bench<'a> {
     pub ends: Vec<End>,
     /// The host at `eth3` of virtio, which has several queues.
     pub tap: Option<&'a Tap>,
-    /// Number of series sent so far.
     series: Cell<u32>,
     outcomes: Vec<Outcome>,
 }

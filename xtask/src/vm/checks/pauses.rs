@@ -54,7 +54,6 @@ fn paused_until(
     }
 }
 
-/// Pauses the switch, and goes on when it has received the pause.
 fn pause(bench: &Bench<'_>, switch: &Switch<'_>) -> Result<()> {
     let before = switch.control_frames_received()?;
     let began = Instant::now();

@@ -17,7 +17,6 @@ const FIRST: usize = 16;
 const LINKS: usize = 9;
 /// Those between switches, which come first.
 const BETWEEN_SWITCHES: usize = 4;
-/// Ports of switches.
 const PORTS: usize = 2 * 4 + 5;
 /// A run of 15 s, and the start and end of four daemons and five endpoints on two emulated CPUs.
 const LIMIT: Duration = Duration::from_secs(420);

@@ -34,7 +34,6 @@ pub const MODULES: [&str; 16] = [
     "geneve",
     "wireguard",
 ];
-/// The steps of the checks, beside those of hosts.
 const STEPS: &str = include_str!("devices.sh");
 /// Place in the summary instead of a NIC.
 const PLACE: &str = "devices";
@@ -99,7 +98,6 @@ fn check_one(guest: &Guest, kind: &Kind, mode: &'static str, expected: Expected)
     checked
 }
 
-/// One kind in one mode.
 struct Bench<'a> {
     guest: &'a Guest,
     kind: &'a Kind,

@@ -155,7 +155,6 @@ impl Hosts<'_> {
         Ok(())
     }
 
-    /// Runs a check that needs soft-RoCE.
     fn with_rdma(&mut self, name: &str, check: fn(&Self) -> Result<String>) -> Result<()> {
         let loaded = self.guest.sh("test -d /sys/module/rdma_rxe");
         if loaded.is_ok_and(|said| said.status == 0) {

@@ -31,7 +31,6 @@ fn ordinary() -> Vec<String> {
     class.chain(hosts).collect()
 }
 
-/// Result of a run.
 struct Ran {
     result: Value,
     said: String,
@@ -55,7 +54,6 @@ impl Ran {
         all.map_or(&[], Vec::as_slice)
     }
 
-    /// Applications that succeeded.
     fn ended_well(&self) -> usize {
         let well = |one: &&Value| one["exit_status"].as_i64() == Some(0);
         self.applications().iter().filter(well).count()

@@ -6,7 +6,6 @@ use serde_json::Value;
 use super::Hosts;
 
 const RATE: &str = "100Mbit";
-/// Duration of each measured pause.
 const PAUSED_MS: f64 = 20.0;
 
 /// Priority 3 is paused while priority 0 goes on; then the processes are killed, one, the other, and both.

@@ -5,7 +5,6 @@ use anyhow::{ensure, Context, Result};
 use super::plug::json;
 use super::{line, Hosts};
 
-/// Datagrams to each destination.
 const DATAGRAMS: u64 = 50;
 /// Datagrams of iperf3 to two ports and with two DSCPs, then behind a VLAN tag. The guest has no IPv6.
 const STEPS: &str = r#"
@@ -36,7 +35,6 @@ wait $keeper
 unplugged
 "#;
 
-/// Amount sent by a priority.
 #[derive(Clone, Copy, Debug)]
 enum Sent {
     Nothing,

@@ -5,7 +5,6 @@ use anyhow::{ensure, Context, Result};
 use super::plug::json;
 use super::{line, Hosts};
 
-/// The bound, far below a load's rate.
 const MAX_RATE: &str = "10Mbit";
 const BYTES_PER_SECOND: f64 = 10e6 / 8.0;
 /// Preamble, FCS and gap of a frame.

@@ -4,7 +4,6 @@ use anyhow::{ensure, Context, Result};
 
 use super::{line, Hosts};
 
-/// Messages of a run, each of one packet.
 const MESSAGES: u64 = 20;
 /// Runs of `ib_write_bw` over one cable. Each prints the frames of priority 3 sent by the client's
 /// end and the server's end.

@@ -41,7 +41,6 @@ const fn check(name: &'static str, extent: Extent, run: fn(&Case<'_>) -> Result<
     Check { name, extent, run }
 }
 
-/// All rows.
 const CHECKS: [Check; 17] = [
     check("XDP programs load", Extent::Loading, |case| {
         case.step("loads")

@@ -38,7 +38,6 @@ const MODULES_FOR_HOSTS: [&str; 9] = [
 ];
 /// Those with which a guest mounts a distribution's root file system.
 const MODULES_FOR_A_ROOT: [&str; 3] = ["virtio_pci", "virtio_blk", "ext4"];
-/// Programs of the host that the guest uses.
 const OF_THE_HOST: [&str; 6] = ["dash", "ip", "ethtool", "nsenter", "setpriv", "mountpoint"];
 /// Those that checks of hosts use beside these, and the package of each.
 pub const FOR_HOSTS: [(&str, &str); 5] = [
@@ -59,7 +58,6 @@ const OF_THE_PACKAGES: [(&str, &str); 7] = [
     // The host's need not know every kind of device.
     ("ip", "newer-ip"),
 ];
-/// Programs under test.
 const TESTED: [&str; 2] = ["weir-switchd", "switchctl"];
 /// Testing programs in the guest.
 const TESTING: [&str; 2] = ["weir-lab", "weir-endpoint"];

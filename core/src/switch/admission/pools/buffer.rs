@@ -14,7 +14,6 @@ use crate::switch::admission::ingress::IngressBuffer;
 use crate::switch::admission::outcome::{Admission, PauseChange, Raise, Refusal};
 use crate::units::{Bytes, Instant, PortId, Priority};
 
-/// Part of a pool that a buffer uses.
 #[derive(Clone, Debug)]
 pub(in crate::switch) struct Pooled {
     place: Place,

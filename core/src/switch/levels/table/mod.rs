@@ -334,7 +334,6 @@ impl LevelTable {
         }
     }
 
-    /// Removes a frame. Returns its Level.
     pub(in crate::switch) fn leave(&mut self, share: ShareId, cells: Bytes) -> Option<Level> {
         let ShareId(share) = share;
         if share & LATER != 0 {

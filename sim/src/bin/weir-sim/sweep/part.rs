@@ -19,7 +19,6 @@ use crate::output::bar_of_runs;
 
 /// A shell's status of a command that Ctrl-C has ended.
 const EXIT_INTERRUPTED: i32 = 130;
-/// Interval of progress lines without a terminal.
 const LINE_INTERVAL: Duration = Duration::from_secs(30);
 
 /// Interval of syncs: a machine that fails loses at most the runs of this time.
@@ -165,7 +164,6 @@ fn keep(
     Ok(())
 }
 
-/// Formats the progress for a log.
 fn line(bar: &ProgressBar, here: usize, count: usize, failed: usize) -> String {
     let left = match here {
         0 => "time left unknown".to_owned(),

@@ -24,7 +24,6 @@ const JUDGE_EVERY: u64 = 5;
 const SEARCH_EVERY: u64 = 10;
 /// Time for the loop to answer before the request is repeated at the next check.
 const ANSWER_WAIT: Duration = Duration::from_secs(1);
-/// Capacity of the map.
 const ROUTES_MAX: usize = 65_536;
 
 /// The thread; it ends when this is dropped.
@@ -98,7 +97,6 @@ impl Clerk {
     }
 }
 
-/// Reason for which the thread did not start.
 #[derive(Debug, thiserror::Error)]
 pub(in crate::dataplane) enum StartError {
     /// There is no memory for the words.

@@ -33,7 +33,6 @@ use crate::dataplane::threads::wake::Wake;
 /// Per frame on the line: FCS, preamble, start delimiter and gap.
 const LINE_OVERHEAD_BYTES: u64 = 4 + 8 + 12;
 
-/// The maps, and the known state of the ports.
 #[derive(Debug)]
 pub(in crate::dataplane) struct ExpressPath {
     maps: ExpressMaps,
@@ -46,7 +45,6 @@ pub(in crate::dataplane) struct ExpressPath {
     ports: Mutex<Vec<PortSide>>,
 }
 
-/// State of one port.
 #[derive(Debug)]
 struct PortSide {
     wish: Express,
@@ -63,7 +61,6 @@ struct PortSide {
     /// and redirected ones to the other end's NAPI, unless a program is attached there: one could
     /// overtake another.
     segmentation: SwitchedOff,
-    /// It may be switched off.
     is_managed: bool,
     device: Option<Device>,
     /// Last state sent to the loop.
@@ -120,7 +117,6 @@ impl ExpressPath {
         })
     }
 
-    /// Returns the maps for the program of a port that may receive frames on this path.
     pub(in crate::dataplane) fn maps_for(
         &self,
         port: PortId,
@@ -334,7 +330,6 @@ impl PortSide {
     }
 }
 
-/// Returns true if the device sends by several queues.
 fn has_queues(device: &str) -> bool {
     ethtool::send_queues(device).is_some_and(|count| count > 1)
 }

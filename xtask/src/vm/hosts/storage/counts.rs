@@ -110,7 +110,6 @@ impl Counts {
     }
 }
 
-/// Samples of a family in Prometheus' text format.
 fn samples<'a>(text: &'a str, family: &'a str) -> impl Iterator<Item = (&'a str, f64)> {
     text.lines().filter_map(move |line| {
         let labels = line.strip_prefix(family)?.strip_prefix('{')?;

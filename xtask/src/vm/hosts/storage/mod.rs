@@ -92,12 +92,10 @@ const RATE: &str = "20Mbit";
 /// A class that pauses. Its headroom holds a whole RX ring: a switch that waited for a CPU reads as
 /// much at once.
 const PFC: &str = "mode = \"pfc\"\nxoff = \"60KiB\"\nxon = \"52KiB\"\nheadroom = \"6MiB\"";
-/// A class that drops.
 const LOSSY: &str = "mode = \"lossy\"\nbuffer = \"64KiB\"";
 /// Longest cell: 50 MiB written and read back by an emulator on a busy machine.
 const CELL_S: u64 = 580;
 
-/// Runs one cell: the network with this class, then its own steps. Returns the steps' output.
 fn cell(hosts: &Hosts<'_>, class: &str, steps: &str) -> Result<String> {
     hosts.steps(
         CELL_S,
