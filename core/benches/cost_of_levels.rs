@@ -1,6 +1,5 @@
 //! Frame cost in a class of mode `level`, against mode `pfc`: receive, transmit and complete on a
-//! receive, transmit and complete on a switch core, the two in turns in one process. `cargo xtask
-//! bench` runs it.
+//! switch core, the two in turns in one process. `cargo xtask bench` runs it.
 
 #![allow(clippy::disallowed_methods, clippy::disallowed_types)] // a benchmark reads the clock
 

@@ -2,8 +2,7 @@
 //! deliberate faults.
 //!
 //! Only with the feature `testing`. Without it nothing here is compiled, and a switch is neither
-//! copied nor made to
-//! fail.
+//! copied nor made to fail.
 
 use core::fmt::{self, Write};
 

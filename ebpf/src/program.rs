@@ -342,8 +342,8 @@ impl PortProgram {
     }
 
     /// Adopts the attached program and its maps, if a pinned link has attached the same to this
-    /// device as `mode` asks:
-    /// nothing of the device changes then. Only where maps are a port's own, and all are pinned.
+    /// device as `mode` asks: nothing of the device changes then. Only where maps are a port's own,
+    /// and all are pinned.
     fn stay(&mut self, dir: &Path, ifindex: u32, mode: AttachMode) -> Option<AttachedMode> {
         let (link, attached) = pinned_link(dir, ifindex, mode)?;
         let program = twin::by_number(link_info(link.as_fd())?.prog_id)?;

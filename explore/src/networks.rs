@@ -6,8 +6,7 @@ use weir_core::testing::Faults;
 use crate::plan::{Disturbance, Facing, FlowPlan, LinkPlan, Mode, NodePlan, Plan};
 
 /// A network in which only the order of steps is left open: untimed, with links that lose nothing
-/// and carry one
-/// data frame at a time.
+/// and carry one data frame at a time.
 fn plan(nodes: Vec<NodePlan>, links: &[LinkPlan], flows: Vec<FlowPlan>, mode: Mode) -> Plan {
     let reverse = |link: &LinkPlan| LinkPlan {
         from: link.to,

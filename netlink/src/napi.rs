@@ -2,8 +2,8 @@
 //! (Linux 6.13).
 //!
 //! A NAPI that has found frames does not end: it polls again after `gro_flush_timeout`, and enables
-//! interrupts once that was in vain
-//! `napi_defer_hard_irqs` times (Documentation/networking/napi.rst, "Software IRQ coalescing").
+//! interrupts once that was in vain `napi_defer_hard_irqs` times
+//! (Documentation/networking/napi.rst, "Software IRQ coalescing").
 
 use std::io;
 

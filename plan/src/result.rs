@@ -1,5 +1,5 @@
-//! Contents of a plan: the JSON of `switchctl plan`. the JSON of `switchctl plan`. Times are in µs,
-//! rates in Gbit/s, buffers in bytes as they are charged.
+//! Contents of a plan: the JSON of `switchctl plan`. Times are in µs, rates in Gbit/s, buffers in
+//! bytes as they are charged.
 
 use serde::Serialize;
 

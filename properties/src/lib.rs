@@ -1,10 +1,8 @@
 //! Properties of Weir's parsers and of the whole switch for any input.
 //!
 //! Each property is a function of bytes that panics where it does not hold. The libFuzzer targets
-//! in `fuzz/` call
-//! one each; the tests of this crate call the same ones on stable Rust, with proptest's input and
-//! with the committed
-//! corpora.
+//! in `fuzz/` call one each; the tests of this crate call the same ones on stable Rust, with
+//! proptest's input and with the committed corpora.
 #![forbid(unsafe_code)]
 
 pub mod api;

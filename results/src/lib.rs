@@ -2,10 +2,9 @@
 //! virtual time.
 //!
 //! A runner counts; [`assemble`](assemble::assemble) makes a
-//! [`RunResult`](weir_api::run::RunResult) of it.
-//! [`verdict`] judges results, [`compare`] lays two of them side by side, [`table`] and [`plot`]
-//! show them; [`chart`] draws other pictures,  [`figure`] stacked panels of curves; [`report`] is
-//! all of it in one page.
+//! [`RunResult`](weir_api::run::RunResult) of it. [`verdict`] judges results, [`compare`] lays two
+//! of them side by side, [`table`] and [`plot`] show them; [`chart`] draws other pictures,
+//! [`figure`] stacked panels of curves; [`report`] is all of it in one page.
 #![forbid(unsafe_code)]
 
 pub mod assemble;

@@ -1,6 +1,5 @@
 //! Meanings of colours in all of Weir's output: one meaning has one colour in pictures, on the live
-//! page, in the terminal and
-//! in Grafana.
+//! page, in the terminal and in Grafana.
 //!
 //! The live page's style sheet has these as its first variables, of the same names; a test compares
 //! them.

@@ -1,6 +1,5 @@
 //! Access to the daemon by processes of other users: the API's sockets, and metrics behind TLS and
-//! a token.
-//! Needs root.
+//! a token. Needs root.
 
 use std::fs::Permissions;
 use std::net::{Ipv4Addr, SocketAddr, TcpListener};

@@ -83,8 +83,7 @@ fn arrows_up(room: &str, depth: usize, text: &str) -> Vec<String> {
 }
 
 /// Returns all sources, each with its top module and its module's depth below the root. Tests are
-/// in files of their own or behind
-/// `#[cfg(test)]`.
+/// in files of their own or behind `#[cfg(test)]`.
 fn files() -> Vec<(PathBuf, String, usize)> {
     fn walk(folder: &Path, found: &mut Vec<PathBuf>) {
         for entry in std::fs::read_dir(folder).unwrap() {

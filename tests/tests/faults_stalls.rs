@@ -67,10 +67,9 @@ fn clients_hold_every_connection() {
 }
 
 /// The kernel of a host looks at its device five times a second only. The ring between both ends of
-/// a veth has room for 256 frames, and
-/// five times as many come meanwhile, on a line so fast that many more may be with the transmitter:
-/// frames without room wait there.
-/// Gives how many of the host's frames took the express path.
+/// a veth has room for 256 frames, and five times as many come meanwhile, on a line so fast that
+/// many more may be with the transmitter: frames without room wait there. Gives how many of the
+/// host's frames took the express path.
 fn the_kernel_of_a_host_takes_frames_late(change: impl FnMut(&mut DaemonConfig)) -> u64 {
     let overrides = [
         PATIENT_DETECTION,

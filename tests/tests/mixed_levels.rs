@@ -145,14 +145,11 @@ impl Side {
 }
 
 /// To a regular switch, a Feedback is a short pause and a resume that follows at once; every other
-/// pause
-/// was meant as one. No pause of a regular switch passes for Feedback.
+/// pause was meant as one. No pause of a regular switch passes for Feedback.
 ///
 /// Frames sent before the neighbour's daemon listened are lost, and of a pair perhaps the first
-/// frame alone:
-/// no traffic had begun, so those were Feedback. A switch that no traffic came to from its
-/// neighbour has sent
-/// no other, so that this may be all there was.
+/// frame alone: no traffic had begun, so those were Feedback. A switch that no traffic came to from
+/// its neighbour has sent no other, so that this may be all there was.
 fn agree(enhanced: &Side, regular: &Side) -> bool {
     const BEFORE_IT_LISTENED: u64 = 100;
     assert_eq!(enhanced.feedback_received, Some(0));

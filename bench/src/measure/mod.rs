@@ -2,8 +2,7 @@
 //! overload, latency.
 //!
 //! Rates are searched for with live frames, which cost the sender's CPU least. Latency is measured
-//! with AF_XDP, because live
-//! frames wait for their batch.
+//! with AF_XDP, because live frames wait for their batch.
 
 pub mod idle;
 mod search;

@@ -81,7 +81,8 @@ impl Baseline {
     ///
     /// # Errors
     ///
-    /// When it is of another compiler: a guard that compared nothing and passed would guard nothing.
+    /// When it is of another compiler: a guard that compared nothing and passed would guard
+    /// nothing.
     pub fn comparable_with(&self, compiler: &str) -> Result<()> {
         if self.compiler != compiler {
             bail!(

@@ -1,6 +1,6 @@
 //! Frame cost in the switch core alone: [`Pipeline`] is a switch under a steady load in memory,
-//! [`Pipeline`] is a switch under a steady load in memory, [`instructions`] counts what it executes
-//! and holds that against a committed baseline. Time is measured by the benchmark `frame_cost`.
+//! [`instructions`] counts the instructions of its work and compares them with a committed
+//! baseline. Time is measured by the benchmark `frame_cost`.
 
 #![forbid(unsafe_code)]
 

@@ -6,27 +6,22 @@
 //! * hands in frames ([`receive`](Neighbours::receive)) and the state of links
 //!   ([`set_link`](Neighbours::set_link)),
 //! * calls [`handle_timeout`](Neighbours::handle_timeout) at
-//! [`next_timeout`](Neighbours::next_timeout) or
-//!   later; too early or too often does nothing,
+//!   [`next_timeout`](Neighbours::next_timeout) or later; too early or too often does nothing,
 //! * and after each of these sends what [`poll_transmit`](Neighbours::poll_transmit) gives, and
-//! drains
-//!   [`poll_command`](Neighbours::poll_command) and [`poll_report`](Neighbours::poll_report).
+//!   drains [`poll_command`](Neighbours::poll_command) and
+//!   [`poll_report`](Neighbours::poll_report).
 //!
 //! # When is sent
 //!
 //! Once in each interval (msgTxInterval, clause 9.2.5.7), to be believed for four of them and a
-//! second
-//! (msgTxHold). When a port comes up or a new neighbour is heard, [`FAST_FRAMES`] frames go out a
-//! second
-//! apart (txFastInit, msgFastTx; clause 9.2.5). No port sends more than one in a second, whatever
-//! it
-//! hears, which is stricter than the standard's txCredit.
+//! second (msgTxHold). When a port comes up or a new neighbour is heard, [`FAST_FRAMES`] frames go
+//! out a second apart (txFastInit, msgFastTx; clause 9.2.5). No port sends more than one in a
+//! second, whatever it hears, which is stricter than the standard's txCredit.
 //!
 //! # What follows
 //!
 //! See [`judge`]. A port's neighbour is forgotten when its time is over, when it says goodbye, and
-//! when the
-//! link goes down: who comes up next may be another.
+//! when the link goes down: who comes up next may be another.
 
 mod judge;
 mod port;

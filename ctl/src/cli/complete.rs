@@ -1,9 +1,9 @@
 //! Shell completion beyond the words of the command line itself: names of this host and of a
 //! running switch.
 //!
-//! A shell runs this program with [`VARIABLE`] set. The user waits for it: the daemon is
-//! asked once, for
-//! [`LIMIT`] at most, and where it does not answer there are no names, and no message either.
+//! A shell runs this program with [`VARIABLE`] set. The user waits for it: the daemon is asked
+//! once, for [`LIMIT`] at most, and where it does not answer there are no names, and no message
+//! either.
 
 use std::ffi::OsString;
 use std::time::Duration;

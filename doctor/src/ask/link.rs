@@ -1,7 +1,7 @@
 //! Network devices as rtnetlink reports them.
 //!
-//! A link contains the index of its device but not the network namespace, and two namespaces use the same
-//! indexes. Only a device that runs the link's own program is the one that is meant.
+//! A link contains the index of its device but not the network namespace, and two namespaces use
+//! the same indexes. Only a device that runs the link's own program is the one that is meant.
 
 use std::io;
 

@@ -1,5 +1,4 @@
 //! Observations of one endpoint: the JSON report that it writes when it finishes, and the lines
-//! that it prints while it runs. the JSON report that it writes when it finishes, and the lines
 //! that it prints while it runs.
 
 use serde::{Deserialize, Serialize};

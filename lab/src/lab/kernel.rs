@@ -21,8 +21,7 @@ pub struct KernelHosts {
 
 impl KernelHosts {
     /// Gives each host its address, and a line of its rate: `weir-host`, or a token bucket. Does
-    /// nothing where hosts are
-    /// endpoints.
+    /// nothing where hosts are endpoints.
     ///
     /// # Errors
     ///

@@ -14,9 +14,8 @@ use crate::lab::stage::Stage;
 type Line = (String, String);
 
 /// Returns every line with fewer arrived than sent data frames, with the drops of the devices at
-/// its ends. To be called
-/// before the network is torn down, with the hosts' names and reports. Only for a network whose
-/// switches all run since its start.
+/// its ends. To be called before the network is torn down, with the hosts' names and reports. Only
+/// for a network whose switches all run since its start.
 ///
 /// # Errors
 ///

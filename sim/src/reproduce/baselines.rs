@@ -1,6 +1,5 @@
 //! Cost of each remedy for credit loops in throughput and in buffers: the prior art that the papers
-//! argue against, and
-//! our own, on three networks.
+//! argue against, and our own, on three networks.
 
 use serde_json::{json, Value};
 use weir_api::run::{FlowResult, RunResult};
@@ -289,9 +288,8 @@ fn lossless_priorities(scenario: &Scenario) -> impl Iterator<Item = ClassMode> +
 }
 
 /// Returns the buffer that a fabric port needs so that its lossless classes lose nothing. Only a
-/// release of the Deadlock Breaker makes use of a second
-/// headroom or of what it lends to Level D, and only frames from hosts are in the first of
-/// structured buffer pools.
+/// release of the Deadlock Breaker makes use of a second headroom or of what it lends to Level D,
+/// and only frames from hosts are in the first of structured buffer pools.
 fn buffer_bytes(scenario: &Scenario) -> u64 {
     let releases = scenario.deadlock.policy.releases();
     let at_hosts_alone = usize::from(scenario.baseline == Baseline::BufferPools);

@@ -48,14 +48,12 @@ pub(super) fn way(
 }
 
 /// From the flow's start to the arrival of its last byte over `hops`, when nothing else is sent and
-/// nothing stops it: each
-/// switch has a frame whole before it sends it on, and each line is busy with one frame at a time.
-/// The flow's own `rate` holds.
-/// `None`: it has no end.
+/// nothing stops it: each switch has a frame whole before it sends it on, and each line is busy
+/// with one frame at a time. The flow's own `rate` holds. `None`: it has no end.
 ///
 /// All frames but the last are of one length, and the k-th of them leaves a line when the slowest
-/// line before has let k − 1 go
-/// by. The last frame may be shorter, and then waits where a line is slower than the one before it.
+/// line before has let k − 1 go by. The last frame may be shorter, and then waits where a line is
+/// slower than the one before it.
 pub(super) fn completion(flow: &FlowPlan, hops: &[Hop]) -> Option<Duration> {
     let size = flow.size?.get();
     let frame = flow.frame.get().max(1);

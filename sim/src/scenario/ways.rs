@@ -3,10 +3,8 @@
 use weir_config::scenario::{Fault, PortPeer, Scenario, SwitchPort};
 
 /// Returns by switch the hosts whose frames can pass it, for any flow hashes, in rising order. A
-/// switch needs no
-/// routes to others: in a network of many switches each has a small part of all routes. `None`
-/// where routes change during
-/// the run, so that frames can come by anywhere.
+/// switch needs no routes to others: in a network of many switches each has a small part of all
+/// routes. `None` where routes change during the run, so that frames can come by anywhere.
 ///
 /// O(hosts that frames go to × switches on their ways).
 pub(super) fn targets_by_switch(

@@ -4,8 +4,8 @@
 pub const LINE: f64 = 16.0;
 
 /// Returns positions of names whose preferred ones are `wanted`: in that order from top to bottom,
-/// at least [`LINE`] apart, between `top` and
-/// `bottom` if they fit, and as near to their places as that lets them be. The result has the order of `wanted`.
+/// at least [`LINE`] apart, between `top` and `bottom` if they fit, and as near to their places as
+/// that lets them be. The result has the order of `wanted`.
 pub fn spread(wanted: &[f64], top: f64, bottom: f64) -> Vec<f64> {
     let mut order: Vec<usize> = (0..wanted.len()).collect();
     order.sort_by(|a, b| wanted[*a].total_cmp(&wanted[*b]));

@@ -7,8 +7,7 @@ use nix::fcntl::{fcntl, FcntlArg, OFlag};
 use tokio::net::unix::pipe::Receiver;
 
 /// Any descriptor that supports poll(2) and read(2): an eventfd, a netlink socket. tokio's type for
-/// the
-/// reading end of a pipe does just these two and, unlike its `AsyncFd`, needs no unsafe code.
+/// the reading end of a pipe does just these two and, unlike its `AsyncFd`, needs no unsafe code.
 #[derive(Debug)]
 pub(super) struct Waitable(Receiver);
 

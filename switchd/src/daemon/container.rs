@@ -59,9 +59,7 @@ pub enum ContainerError {
 }
 
 /// If there is no file of the command line's name, generates one from the environment. A switch
-/// started by a keeper takes the file that its keeper has made: later changes in it hold. A switch
-/// that a keeper starts takes the one that its keeper has made: what was changed in it since then
-/// holds.
+/// started by a keeper takes the file that its keeper has made: later changes in it hold.
 ///
 /// # Errors
 ///

@@ -33,8 +33,7 @@ pub(super) struct Late {
 
 impl Dataplane {
     /// Attaches `port`'s device, now that there is one, and begins to forward by it. `None` when
-    /// there is none, or the port has
-    /// one already.
+    /// there is none, or the port has one already.
     ///
     /// # Errors
     ///

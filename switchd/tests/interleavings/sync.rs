@@ -1,6 +1,5 @@
 //! Synchronisation of the dataplane's threads, by loom: each test runs in every order of the
-//! threads, and every load sees
-//! each value that the memory model lets it see.
+//! threads, and every load sees each value that the memory model lets it see.
 
 use std::cell::Cell;
 use std::mem::MaybeUninit;

@@ -280,8 +280,7 @@ fn assert_pauses_work(lab: &mut Lab) {
 }
 
 /// Starts a container instead of each daemon of the lab, in the network that the lab has made for
-/// it: `weir-switchd
-/// --config FILE`.
+/// it: `weir-switchd --config FILE`.
 const START: &str = r#"#!/bin/sh
 set -eu
 [ "$1" = --config ]

@@ -84,8 +84,8 @@ impl Image {
     }
 
     /// Returns the bundle of a container `name` for the runtime: the image's settings, read-only,
-    /// with the capabilities that the daemon
-    /// needs. `variables` are added to its environment, `mounts` to its file system.
+    /// with the capabilities that the daemon needs. `variables` are added to its environment,
+    /// `mounts` to its file system.
     pub fn bundle(&self, name: &str, variables: &[&str], mounts: &[Value]) -> Value {
         let image = &self.config["config"];
         let list = |key: &str| image[key].as_array().cloned().unwrap_or_default();

@@ -1,6 +1,5 @@
 //! Bill of materials of the static programs, as CycloneDX 1.5: crates by cargo's own resolution,
-//! and the C libraries that are linked in. crates by cargo's own resolution, and the C libraries
-//! that are linked in.
+//! and the C libraries that are linked in.
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::path::{Path, PathBuf};

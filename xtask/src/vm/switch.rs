@@ -349,8 +349,8 @@ pub fn carrier_changes(guest: &Guest, device: &str) -> Result<u64> {
 }
 
 /// Sums every number of a port below a name with `drop` or `loss` in it, and the XDP program's
-/// verdicts that are
-/// neither of `ARRIVED`. The times the kernel found the fill ring empty are no frames.
+/// verdicts that are neither of `ARRIVED`. The times the kernel found the fill ring empty are no
+/// frames.
 fn losses_of(port: &Value) -> u64 {
     const NO_FRAMES: &str = "rx_fill_ring_empty";
     const VERDICTS: &str = "xdp_verdicts_total";

@@ -9,19 +9,22 @@
 //! | somebody without our TLV | as configured, else unknown, and regular once that has lasted for our time to live |
 //! | several with our TLV, or one of another D beside others | unknown |
 //!
-//! `neighbour = "regular"` is always believed, `"enhanced"` until a switch with our TLV says something else.
+//! `neighbour = "regular"` is always believed, `"enhanced"` until a switch with our TLV says
+//! something else.
 //!
-//! Two that take each other for enhanced must have the same D: all else loses no frame, whatever they take each other for
-//! (`core/tests/neighbours/neighbour_changes.rs`). Each has compared an announcement of the other with what it is itself. Were
-//! their D different now, both announcements would be of an earlier life; but whichever began its present life last has
-//! heard the other's present one. That it hears us is asked for as well: an enhanced neighbour is told Feedback
-//! without an XOFF and without a zero behind it, and who takes us for unknown does not go on before it is told 0. It is not
-//! what keeps frames from being lost, but the two come to the same end.
+//! Two that take each other for enhanced must have the same D: all else loses no frame, whatever
+//! they take each other for (`core/tests/neighbours/neighbour_changes.rs`). Each has compared an
+//! announcement of the other with what it is itself. Were their D different now, both announcements
+//! would be of an earlier life; but whichever began its present life last has heard the other's
+//! present one. That it hears us is asked for as well: an enhanced neighbour is told Feedback
+//! without an XOFF and without a zero behind it, and who takes us for unknown does not go on before
+//! it is told 0. It is not what keeps frames from being lost, but the two come to the same end.
 //!
-//! An unknown neighbour is told things, and understood, whatever it is. That makes it the answer while two come to
-//! terms, and where several switches talk: most likely one under an old and a new name. Who speaks LLDP without our
-//! TLV may be the host that a switch runs on, whose agent was heard before the switch; hence the wait. Beside a switch of
-//! ours that has been heard again since, it is taken for such an agent.
+//! An unknown neighbour is told things, and understood, whatever it is. That makes it the answer
+//! while two come to terms, and where several switches talk: most likely one under an old and a new
+//! name. Who speaks LLDP without our TLV may be the host that a switch runs on, whose agent was
+//! heard before the switch; hence the wait. Beside a switch of ours that has been heard again
+//! since, it is taken for such an agent.
 
 use super::port::Entry;
 use super::AnnouncedPort;

@@ -5,9 +5,9 @@ use crate::units::Bytes;
 const FRAMES_BETWEEN: u64 = 8;
 
 /// A host's TCP that loses one frame of a round trip slows down and sends that one again; one that
-/// fills a buffer to its end
-/// loses a whole burst. Above a threshold, one frame is dropped whenever as much has been admitted
-/// as there was room left at the last drop: ever more often as the buffer fills.
+/// fills a buffer to its end loses a whole burst. Above a threshold, one frame is dropped whenever
+/// as much has been admitted as there was room left at the last drop: ever more often as the buffer
+/// fills.
 #[derive(Clone, Debug)]
 pub(super) struct EarlyDrops {
     from: Bytes,

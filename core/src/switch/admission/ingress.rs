@@ -249,16 +249,13 @@ impl IngressBuffer {
     }
 
     /// Makes room for at least `extra` above the present occupancy, until `until`, so that the
-    /// neighbour
-    /// can send into a full buffer. The raised xoff never passes xoff + headroom, so the memory
-    /// behind
-    /// this buffer is bounded by [`memory_bound`](crate::ClassMode::memory_bound).
+    /// neighbour can send into a full buffer. The raised xoff never passes xoff + headroom, so the
+    /// memory behind this buffer is bounded by [`memory_bound`](crate::ClassMode::memory_bound).
     ///
     /// `extra` counts from the occupancy found, not from xoff: frames that were under way when the
     /// pause went out have already used part of the headroom. Where the headroom has no room for
-    /// all of `extra` the
-    /// neighbour resumes all the same: at once, or where all of it is used, with the first frame
-    /// that leaves.
+    /// all of `extra` the neighbour resumes all the same: at once, or where all of it is used, with
+    /// the first frame that leaves.
     pub(in crate::switch) fn raise(
         &mut self,
         extra: Bytes,

@@ -23,8 +23,7 @@ impl Switch {
     /// at least. O(copies).
     ///
     /// Each copy has a draw of its own, but all share the frame's bytes. Out of line, so that
-    /// classes without
-    /// thresholds pay for one branch alone.
+    /// classes without thresholds pay for one branch alone.
     #[inline(never)]
     pub(in crate::switch) fn marks_by_backlog(
         &mut self,

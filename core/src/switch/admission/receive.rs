@@ -205,10 +205,8 @@ impl Switch {
     }
 
     /// Returns the reason for which a frame without a route is not flooded, whatever the rate. With
-    /// a tree, one to a group address is not lossless: its
-    /// copies would add buffers that wait for each other to those of the routes, and under Levels
-    /// its way may be longer
-    /// than D links.
+    /// a tree, one to a group address is not lossless: its copies would add buffers that wait for
+    /// each other to those of the routes, and under Levels its way may be longer than D links.
     pub(in crate::switch) fn may_flood(
         &self,
         ingress: PortId,

@@ -4,16 +4,12 @@ use crate::level::{Budgets, Level, LEVEL_MAX};
 use crate::units::{Bytes, Instant};
 
 /// The budgets of one (fabric port, priority) and what is stored under them, kept by the four
-/// Buffer
-/// Management Rules (section III).
+/// Buffer Management Rules (section III).
 ///
 /// What is stored is counted by Level, so that each rule costs O(1); every m_i follows from the
-/// counts by
-/// equation (8). The Feedback is kept with them: it is asked for with every frame and changed by
-/// few. It is
-/// looked for, in O(D), only while more is stored than b_1 has room for. What every frame reads and
-/// changes
-/// comes first.
+/// counts by equation (8). The Feedback is kept with them: it is asked for with every frame and
+/// changed by few. It is looked for, in O(D), only while more is stored than b_1 has room for. What
+/// every frame reads and changes comes first.
 #[derive(Clone, Debug)]
 #[repr(C)]
 pub(in crate::switch) struct Budget {

@@ -10,8 +10,8 @@ use crate::units::{Instant, PortId, Priority};
 impl Switch {
     /// Checks that the Deadlock Breaker may release frames received on `ingress`: only if frames
     /// have come further than the class is made for, since a loop of others does not lock (Lemma
-    /// 1). Such a frame is at Level D and waits for a
-    /// switch. O(destinations in the Level Table × their ingress ports).
+    /// 1). Such a frame is at Level D and waits for a switch. O(destinations in the Level Table ×
+    /// their ingress ports).
     pub(in crate::switch) fn check_loan(
         &self,
         ingress: PortId,

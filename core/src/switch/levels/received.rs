@@ -1,21 +1,16 @@
 //! Frames released by a neighbour's Transmit Feedback. [`feedback`](super::feedback) sends it. Two
-//! things go beyond
-//! the paper:
+//! things go beyond the paper:
 //!
 //! * A Feedback from a neighbour that is not known to be enhanced, with no zero behind it, holds
-//! everything until its next
-//! word. Such a neighbour takes us for enhanced, and 1 + D of its D may be all that it says when
-//! nothing may be sent;
-//! whatever the two ends take each other for, nothing is lost. No pause that means to be one is as
-//! short as that:
-//!   32 quanta are the time of 2 KiB.
+//!   everything until its next word. Such a neighbour takes us for enhanced, and 1 + D of its D may
+//!   be all that it says when nothing may be sent; whatever the two ends take each other for,
+//!   nothing is lost. No pause that means to be one is as short as that: 32 quanta are the time of
+//!   2 KiB.
 //! * A Feedback that is replaced by a higher one *lingers*: for the time of the longest frame on
-//! the line it lets one
-//! frame more out. Lemma 3 promises moments of low Feedback, not that the line is free at one.
-//! Where a neighbour's
-//! arrivals keep it just at its threshold the moments are shorter than a frame, and the line is
-//! full of what keeps it
-//!   there. Feedback D, nothing, is obeyed at once.
+//!   the line it lets one frame more out. Lemma 3 promises moments of low Feedback, not that the
+//!   line is free at one. Where a neighbour's arrivals keep it just at its threshold the moments
+//!   are shorter than a frame, and the line is full of what keeps it there. Feedback D, nothing, is
+//!   obeyed at once.
 
 use crate::config::Neighbour;
 use crate::level::{Level, LEVEL_MAX};

@@ -82,10 +82,8 @@ impl Switch {
     /// destination once it is here. Changes nothing yet.
     ///
     /// Equation 22 gives the Level 1 + j by the room that there is now. With a round trip time that
-    /// may be less
-    /// than one above the Feedback that let the frame out, and then lemma 3 does not hold. So it is
-    /// at least that;
-    /// the book's page on Levels has the proof.
+    /// may be less than one above the Feedback that let the frame out, and then lemma 3 does not
+    /// hold. So it is at least that; the book's page on Levels has the proof.
     #[inline(always)]
     pub(in crate::switch) fn assign_level(
         &mut self,

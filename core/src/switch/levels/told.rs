@@ -10,14 +10,10 @@ const HEARD_OF: usize = 3;
 /// Feedback recently sent to a neighbour for one (port, class).
 ///
 /// A frame that arrives was let out by the Feedback that its sender had heard last. That is the one
-/// told last, or
-/// one that was told before it: the signal takes a part of the round trip time T and the frame the
-/// other, and a
-/// signal can get lost. So a Feedback counts until [`HEARD_OF`] signals were sent after it, and for
-/// T from then on.
-/// The frame had at least the lowest Level that counts, and one more is what it may get here
-/// without breaking
-/// lemma 1.
+/// told last, or one that was told before it: the signal takes a part of the round trip time T and
+/// the frame the other, and a signal can get lost. So a Feedback counts until [`HEARD_OF`] signals
+/// were sent after it, and for T from then on. The frame had at least the lowest Level that counts,
+/// and one more is what it may get here without breaking lemma 1.
 #[derive(Clone, Debug)]
 pub(in crate::switch) struct Told {
     lowest: Level,

@@ -2,10 +2,9 @@
 //! CLCM, and probes for loops.
 //!
 //! Owns what is due to the neighbour and what the neighbour has said. Others change a buffer or a
-//! Level and note it
-//! (`note_pause_change`, `note_feedback`); the frames are made when the port sends. What comes in
-//! is limited first, then
-//! verified, then read. No queue and no ingress buffer is changed here.
+//! Level and note it (`note_pause_change`, `note_feedback`); the frames are made when the port
+//! sends. What comes in is limited first, then verified, then read. No queue and no ingress buffer
+//! is changed here.
 
 mod authentication;
 mod changes;

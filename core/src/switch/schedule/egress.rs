@@ -28,8 +28,7 @@ struct Watch {
 }
 
 /// The arbitration rule of the CLCM paper's section 3.3: only frames from the loop's ingress leave;
-/// after
-/// that, for a while, these leave first.
+/// after that, for a while, these leave first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(in crate::switch) struct ReleaseRule {
     pub(in crate::switch) ingress: PortId,

@@ -5,26 +5,23 @@
 //!
 //! 1. what is owed to somebody ([`virtual_queues`](crate::switch::virtual_queues));
 //! 2. priorities that have had less than their guaranteed rate, the one that has been below for
-//! longest first;
+//!    longest first;
 //! 3. strict priorities, the highest first;
 //! 4. the others, by turns.
 //!
 //! **Bound on what strict starves.** 2 and 3 have a share of the line,
-//! [`strict_share`](crate::SwitchConfig::strict_share). Each of
-//! their frames that leaves while one of 4 could have left adds (1 − share) times its length to
-//! what the turns are owed; a frame of 1 or 4 that leaves
-//! while one of 2 or 3 could have left takes share times its length away. As long as the longest
-//! frame is owed, 4 goes first.
-//! So beside an overload of strict traffic the turns as a whole get 1 − share of the bytes, and
-//! wait for no more than
-//! ⌈longest frame × share ÷ (1 − share)⌉ bytes of others before each frame; after frames that went
-//! first as owed, for nine times as many
-//! ([`CREDIT_FRAMES_MAX`]). What they do not use is not saved up: only what could have left counts.
+//! [`strict_share`](crate::SwitchConfig::strict_share). Each of their frames that leaves while one
+//! of 4 could have left adds (1 − share) times its length to what the turns are owed; a frame of 1
+//! or 4 that leaves while one of 2 or 3 could have left takes share times its length away. As long
+//! as the longest frame is owed, 4 goes first. So beside an overload of strict traffic the turns as
+//! a whole get 1 − share of the bytes, and wait for no more than ⌈longest frame × share ÷ (1 −
+//! share)⌉ bytes of others before each frame; after frames that went first as owed, for nine times
+//! as many ([`CREDIT_FRAMES_MAX`]). What they do not use is not saved up: only what could have left
+//! counts.
 //!
 //! Nothing is owed to a strict priority that others passed while it was paused: it goes first as
-//! soon as it may.
-//! The bound of `virtual_queues/owed.rs` holds for what takes turns, with the bytes above before
-//! each of its frames.
+//! soon as it may. The bound of `virtual_queues/owed.rs` holds for what takes turns, with the bytes
+//! above before each of its frames.
 
 use super::{Offer, Shaper};
 use crate::config::{Algorithm, SchedulerConfig, SwitchConfig};

@@ -36,8 +36,7 @@ impl PriorityTurn {
 
     /// Chooses a priority whose next frame may leave, and returns the priorities that the turn
     /// leaves or passes because nothing may. `length_of` returns the next frame's length in bytes,
-    /// `None` where nothing may leave.
-    /// O(priorities).
+    /// `None` where nothing may leave. O(priorities).
     pub(in crate::switch) fn choose(
         &mut self,
         quantum_of: impl Fn(Priority) -> u64,

@@ -16,10 +16,8 @@ pub(in crate::switch) struct Shaper {
 /// than all the other work for the frame's departure.
 ///
 /// ⌈n ÷ rate⌉ with n = 8·10⁹ × bytes is ⌊x ÷ rate⌋ with x = n + rate − 1, and for x below 2⁶² that
-/// is ⌊m·x ÷ 2^(62+l)⌋
-/// with 2^(l−1) < rate ≤ 2^l and m = ⌊2^(62+l) ÷ rate⌋ + 1 (Granlund and Montgomery, Division by
-/// Invariant Integers
-/// using Multiplication, PLDI 1994, theorem 4.2).
+/// is ⌊m·x ÷ 2^(62+l)⌋ with 2^(l−1) < rate ≤ 2^l and m = ⌊2^(62+l) ÷ rate⌋ + 1 (Granlund and
+/// Montgomery, Division by Invariant Integers using Multiplication, PLDI 1994, theorem 4.2).
 #[derive(Debug)]
 #[cfg_attr(feature = "testing", derive(Clone))]
 struct LineTime {

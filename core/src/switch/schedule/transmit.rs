@@ -14,8 +14,7 @@ impl Switch {
     /// Returns the next frame of `port`, if anything may leave now. O(priorities).
     ///
     /// PFC goes first: a pause that waits behind data is late. Control frames are not held by
-    /// pauses
-    /// nor by the shaper, but the line time they take is booked.
+    /// pauses nor by the shaper, but the line time they take is booked.
     #[inline]
     pub fn transmit(&mut self, now: Instant, port: PortId) -> Option<Transmission> {
         let state = self.ports.get(port.index())?;

@@ -1,46 +1,38 @@
 //! Debts to frames that were passed over, which go first when they may.
 //!
 //! Feedback and pauses change between any two frames. Turns alone can then pass a frame over for
-//! ever: whenever its
-//! turn comes it is held, and whenever it may leave the turn is another's. So what was passed over
-//! is remembered, for
-//! each Level of each priority (a *pair*) of an egress:
+//! ever: whenever its turn comes it is held, and whenever it may leave the turn is another's. So
+//! what was passed over is remembered, for each Level of each priority (a *pair*) of an egress:
 //!
 //! 1. A frame that leaves by turns makes owed whoever waits and is held there: the Levels of its
-//! priority that its
-//! gate keeps in, and all Levels of each priority that cannot send and that the turn leaves or
-//! passes on its way.
+//!    priority that its gate keeps in, and all Levels of each priority that cannot send and that
+//!    the turn leaves or passes on its way.
 //! 2. An owed pair that may leave goes before all turns, the one that has been owed for longest
-//! first. One frame
-//!    settles it. It moves no turn of Levels or priorities, so that it makes nobody else owed.
+//!    first. One frame settles it. It moves no turn of Levels or priorities, so that it makes
+//!    nobody else owed.
 //!
 //! Where nothing is held nobody is owed, and there are only the turns: shares by weight are theirs.
 //!
 //! **Bound** (Definition 4 of Karol, Golestani and Lee: the eligibility age of no packet grows
-//! indefinitely). Of n
-//! pairs at an egress, a pair that waits and may leave at N opportunities to send a frame has sent
-//! one after the last
-//! of them at the latest, N = n·(F + 2), whoever else is held, let go or refilled in between:
+//! indefinitely). Of n pairs at an egress, a pair that waits and may leave at N opportunities to
+//! send a frame has sent one after the last of them at the latest, N = n·(F + 2), whoever else is
+//! held, let go or refilled in between:
 //!
 //! * *Owed*, it sees each other pair go before it at most once, since whoever becomes owed later is
-//! later: n − 1.
+//!   later: n − 1.
 //! * *Not owed*, it was eligible whenever its own priority sent by turns, and its priority could
-//! send whenever the turn
-//! was there: else it would be owed. So other Levels of its priority have one turn each before it,
-//! at most L frames
-//! together, and between two of these each other priority has one turn, at most P frames together:
-//! F = L + (L + 1)·P
-//! frames by turns. Each of these, and what was before, lets every other pair be owed once: (n −
-//! 1)·(F + 1).
+//!   send whenever the turn was there: else it would be owed. So other Levels of its priority have
+//!   one turn each before it, at most L frames together, and between two of these each other
+//!   priority has one turn, at most P frames together: F = L + (L + 1)·P frames by turns. Each of
+//!   these, and what was before, lets every other pair be owed once: (n − 1)·(F + 1).
 //!
 //! A turn of a priority is at most two of its quanta, one of a Level two of its quanta for each
-//! ingress port that waits
-//! there. Within a pair the turns of ingress ports and destinations are those of any deficit round
-//! robin.
+//! ingress port that waits there. Within a pair the turns of ingress ports and destinations are
+//! those of any deficit round robin.
 //!
 //! **Releases.** A gate that names an ingress port holds the others. The frames of that port are
-//! then a pair of their
-//! own. The bound holds for each release; which port it names is for the control plane.
+//! then a pair of their own. The bound holds for each release; which port it names is for the
+//! control plane.
 
 use super::{level_turn_index, Departure, Gate, VirtualQueues};
 use crate::level::Level;

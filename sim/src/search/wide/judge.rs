@@ -9,8 +9,7 @@
 //! | under PFC no steady flow waits for a third of the run | runs that are too short for that: less than [`FILLINGS`] times what full buffers on a flow's way take to move, or so many rounds of the Deadlock Breaker ([`Told::Nothing`]) |
 //!
 //! A network in which the bound says nothing, or that seems to break it, is run again for longer: a
-//! promise is broken when
-//! it still is then.
+//! promise is broken when it still is then.
 
 use std::path::Path;
 

@@ -70,8 +70,8 @@ impl Case {
 
     /// Returns how long the slowest flow takes to move the contents of full buffers of `buffer`
     /// bytes on its path when every line is shared equally between the lines that feed it (a
-    /// parking lot: what each of them gets is a part of a part), and
-    /// the first by its flows. O(flows × hops × log lines).
+    /// parking lot: what each of them gets is a part of a part), and the first by its flows.
+    /// O(flows × hops × log lines).
     pub(super) fn filling_time(&self, buffer: u64) -> Duration {
         let ways: Vec<Vec<Place>> = self.flows.iter().map(|flow| self.way(flow)).collect();
         let mut feeders: BTreeMap<Place, BTreeSet<Option<Place>>> = BTreeMap::new();

@@ -1,10 +1,8 @@
 //! Record of one suspicion.
 //!
 //! The beginning and the end are what an engineer looks for, and neither gives way to the time
-//! between
-//! them: the first samples stay, the last ones stay, and those between are thinned to every second
-//! one
-//! each time that their room is full. Of the events the first and the last stay.
+//! between them: the first samples stay, the last ones stay, and those between are thinned to every
+//! second one each time that their room is full. Of the events the first and the last stay.
 
 use std::collections::VecDeque;
 use std::sync::Arc;

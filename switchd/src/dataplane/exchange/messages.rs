@@ -2,8 +2,7 @@
 //!
 //! Everything goes through bounded `crossbeam` queues; neither side ever waits for the other. The
 //! dataplane allocates nothing for it: a [`Snapshot`] is allocated by the control plane, filled by
-//! the
-//! dataplane and sent back.
+//! the dataplane and sent back.
 
 use std::sync::Arc;
 

@@ -117,8 +117,8 @@ impl Shares {
 
 impl Shares {
     /// To be called when no further socket will be opened: replaces the anchor's descriptor, so
-    /// that its queue is free as soon as its port's
-    /// own descriptors are closed, and the memory may be unmapped later.
+    /// that its queue is free as soon as its port's own descriptors are closed, and the memory may
+    /// be unmapped later.
     ///
     /// # Errors
     ///

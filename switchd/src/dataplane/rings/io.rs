@@ -1,6 +1,5 @@
-//! External interface of the polling loop: rings and the memory behind them. rings and the memory
-//! behind them. The daemon's are AF_XDP sockets over one UMEM; tests run the same loop over rings
-//! in plain memory.
+//! External interface of the polling loop: rings and the memory behind them. The daemon's are
+//! AF_XDP sockets over one UMEM; tests run the same loop over rings in plain memory.
 
 use weir_core::{Duration, Form};
 use weir_ebpf::Meta;
@@ -89,13 +88,11 @@ impl Batch {
 /// The rings of all ports, and the chunks that travel through them.
 ///
 /// A chunk is in one place at a time: with the caller, or in one ring (a flooded frame in several
-/// TX
-/// rings). The caller hands in only chunks that it holds.
+/// TX rings). The caller hands in only chunks that it holds.
 ///
 /// A frame goes by its first chunk. One that is longer than a chunk has others [behind](Self::next)
-/// it, which go
-/// where the first one goes; they are the caller's when the frame is, and have to be filled in or
-/// kept one by one.
+/// it, which go where the first one goes; they are the caller's when the frame is, and have to be
+/// filled in or kept one by one.
 pub(in crate::dataplane) trait Io {
     /// Receives frames of `port`, as many as there is [room](Batch::room) for; their chunks are the
     /// caller's now.

@@ -7,8 +7,7 @@ use xsk_rs::FrameDesc;
 use super::messages::{KernelLosses, Rings};
 
 /// Frames in and out of one queue of a device: an AF_XDP socket that the thread serves itself, or
-/// the queues to a thread
-/// that does.
+/// the queues to a thread that does.
 ///
 /// The holder of a descriptor owns its chunk. A lane takes back only chunks that it was given.
 pub(crate) trait Lane {

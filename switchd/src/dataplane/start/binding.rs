@@ -35,9 +35,8 @@ pub(in crate::dataplane) struct Wish {
 /// device.
 ///
 /// The kernel shares a UMEM among sockets that are all bound in zero-copy, or all in copy mode: the
-/// first decides, and later ones
-/// that cannot do the same are refused. With `zero-copy = "auto"`, one port that cannot therefore
-/// has all ports copied.
+/// first decides, and later ones that cannot do the same are refused. With `zero-copy = "auto"`,
+/// one port that cannot therefore has all ports copied.
 pub(in crate::dataplane) fn bind(
     config: &DaemonConfig,
     devices: &[Option<Device>],

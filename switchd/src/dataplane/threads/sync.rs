@@ -2,8 +2,7 @@
 //! rings of one writer and one reader.
 //!
 //! Whoever uses it from here is also compiled with loom's, under which a test goes through the
-//! orders in which threads can
-//! run and memory can be seen (`switchd/tests/interleavings/main.rs`).
+//! orders in which threads can run and memory can be seen (`switchd/tests/interleavings/main.rs`).
 
 pub(in crate::dataplane) use std::sync::atomic::{fence, AtomicBool, Ordering};
 pub(in crate::dataplane) use std::sync::Arc;

@@ -62,8 +62,7 @@ struct LaterShare {
 }
 
 /// One destination of one priority: each class is a network of its own, with buffers and Feedback
-/// of
-/// its own.
+/// of its own.
 ///
 /// It contains the share that it was made with: most destinations have no other one. Once that
 /// share's frames have gone, it stays empty for as long as the entry lives.
