@@ -66,7 +66,7 @@ pub enum Verdict {
     Redirected,
     /// The kernel got it: LLDP, or there is no socket and the port's fallback is to pass.
     Passed,
-    /// No socket: nobody got it.
+    /// No socket: the frame is lost.
     Dropped,
     /// No whole Ethernet header.
     TooShort,

@@ -1,8 +1,8 @@
-//! The bare forwarder: what comes in by one device goes out by the other, and nothing is looked at.
+//! The bare forwarder: frames received on one device leave by the other, uninspected.
 //!
-//! The least that a switch over AF_XDP can be: one thread, two sockets over one memory, no table, no queue. It takes from a
-//! receiving ring only what the sending ring has room for and has all of it sent before it receives again, so
-//! that receiving cannot starve sending.
+//! The least that a switch over AF_XDP can be: one thread, two sockets over one memory, no table,
+//! no queue. It takes from a receiving ring only what the sending ring has room for and has all of
+//! it sent before it receives again, so that receiving cannot starve sending.
 
 use std::io::{BufRead as _, Write as _};
 use std::sync::atomic::{AtomicBool, Ordering};

@@ -1,8 +1,9 @@
-//! Weir wire to wire: how many frames a second go through it without loss, what is left at overload, how long a frame is on its way
-//! and what it costs, side by side with a bare forwarder, Open vSwitch and the kernel's bridge, in one run on one machine.
+//! Weir wire to wire: how many frames a second go through it without loss, what is left at
+//! overload, how long a frame is on its way and what it costs, side by side with a bare forwarder,
+//! Open vSwitch and the kernel's bridge, in one run on one machine.
 //!
-//! [`rounds::Plan`] says what is measured; [`report`] makes tables and pictures of it. The book's page
-//! "Wire to wire" says what the figures mean.
+//! [`rounds::Plan`] selects the measurements; [`report`] makes tables and pictures of it. The
+//! book's page "Wire to wire" explains the figures.
 
 pub mod cpu;
 pub mod forwarder;

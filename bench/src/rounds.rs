@@ -62,7 +62,7 @@ pub struct Machine {
 }
 
 impl Plan {
-    /// Makes all measurements; tells on standard error what it does and for how long it still will.
+    /// Makes all measurements; reports progress and the remaining time on standard error.
     ///
     /// # Errors
     ///

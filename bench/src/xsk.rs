@@ -1,7 +1,7 @@
 //! AF_XDP for sender and forwarder: memory that sockets share, and sockets with deep rings.
 //!
-//! Beside the live-frame sender, the only module of this package with `unsafe`. A frame of the memory is in one place at a time: in a
-//! ring, or with whoever holds its descriptor.
+//! Beside the live-frame sender, the only module of this package with `unsafe`. A frame of the
+//! memory is in one place at a time: in a ring, or with the holder of its descriptor.
 
 use std::num::NonZeroU32;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd};
@@ -117,7 +117,7 @@ impl Port {
         &self.scratch[..count]
     }
 
-    /// Gives the kernel frames to receive into, as long as there is room.
+    /// Lends the kernel frames to receive into, as long as there is room.
     pub fn fill(&mut self, frames: &mut Vec<FrameDesc>) {
         while self.lent < RING as usize && !frames.is_empty() {
             let count = frames.len().min(BATCH).min(RING as usize - self.lent);

@@ -108,7 +108,8 @@ impl<T> Counter<T> {
         (self.read)(counters)
     }
 
-    /// The same in the metric's unit: time is counted in nanoseconds, and shown in seconds.
+    /// Returns the value in the metric's unit: time is counted in nanoseconds, and shown in
+    /// seconds.
     pub fn sample(&self, counters: &T) -> f64 {
         let count = self.get(counters);
         match self.metric.name.ends_with("_seconds_total") {

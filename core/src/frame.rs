@@ -67,7 +67,7 @@ pub enum Form {
     AsIs,
     /// Without the tag that it came with.
     Untagged,
-    /// With this tag in the place of the one that it came with.
+    /// With this tag instead of the original one.
     Retagged(VlanTag),
     /// With this tag, where it came without one.
     Tagged(VlanTag),

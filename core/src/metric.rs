@@ -15,7 +15,7 @@ pub enum Kind {
 }
 
 impl Kind {
-    /// As the text exposition format says it.
+    /// Returns the name in the text exposition format.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Counter => "counter",

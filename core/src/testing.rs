@@ -29,16 +29,17 @@ impl Clock {
 /// Faults that are made on purpose, so that an explorer can show that it finds them.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Faults {
-    /// A pause and a Feedback are told once and never again.
+    /// A pause and a Feedback are sent once and never refreshed.
     pub no_refresh: bool,
     /// A release makes no room for the frame of an MTU that it is to let in (CLCM paper, section 3.3).
     pub release_without_frame: bool,
-    /// The Level on arrival is that of equation (22) as it is printed, whatever Feedback let the frame out.
+    /// The Level on arrival is that of equation (22) as printed, whatever Feedback released the
+    /// frame.
     pub level_as_printed: bool,
 }
 
-/// 128 bits that stand for all that decides a state machine's future. Two states that mean the same give the same
-/// digest wherever their records lie in memory, and whatever they have counted.
+/// 128 bits that represent all state that decides a state machine's future. Two equivalent states
+/// have the same digest wherever their records lie in memory, and whatever their counters.
 #[derive(Clone, Debug)]
 pub struct Digest {
     clock: Clock,
@@ -63,7 +64,7 @@ impl Digest {
         }
     }
 
-    /// The same, but that whose turn it is among those that wait counts for nothing.
+    /// Returns the digest without the turns among waiting frames.
     #[must_use]
     pub const fn without_turns(self) -> Self {
         Self {
@@ -111,14 +112,14 @@ impl Digest {
         }
     }
 
-    /// Adds a number that says whose turn it is.
+    /// Adds a number that identifies a turn.
     pub fn turn(&mut self, word: impl Into<u64>) {
         if self.has_turns {
             self.word(word);
         }
     }
 
-    /// Adds what a value says of itself.
+    /// Adds a value's debug output.
     pub fn text(&mut self, value: &impl fmt::Debug) {
         struct Writer<'a>(&'a mut Digest);
         impl Write for Writer<'_> {

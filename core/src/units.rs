@@ -354,8 +354,8 @@ impl fmt::Display for PortId {
     }
 }
 
-/// {Switch, Port} unique identifier of the CLCM paper (section 3.2.1): 32 random bits
-/// that stand for one suspected egress port while it is suspected.
+/// {Switch, Port} unique identifier of the CLCM paper (section 3.2.1): 32 random bits that identify
+/// one egress port while it is suspected.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Spuid(pub u32);
 

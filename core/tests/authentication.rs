@@ -251,7 +251,7 @@ fn what_was_recorded_is_worth_nothing_at_any_link_or_time() {
         for frame in &recorded {
             line.expect_nothing_of(frame);
         }
-        // It has disturbed nobody for long.
+        // The disturbance ends soon.
         line.settle();
         for node in &mut line.nodes {
             node.heard();
@@ -260,7 +260,7 @@ fn what_was_recorded_is_worth_nothing_at_any_link_or_time() {
     };
     // To the same two switches, in both directions.
     replay(&mut line);
-    // After one has begun anew, with its clock gone on, and with its clock set back.
+    // After a restart, with its clock gone on, and with its clock set back.
     let now = line.now;
     line.nodes[0] = Node::new(1, Some(KEY), 111, 9_000_000);
     replay(&mut line);

@@ -1,4 +1,4 @@
-//! Wire formats, byte by byte, and under any bytes whatever.
+//! Wire formats, byte by byte, and on any input.
 
 use proptest::prelude::*;
 use weir_core::wire::clcm::{Clcm, Hop, HopsFull, Phase, FRAME_LENGTH_MAX, HOPS_MAX};

@@ -1,4 +1,4 @@
-//! `switchctl`: looks at and after Weir switches.
+//! `switchctl`: inspects and configures Weir switches.
 #![deny(unsafe_code)] // one system call that aya does not offer: xdp/link.rs
 
 mod capture;
@@ -156,7 +156,7 @@ fn exit_code(command: &Command, error: &anyhow::Error) -> u8 {
     if error.is::<show::Unbalanced>() {
         return EXIT_UNBALANCED;
     }
-    // As diff(1): whatever is no difference is trouble.
+    // As diff(1): any result other than a difference is trouble.
     if matches!(command, Command::Config(ConfigCommand::Diff(_))) || error.is::<doctor::Usage>() {
         return EXIT_USAGE;
     }

@@ -1,4 +1,4 @@
-//! `switchctl plan`: `weir-plan` in the place of this process.
+//! `switchctl plan`: replaces this process by `weir-plan`.
 
 use std::env;
 use std::ffi::OsString;
@@ -53,7 +53,7 @@ pub fn advice(file: &Path) -> Vec<Advice> {
     of_losses(planned(file, Stdio::null()))
 }
 
-/// The same for its text.
+/// Returns the advice for its text.
 pub fn advice_of_text(text: &str) -> Vec<Advice> {
     of_losses(all_advice(text))
 }
@@ -71,7 +71,7 @@ pub fn all_advice(text: &str) -> Option<Vec<Advice>> {
     let text = text.to_owned();
     let writer = std::thread::spawn(move || writing.write_all(text.as_bytes()));
     let advice = planned(Path::new("/dev/stdin"), reading.into());
-    // It fails where nobody reads to the end, and then there is no advice either.
+    // It fails if its output is not read to the end, and then there is no advice either.
     let _ = writer.join();
     advice
 }

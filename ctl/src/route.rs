@@ -10,7 +10,7 @@ use crate::cli::{FlowHash, RouteCommand};
 use crate::target::Target;
 use weir_output::{table, Output, NONE};
 
-/// Does what the command says.
+/// Runs the command.
 pub fn route(target: &Target, output: &Output, command: &RouteCommand) -> Result<()> {
     match command {
         RouteCommand::List {

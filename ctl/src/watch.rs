@@ -16,8 +16,8 @@ const OFF: &str = "\x1b[0m";
 const BOLD: &str = "\x1b[1m";
 const YELLOW: &str = "\x1b[1;33m";
 
-/// Runs `show` every `interval` until it fails. On a terminal each output takes the place of the one before,
-/// and words that differ stand out; elsewhere one follows the other.
+/// Runs `show` every `interval` until it fails. On a terminal each output replaces the previous
+/// one, with different words marked; elsewhere one follows the other.
 ///
 /// # Errors
 ///

@@ -219,7 +219,7 @@ fn the_running_switch_is_compared_with_a_file_and_its_memory_counts() {
     assert_eq!(tight["changes"][0]["takes"], "restart");
     let why = tight["changes"][0]["why"].as_str().unwrap();
     assert!(why.contains("more packet memory than available"), "{why}");
-    // No daemon is trouble, too.
+    // A missing daemon is also trouble.
     let gone = run(&[
         "--socket",
         "/nowhere/api.sock",

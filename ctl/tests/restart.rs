@@ -1,4 +1,4 @@
-//! `switchctl restart`: what it waits for, what it tells, and its exit status.
+//! `switchctl restart`: its waits, its output, and its exit status.
 
 use crate::support::{lines, Answer, FakeDaemon};
 use serde_json::{json, Value};

@@ -1,5 +1,5 @@
-//! The kernel side, end to end: a program of ours on a veth of the test's own, looked at and detached by
-//! `switchctl` while its loader lives and after it is gone. Needs root.
+//! The kernel side, end to end: a program of ours on a veth of the test's own, listed and detached
+//! by `switchctl` while its loader lives and after it is gone. Needs root.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -169,7 +169,7 @@ fn counters_are_summed_over_cpus() {
 fn what_a_dead_daemon_left_is_detached() {
     let bench = Bench::new('c');
     bench.leave_behind(AttachMode::Auto);
-    // Without a port: all that nobody holds.
+    // Without a port: all without a holder.
     let run = bench.xdp(&["detach"]);
     assert_eq!((run.code, run.stderr.as_str()), (Some(0), ""));
     assert!(

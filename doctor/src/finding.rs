@@ -146,7 +146,7 @@ impl std::fmt::Display for Remedy {
     }
 }
 
-/// One line of what the doctor says.
+/// One line of the doctor's report.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Finding {
     /// Grade.

@@ -18,7 +18,7 @@ pub struct ClassCounters {
 }
 
 impl ClassCounters {
-    /// Counts of one class and priority (0 to 7; the low three bits are looked at).
+    /// Returns counts of one class and priority (0 to 7; the low three bits are used).
     pub fn get(&self, class: FrameClass, priority: u8) -> Traffic {
         self.by_class[class as usize][usize::from(priority & 7)]
     }

@@ -1,4 +1,4 @@
-//! The program's flow hash, for whoever wants to know in advance which member of a group a flow falls on.
+//! The program's flow hash, for callers that need a flow's member of a group in advance.
 
 use std::net::Ipv4Addr;
 

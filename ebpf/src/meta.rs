@@ -40,10 +40,11 @@ pub struct HardwareTime {
 }
 
 impl HardwareTime {
-    /// So many of the lowest bits of the clock's nanoseconds are there: it begins anew after 78 hours.
+    /// Number of the lowest bits of the clock's nanoseconds in the metadata: they wrap after 78
+    /// hours.
     pub const BITS: u32 = 48;
 
-    /// Nanoseconds; `None` where the device has not said, or the program does not ask it.
+    /// Nanoseconds; `None` if the device has not set them, or the program does not request them.
     pub fn nanos(self) -> Option<u64> {
         let nanos = u64::from(self.high) << 32 | u64::from(self.low);
         (nanos != 0).then_some(nanos)

@@ -220,13 +220,14 @@ impl PortProgram {
         }
     }
 
-    /// Attaches the program to a device by a link. With `pin_dir` (in a bpffs; what stands there is
-    /// removed) the link and the maps are pinned as `link`, `xsks`, `settings`, `traffic` and `verdicts`.
+    /// Attaches the program to a device by a link. With `pin_dir` (in a bpffs; its contents are
+    /// removed) the link and the maps are pinned as `link`, `xsks`, `settings`, `traffic` and
+    /// `verdicts`.
     ///
     /// # Errors
     ///
-    /// [`EbpfError::Busy`] when another program is there, [`EbpfError::Attach`] when the device refuses,
-    /// [`EbpfError::Pin`].
+    /// [`EbpfError::Busy`] when another program is there, [`EbpfError::Attach`] when the device
+    /// refuses, [`EbpfError::Pin`].
     pub fn attach(
         &mut self,
         ifindex: u32,
@@ -319,7 +320,7 @@ impl PortProgram {
         Ok(self.maps.verdict_counters()?.since(&self.before.verdicts))
     }
 
-    /// Begins to count verdicts anew.
+    /// Resets the counts of verdicts.
     ///
     /// # Errors
     ///

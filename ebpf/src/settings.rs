@@ -16,14 +16,14 @@ pub struct Trust {
 pub enum Fallback {
     /// The kernel gets it.
     Pass,
-    /// Nobody gets it.
+    /// It is dropped.
     Drop,
 }
 
 /// Receiver of LLDP.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Lldp {
-    /// The kernel, whatever the fallback: agents hear it by packet sockets.
+    /// The kernel, whatever the fallback: agents receive it by packet sockets.
     Kernel,
     /// The queue's socket, as any other frame.
     Socket,

@@ -19,8 +19,9 @@ pub struct TestRun {
 }
 
 impl PortProgram {
-    /// Runs the program on `count` copies of one frame, as if the device had received them in batches of 64, and has the kernel do what
-    /// the program says: frames that it redirects leave. On the processor that the caller runs on.
+    /// Runs the program on `count` copies of one frame, as if the device had received them in
+    /// batches of 64, and makes the kernel apply the verdicts: redirected frames leave. Runs on the
+    /// caller's processor.
     ///
     /// # Errors
     ///

@@ -82,7 +82,7 @@ impl Shape {
     fn of(id: u32) -> Option<(String, Self)> {
         let map = MapHandle::from_map_id(id).ok()?;
         let MapInfo { info } = map.info().ok()?;
-        // The kernel sets the flag for maps of devices, too.
+        // The kernel also sets the flag for maps of devices.
         let is_constant =
             map.map_type() == MapType::Array && info.map_flags & libbpf_sys::BPF_F_RDONLY_PROG != 0;
         let constants = match is_constant {

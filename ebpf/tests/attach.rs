@@ -140,7 +140,7 @@ fn a_program_that_asks_its_device_is_good_for_no_other() {
     let mode = program.attach(bench.ifindex(), AttachMode::Auto, Some(&bench.pins()));
     assert_eq!(mode.unwrap(), AttachedMode::Native);
 
-    // One that asks nobody takes its place without a moment between the two, and back.
+    // One without requests replaces it without a gap, and back.
     let mut plain = PortProgram::load(&PortSettings::default()).unwrap();
     plain
         .attach(bench.ifindex(), AttachMode::Auto, Some(&bench.pins()))

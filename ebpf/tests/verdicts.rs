@@ -142,7 +142,7 @@ fn classes_by_ethertype_and_address() {
             FrameClass::Data,
         ),
         (ethernet(HOST, 0x0806, &[0; 28]), FrameClass::Data),
-        // control protocols are never tagged: such a frame is somebody's data
+        // control protocols are never tagged: such a frame is a station's data
         (tagged(&[(0x8100, 0)], 0x8808, &[1, 1]), FrameClass::Data),
         (tagged(&[(0x8100, 0)], 0x88cc, &[0; 46]), FrameClass::Data),
     ];

@@ -30,7 +30,7 @@ pub enum Input {
         /// Which one: see [`Frames`].
         frame: u16,
     },
-    /// A port is asked for what it sends.
+    /// Makes a port send its next frame.
     Transmit {
         /// Which one.
         port: u8,
@@ -140,7 +140,7 @@ impl Node {
         })
     }
 
-    /// The same switch at the same moment, but that time goes on from now on.
+    /// Returns the same switch at the same moment, with time running from now on.
     #[must_use]
     pub fn with_time(&self) -> Self {
         Self {

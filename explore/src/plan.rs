@@ -132,7 +132,7 @@ pub struct Plan {
     pub timed: bool,
     /// Reaction to deadlocks.
     pub policy: Policy,
-    /// Ticks after which time stands still; `None` for never.
+    /// Ticks after which time stops; `None` for never.
     pub horizon: Option<u8>,
     /// Maximum delay of the control plane in ticks.
     pub control_lag: u8,
@@ -159,8 +159,8 @@ impl Plan {
     ///
     /// # Errors
     ///
-    /// [`PlanError::Budgets`] for none or too many, [`PlanError::Thresholds`] for xon that is not below xoff; what is
-    /// wrong beside that, the switch itself says.
+    /// [`PlanError::Budgets`] for none or too many, [`PlanError::Thresholds`] for xon that is not
+    /// below xoff; the switch itself reports further errors.
     pub fn switch_config(&self, node: usize) -> Result<SwitchConfig, PlanError> {
         let frames = |count: u64| Bytes::new(count * CELL.get());
         let lossy = ClassConfig::new(ClassMode::Lossy { buffer: CELL });
@@ -242,7 +242,7 @@ pub enum PlanError {
     /// The budgets leave no room for the round trip.
     #[error("a budget has no room for a frame and rT = {0} frames")]
     Reserve(u64),
-    /// The switch is in a state that its digest does not look at.
+    /// The switch is in a state that its digest does not cover.
     #[error("switch {node} is in a state that has no digest")]
     NoDigest {
         /// Which switch.

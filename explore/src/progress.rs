@@ -125,13 +125,15 @@ impl Starvation {
     }
 }
 
-/// Looks for a run without end in which a virtual queue always holds a frame and never sends one, although the network is
-/// fair: whatever can happen again and again happens again and again. Hosts need not send, and nothing need be lost.
-/// What a port sends counts by the virtual queue that it would send from.
+/// Looks for a run without end in which a virtual queue always holds a frame and never sends one,
+/// although the network is fair: whatever can happen infinitely often happens infinitely often.
+/// Hosts need not send, and nothing need be lost. What a port sends counts by the virtual queue
+/// that it would send from.
 ///
-/// Such a run stays in a strongly connected part of the states in which the queue holds frames, without the steps that
-/// serve it. A part in which something is possible that never happens is not fair: the states in which it is possible
-/// are taken out, and what is left is looked through again (Streett's condition).
+/// Such a run stays in a strongly connected part of the states in which the queue holds frames,
+/// without the steps that serve it. A part in which something is possible that never happens is not
+/// fair: the states in which it is possible are taken out, and what is left is looked through again
+/// (Streett's condition).
 pub fn starvation(graph: &Graph<'_>) -> Option<Starvation> {
     let queues = graph.labels.iter().filter_map(|label| label.served);
     let mut queues: Vec<u16> = queues.collect();

@@ -81,7 +81,7 @@ impl<'a> Rules<'a> {
         self.plan
     }
 
-    /// Nothing has happened yet, but that each switch has done and said what is due at its start.
+    /// Returns the initial state, in which each switch has done the work due at its start.
     ///
     /// # Errors
     ///
@@ -111,8 +111,8 @@ impl<'a> Rules<'a> {
         Ok(world)
     }
 
-    /// The same network at the same moment in another exploration: time goes on from now on, and hosts send what its plan
-    /// says.
+    /// Returns the same network at the same moment in another exploration: time runs from now on,
+    /// and hosts send what its plan contains.
     ///
     /// # Errors
     ///

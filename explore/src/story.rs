@@ -1,4 +1,4 @@
-//! A way through the graph, told.
+//! A path through the graph, as a story.
 
 use weir_core::wire::mac_control::MacControl;
 use weir_core::wire::ControlFrame;

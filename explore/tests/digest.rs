@@ -1,4 +1,4 @@
-//! Two states of a switch with one digest are one state: whatever is done to both, they answer alike.
+//! Two states of a switch with one digest are one state: they answer any input alike.
 
 use std::collections::HashMap;
 

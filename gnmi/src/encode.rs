@@ -20,7 +20,7 @@ pub enum Encoding {
 }
 
 impl Encoding {
-    /// All of them, as Capabilities says it.
+    /// All of them, in the form of Capabilities.
     pub const ALL: [wire::Encoding; 3] = [
         wire::Encoding::Json,
         wire::Encoding::JsonIetf,

@@ -35,7 +35,7 @@ impl Figures {
         *field(&mut self.state().counters) += more;
     }
 
-    /// Counts a refusal, and gives what is sent.
+    /// Counts a refusal, and returns the status to send.
     pub fn refuse(&self, refusal: &Refusal) -> tonic::Status {
         self.count(refusal.counter(), 1);
         refusal.to_status()

@@ -1,9 +1,9 @@
-//! gNMI, the protocol of OpenConfig by which collectors of telemetry ask switches, as far as a switch shows something:
-//! Capabilities, Get and Subscribe. Changes are refused.
+//! gNMI, OpenConfig's protocol for collectors of telemetry, in its read-only part: Capabilities,
+//! Get and Subscribe. Changes are refused.
 //!
-//! What is asked for is matched ([`path`]) against a [`tree`] that is made of the bodies of the switch's own API, so that a
-//! value is the same wherever it is read. The [`service`] answers requests of HTTP/2; sockets, TLS and who may ask are its
-//! caller's.
+//! Requested paths are matched ([`path`]) against a [`tree`] that is made of the bodies of the
+//! switch's own API, so that a value is the same wherever it is read. The [`service`] answers
+//! requests of HTTP/2; sockets, TLS and access control are its caller's.
 #![forbid(unsafe_code)]
 
 pub mod encode;

@@ -57,7 +57,7 @@ pub const ORIGIN_OPENCONFIG: &str = "openconfig";
 /// The origin of [`WEIR`].
 pub const ORIGIN_WEIR: &str = "weir";
 
-/// As Capabilities says it.
+/// In the form of Capabilities.
 pub fn to_wire() -> Vec<wire::ModelData> {
     let model = |module: &Module| wire::ModelData {
         name: module.name.to_owned(),

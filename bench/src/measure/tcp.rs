@@ -85,7 +85,7 @@ impl Case {
 }
 
 impl TcpPlan {
-    /// Makes all transfers; tells on standard error what it does.
+    /// Makes all transfers; reports progress on standard error.
     ///
     /// # Errors
     ///

@@ -232,7 +232,7 @@ impl<'a> Trials<'a> {
         let rate = load.rate.map_or(FASTEST, |rate| rate.min(FASTEST));
         let count = (rate * load.duration.as_secs_f64()).ceil() as u32;
         let sent = self.stage.programs.send_live(&self.template, count);
-        // A signal ends the system call, too.
+        // A signal also ends the system call.
         interrupt::check()?;
         sent
     }

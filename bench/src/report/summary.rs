@@ -92,7 +92,7 @@ impl<'a> Summary<'a> {
         Spread::of(self.rounds.iter().filter_map(|round| value(round)))
     }
 
-    /// The same as a ratio to the reference of the same round.
+    /// Like [`of`](Self::of), as a ratio to the reference of the same round.
     pub fn ratio(&self, value: impl Fn(&Measurement) -> Option<f64>) -> Option<Spread> {
         Spread::of(self.rounds.iter().filter_map(|round| {
             let reference = value(self.reference.get(&round.round)?)?;

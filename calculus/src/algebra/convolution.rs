@@ -427,7 +427,7 @@ impl<S: Scalar> Bound<S> {
             }
         }
         points.sort_by(|a, b| a.0.compare(&b.0));
-        // The result never decreases: a bound at a later time holds before it, too.
+        // The result never decreases: a bound at a later time also holds before it.
         for index in (1..points.len()).rev() {
             if points[index].1 < points[index - 1].1 {
                 points[index - 1].1 = points[index].1.clone();

@@ -300,7 +300,7 @@ pub fn finite(value: Option<Exact>) -> Extended<Exact> {
     value.into()
 }
 
-/// Times to look at: thirds of halves, so that corners and places between them are among them.
+/// Test times: thirds of halves, so that corners and places between them are among them.
 pub fn times(until: i64) -> impl Iterator<Item = Exact> {
     (0..=until * 6).map(|sixth| Exact::new(sixth, 6))
 }

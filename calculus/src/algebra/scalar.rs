@@ -1,4 +1,5 @@
-//! The numbers functions are made of. [`Exact`](super::Exact) is exact, `f64` is fast; the type of a function says which.
+//! The numbers functions are made of. [`Exact`](super::Exact) is exact, `f64` is fast; the type of
+//! a function selects one.
 
 use std::cmp::Ordering;
 use std::fmt::{Debug, Display};

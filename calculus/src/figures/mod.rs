@@ -120,7 +120,7 @@ pub struct Panel {
     pub levels: Vec<(String, f64)>,
 }
 
-/// A picture's curves: of a figure here, or of whatever else is predicted.
+/// A picture's curves: of a figure here, or of another prediction.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Curves {
     /// A short name, as for a file.

@@ -402,7 +402,7 @@ fn expected_marks_are_the_integral_of_the_marking_probability() {
         .iter()
         .map(|signal| signal.time.clone() - &int(5))
         .collect();
-    // The count begins anew after each mark: at 10 + √(n·1600/15).
+    // The count restarts after each mark: at 10 + √(n·1600/15).
     for (index, time) in found.iter().enumerate() {
         let square = Exact::new(1_600 * (index as i64 + 1), 15);
         let since = time.clone() - &int(10);

@@ -267,7 +267,7 @@ impl<S: Scalar> Engine<S> {
                     self.clock
                         .schedule(arrives, Feedback::Notification { source: index });
                 }
-                // While everything is marked, the packet after this one is, too.
+                // While everything is marked, the packet after this one is marked as well.
                 let due = source.gap.as_ref().and_then(NotificationGap::due);
                 again = source.marked && due.is_some_and(|due| *due <= self.now);
             }

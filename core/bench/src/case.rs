@@ -31,7 +31,7 @@ pub struct Case {
 pub enum Beside {
     /// Nothing.
     Nothing,
-    /// The class marks arrivals by RED: some frames stand above kmin.
+    /// The class marks arrivals by RED: some frames wait above kmin.
     Marking,
     /// With each burst every neighbour pauses and resumes, and ingress buffers pass xoff and xon.
     Pauses,
@@ -62,7 +62,7 @@ impl Case {
         }
     }
 
-    /// With so many frames waiting.
+    /// With this number of frames waiting.
     #[must_use]
     pub const fn with_standing(self, standing: usize) -> Self {
         Self { standing, ..self }

@@ -22,7 +22,7 @@ const BURSTS: [usize; 2] = [100, 600];
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Baseline {
-    /// The compiler, as `rustc --version` tells it: another one gives other counts.
+    /// The compiler, as `rustc --version` prints it: another one gives other counts.
     pub compiler: String,
     /// Instructions for each frame, by the case's name.
     pub instructions: BTreeMap<String, f64>,
@@ -118,7 +118,7 @@ pub fn run(case: Case, bursts: usize) {
     }
 }
 
-/// Counts all guarded cases, with `program` as what runs one; `told` hears of each.
+/// Counts all guarded cases, with `program` as the runner of one; `told` is called with each.
 ///
 /// # Errors
 ///

@@ -39,7 +39,7 @@ pub struct Pipeline {
 }
 
 impl Pipeline {
-    /// The switch, with the frames in it that stand.
+    /// Builds the switch with its waiting frames.
     ///
     /// # Panics
     ///

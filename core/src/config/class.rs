@@ -38,8 +38,8 @@ pub struct LevelRules {
     /// Frames of the class are at this Level at least, in every switch of the network. They may then
     /// reach Level `level_min` + h after h links, so that D is the longest route and this together.
     pub level_min: Level,
-    /// False for a class that sends whatever the Feedback, because the buffers behind each link are
-    /// its own and large enough: none is told for it, and what does not fit is dropped.
+    /// False for a class that sends regardless of Feedback, because the buffers behind each link
+    /// are its own and large enough: no Feedback is sent for it, and excess frames are dropped.
     pub obeys_feedback: bool,
 }
 
@@ -110,7 +110,7 @@ impl ClassMode {
         }
     }
 
-    /// The same with another headroom; a lossy class has none.
+    /// Returns this mode with another headroom; a lossy class has none.
     #[must_use]
     pub const fn with_headroom(self, headroom: Bytes) -> Self {
         match self {

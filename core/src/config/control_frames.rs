@@ -31,8 +31,8 @@ impl fmt::Debug for FabricKey {
 pub struct AuthenticationConfig {
     /// The fabric's key.
     pub key: FabricKey,
-    /// Of the nonces by which a link's neighbours tell frames of now from those of old: another one at every
-    /// start.
+    /// Seed of the nonces by which a link's neighbours tell present frames from old ones: another
+    /// one at every start.
     pub seed: u64,
     /// The first frame's sequence number is the one after it. Above all that were given before: nanoseconds of
     /// the wall clock are, for as long as it is not set back.

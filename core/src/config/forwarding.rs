@@ -7,7 +7,7 @@ use crate::units::{Duration, MacAddress, PortId};
 /// Buckets that one destination's group has at most.
 pub const BUCKETS_MAX: usize = 4096;
 
-/// Buckets of a group of which nobody says how many.
+/// Default number of buckets of a group.
 pub const BUCKETS_DEFAULT: u16 = 64;
 
 /// A static forwarding entry.
@@ -42,8 +42,8 @@ impl RouteConfig {
     }
 }
 
-/// Buckets of a group of `members` ports of which nobody says how many: [`BUCKETS_DEFAULT`], or the power
-/// of two from the number of members on.
+/// Returns the default number of buckets of a group of `members` ports: [`BUCKETS_DEFAULT`], or the
+/// power of two from the number of members on.
 pub const fn default_bucket_count(members: usize) -> u16 {
     if members <= BUCKETS_DEFAULT as usize {
         BUCKETS_DEFAULT
@@ -129,7 +129,7 @@ crate::named! {
 /// through, a flooded frame comes back by the one port and by the other in turn.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct MoveConfig {
-    /// So many moves of one address …
+    /// This many moves of one address …
     pub count: u16,
     /// … in so long a time, of whole milliseconds.
     pub within: Duration,
@@ -151,6 +151,6 @@ pub struct FloodConfig {
     /// Frames a second that are flooded from one edge port; what is beyond is dropped
     /// ([`FloodRate`](crate::DropReason::FloodRate)). `None` for any number.
     pub edge_rate: Option<u32>,
-    /// The same of one fabric port.
+    /// Limit of one fabric port.
     pub fabric_rate: Option<u32>,
 }

@@ -81,7 +81,7 @@ pub struct SwitchConfig {
     pub lifetime: Option<LifetimeConfig>,
     /// Pause time that XOFF asks for; refreshed after half of it.
     pub pause_time: Quanta,
-    /// A Transmit Feedback is told again after this time.
+    /// A Transmit Feedback is resent after this time.
     pub feedback_refresh: Duration,
     /// Bytes that the shaper may send back to back after an idle span, at least.
     pub shaper_burst: Bytes,
@@ -100,7 +100,7 @@ pub struct SwitchConfig {
 }
 
 impl SwitchConfig {
-    /// [`strict_share`](Self::strict_share) where nobody says otherwise.
+    /// Default of [`strict_share`](Self::strict_share).
     pub const STRICT_SHARE: PartsPerMillion = PartsPerMillion::from_percent(95);
 
     /// The default of [`link_down_hold`](Self::link_down_hold): half of the storm watchdog's default detection time, so
@@ -112,10 +112,11 @@ impl SwitchConfig {
         rate.time_for(self.shaper_burst).max(self.shaper_burst_time)
     }
 
-    /// A switch with these ports, classes and routes and nothing beside: cells of 256 B, frames of up to 1522 B, no learning,
-    /// no detector, no lifetime limit, the longest pauses, Feedback told again after 10 ms, and a shaper that lets a late
-    /// caller catch up by 1 MiB. The pool has what the buffers need: whoever changes ports, classes or the cell asks for
-    /// [`frames_needed`](Self::frames_needed) again.
+    /// Creates the configuration of a switch with these ports, classes and routes and nothing
+    /// beside: cells of 256 B, frames of up to 1522 B, no learning, no detector, no lifetime limit,
+    /// the longest pauses, Feedback resent after 10 ms, and a shaper that lets a late caller catch
+    /// up by 1 MiB. The pool has the size that the buffers need: after a change of ports, classes
+    /// or the cell, call [`frames_needed`](Self::frames_needed) again.
     pub fn new(
         ports: Vec<PortConfig>,
         classes: [ClassConfig; PRIORITY_COUNT],
@@ -184,7 +185,7 @@ impl SwitchConfig {
         port.rate.time_for(self.frame_length_max + LINE_OVERHEAD)
     }
 
-    /// A restricting Feedback is told again after this much has arrived since.
+    /// Returns the number of arrived bytes after which a restricting Feedback is resent.
     pub fn repeat_after(&self, port: &PortConfig) -> Bytes {
         self.reserve_of(port).repeat_after
     }

@@ -39,8 +39,9 @@ impl PoolConfig {
         share.reserved + share.threshold.with_buffers(self.size, 1)
     }
 
-    /// When such a buffer pauses its neighbour while all others are empty, which is as late as it ever does, and the headroom
-    /// that it has: for whoever reckons with thresholds that stand still.
+    /// Returns the threshold at which such a buffer pauses its neighbour while all others are
+    /// empty, which is the latest possible, and its headroom: for calculations with fixed
+    /// thresholds.
     pub fn thresholds_alone(&self, share: &PoolShare, headroom: Bytes) -> PfcThresholds {
         let xoff = self.alone(share);
         let gap = share.xon_offset.min(xoff);
@@ -62,7 +63,7 @@ pub struct PoolShare {
 }
 
 impl PoolShare {
-    /// The same with the threshold that a port has of its own, if it has one.
+    /// Returns this share with the port's own threshold, if it has one.
     #[must_use]
     pub fn with_own_threshold(self, own: Option<Threshold>) -> Self {
         Self {

@@ -34,11 +34,11 @@ pub enum Police {
     /// Pauses the host at xoff.
     #[default]
     Off,
-    /// Drops single frames from xoff on, the more often the less room is left, and what would take the buffer above
-    /// xoff + headroom; pauses nobody.
+    /// Drops single frames from xoff on, the more often the less room is left, and frames that
+    /// would take the buffer above xoff + headroom; sends no pauses.
     Drop,
-    /// Has frames marked Congestion Experienced (RFC 3168) from xoff on and drops what would take the
-    /// buffer above xoff + headroom; pauses nobody.
+    /// Has frames marked Congestion Experienced (RFC 3168) from xoff on and drops frames that would
+    /// take the buffer above xoff + headroom; sends no pauses.
     Mark,
 }
 
@@ -111,7 +111,8 @@ pub struct PortConfig {
     /// The round trip time T of the link: from a Feedback that we send until the last frame that was sent
     /// without it has arrived, the reaction times of both sides included. For classes with Levels.
     pub round_trip: Duration,
-    /// T is twice the longest that the echo messages have found of late, and `round_trip` at least.
+    /// T is twice the longest round trip recently measured by echo messages, and at least
+    /// `round_trip`.
     pub round_trip_measured: bool,
     /// Room that its cable needs; `None` if unknown.
     pub cable: Option<CableRoom>,
@@ -123,7 +124,8 @@ pub struct PortConfig {
     pub police: Police,
     /// When the port obeys 802.3x PAUSE.
     pub pause: PauseRule,
-    /// By priority: how much of its class's pool a buffer of this port may take, where that is not what the class says.
+    /// By priority: limit of this port's buffer on its class's pool, if it differs from the
+    /// class's.
     pub pool_thresholds: [Option<Threshold>; PRIORITY_COUNT],
     /// The PFC storm watchdog; `None` turns it off. It can be changed while the switch runs.
     pub watchdog: Option<WatchdogConfig>,

@@ -19,7 +19,8 @@ crate::named! {
 pub struct SchedulerConfig {
     /// Turns, or first.
     pub algorithm: Algorithm,
-    /// As long as it gets less than this, it goes before strict priorities, too; `None` for no such promise.
+    /// As long as it gets less than this, it also goes before strict priorities; `None` for no such
+    /// promise.
     pub rate_min: Option<BitRate>,
     /// It never gets more; `None` for as much as the line has.
     pub rate_max: Option<BitRate>,

@@ -39,7 +39,7 @@ impl PfcThresholds {
         })
     }
 
-    /// The same xoff and xon above another headroom.
+    /// Returns the same xoff and xon above another headroom.
     #[must_use]
     pub const fn with_headroom(self, headroom: Bytes) -> Self {
         Self { headroom, ..self }

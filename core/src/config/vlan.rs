@@ -89,8 +89,8 @@ impl VlanPort {
         self.carried.contains(vlan)
     }
 
-    /// The VLAN of a frame that comes in with this tag, or without one; `None` for a frame that may not come in. A tag
-    /// with the number 0 says nothing of a VLAN (802.1Q, 9.6).
+    /// Returns the VLAN of a frame that arrives with this tag, or without one; `None` for a frame
+    /// that may not enter. A tag with the number 0 names no VLAN (802.1Q, 9.6).
     #[inline]
     pub fn classify(&self, tag: Option<VlanTag>) -> Option<VlanId> {
         let named = match tag {

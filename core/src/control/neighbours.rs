@@ -11,17 +11,17 @@
 //!   drains [`poll_command`](Neighbours::poll_command) and
 //!   [`poll_report`](Neighbours::poll_report).
 //!
-//! # When is sent
+//! # Sending
 //!
 //! Once in each interval (msgTxInterval, clause 9.2.5.7), to be believed for four of them and a
-//! second (msgTxHold). When a port comes up or a new neighbour is heard, [`FAST_FRAMES`] frames go
+//! second (msgTxHold). When a port comes up or a new neighbour appears, [`FAST_FRAMES`] frames go
 //! out a second apart (txFastInit, msgFastTx; clause 9.2.5). No port sends more than one in a
 //! second, whatever it hears, which is stricter than the standard's txCredit.
 //!
-//! # What follows
+//! # Conclusions
 //!
 //! See [`judge`]. A port's neighbour is forgotten when its time is over, when it says goodbye, and
-//! when the link goes down: who comes up next may be another.
+//! when the link goes down: the next one may be another.
 
 mod judge;
 mod port;
@@ -65,7 +65,7 @@ pub struct AnnouncedPort {
     pub announcement: Announcement,
     /// Configured kind of neighbour. If none is configured, the neighbour is learnt.
     pub configured: Neighbour,
-    /// True for a fabric port: what is learnt is told to the dataplane.
+    /// True for a fabric port: findings are passed to the dataplane.
     pub is_fabric: bool,
 }
 
@@ -126,7 +126,8 @@ pub struct Neighbours {
 }
 
 impl Neighbours {
-    /// An agent that knows nobody. All links count as up: the first announcements are due at `now`.
+    /// Creates an agent without any neighbour. All links count as up: the first announcements are
+    /// due at `now`.
     pub fn new(config: NeighboursConfig, now: Instant) -> Self {
         let ttl = time_to_live(config.interval);
         Self {
@@ -154,7 +155,7 @@ impl Neighbours {
         }
     }
 
-    /// Counts `frames` that came in by `port` faster than anybody looked at them.
+    /// Counts `frames` received on `port` faster than they were read.
     pub fn count_limited(&mut self, port: PortId, frames: u64) {
         if let Some(state) = self.ports.get_mut(port.index()) {
             state.counters.limited += frames;
@@ -169,7 +170,7 @@ impl Neighbours {
         }
     }
 
-    /// Takes note of the state of `port`'s link.
+    /// Sets the state of `port`'s link.
     pub fn set_link(&mut self, now: Instant, port: PortId, up: bool) {
         let Some(state) = self.ports.get_mut(port.index()) else {
             return;
@@ -180,7 +181,7 @@ impl Neighbours {
         self.judge(now, port);
     }
 
-    /// Forgets who has not been heard for as long as he said, and takes note of who has not come.
+    /// Forgets neighbours whose time to live is over, and notes those that have not appeared.
     pub fn handle_timeout(&mut self, now: Instant) {
         for index in 0..self.ports.len() {
             let Some(port) = PortId::from_index(index) else {

@@ -1,4 +1,4 @@
-//! The egress ports that are suspected, and the identifiers that stand for them.
+//! Suspected egress ports, and their identifiers.
 
 use super::back_off::BackOff;
 use super::loop_breaker::Mastership;

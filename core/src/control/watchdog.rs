@@ -1,9 +1,10 @@
-//! Which stall is a PFC storm.
+//! Verdicts on stalls: storm or not.
 //!
-//! The dataplane says that a neighbour has held an (egress, priority) for the watchdog's detection time
-//! ([`EventKind::PauseStalled`](crate::event::EventKind::PauseStalled)). Such a stall is one of three
-//! things: the neighbour itself is mad (a *storm*), the egress is part of a credit loop, or the neighbour is
-//! a switch that is held by somebody else (a *victim* of a storm or a loop further on).
+//! The dataplane reports that a neighbour has held an (egress, priority) for the watchdog's
+//! detection time ([`EventKind::PauseStalled`](crate::event::EventKind::PauseStalled)). Such a
+//! stall is one of three things: the neighbour itself is faulty (a *storm*), the egress is part of
+//! a credit loop, or the neighbour is a switch that is itself held (a *victim* of a storm or a loop
+//! further on).
 //!
 //! | the egress leads to | verdict |
 //! |---|---|
@@ -12,11 +13,11 @@
 //! | a switch that is heard and has none, or is `regular` by configuration | storm, unless a CLCM of ours comes back within four CLCM intervals of the suspicion |
 //! | a switch that nothing is known of | no storm: dropping frames of a victim is worse than waiting |
 //!
-//! Under [`Policy::Watchdog`] every stall is a storm at once, loop or not: what a switch does that knows no
-//! CLCM.
+//! Under [`Policy::Watchdog`] every stall is a storm at once, loop or not: the behaviour of a
+//! switch without CLCM.
 //!
-//! A verdict of *no storm* holds until something changes: a stall that lasts is judged anew when the
-//! neighbour becomes known.
+//! A verdict of *no storm* holds until something changes: a stall that lasts is judged again when
+//! the neighbour becomes known.
 
 use super::report::{NoStormReason, ReportKind};
 use super::{ControlPlane, Policy};
@@ -87,7 +88,8 @@ impl Watchdog {
 }
 
 impl ControlPlane {
-    /// Takes note of what LLDP or the configuration knows of a neighbour. A stall that lasts is judged anew.
+    /// Sets the kind of neighbour known from LLDP or the configuration. A stall that lasts is
+    /// judged again.
     pub fn set_storm_neighbour(&mut self, now: Instant, port: PortId, neighbour: StormNeighbour) {
         let Some(state) = self.watchdog.ports.get_mut(port.index()) else {
             return;

@@ -67,7 +67,7 @@ impl VlanTag {
         VlanId::new(self.0 & 0xfff)
     }
 
-    /// The same priority and drop eligibility with another VLAN.
+    /// Returns the same priority and drop eligibility with another VLAN.
     #[must_use]
     pub const fn in_vlan(self, vlan: VlanId) -> Self {
         Self(self.0 & 0xf000 | vlan.0)
@@ -114,7 +114,7 @@ impl VlanSet {
         all.filter(|vlan| self.contains(*vlan))
     }
 
-    /// Those that `others` has, too.
+    /// Returns the VLANs that are also in `others`.
     #[must_use]
     pub fn and(&self, others: &Self) -> Self {
         let mut both = *self;

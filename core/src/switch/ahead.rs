@@ -11,7 +11,8 @@ use crate::switch::Switch;
 use crate::units::{MacAddress, PortId, Priority};
 
 impl Switch {
-    /// The port by which a frame is likely to leave: as static entries say for all VLANs, whatever is pinned. O(1).
+    /// Returns the port by which a frame is likely to leave: by static entries for all VLANs,
+    /// regardless of pins. O(1).
     #[inline]
     pub fn likely_egress(&self, destination: MacAddress, flow_hash: u32) -> Option<PortId> {
         self.forwarding.likely_port(destination, flow_hash)

@@ -1,9 +1,10 @@
 //! The switch's dataplane as a state machine.
 //!
-//! A frame comes in by `admission`, waits in the `virtual_queues`, and leaves by `schedule`; `forwarding` knows its way. The
-//! `link` speaks with the neighbours and `levels` keeps the rules of those classes that have them. `recovery` looks after
-//! what stands still, `observe` shows it, and `commands` brings what the control plane asks. The [`Switch`] and its ports
-//! are put together from the parts of all rooms, and each room has methods of both.
+//! A frame comes in by `admission`, waits in the `virtual_queues`, and leaves by `schedule`;
+//! `forwarding` knows its way. The `link` speaks with the neighbours and `levels` keeps the rules
+//! of those classes that have them. `recovery` handles stalls, `observe` shows them, and `commands`
+//! applies the control plane's commands. The [`Switch`] and its ports are composed of the parts of
+//! all modules, and each module has methods of both.
 
 mod admission;
 mod ahead;
@@ -79,24 +80,26 @@ pub enum Transmission {
 /// The caller owns time and memory. It calls the mutating methods in any order; after each of them
 ///
 /// * [`poll_event`](Self::poll_event) is called until it gives `None`,
-/// * [`transmit`](Self::transmit) is called for each port that can take a frame, until it gives `None`.
-///   What it gives may change with every other call, and with time; a caller with many ports learns which
-///   of them from [`poll_ready`](Self::poll_ready) and [`next_transmit`](Self::next_transmit);
-/// * [`next_timeout`](Self::next_timeout) is asked anew, and [`handle_timeout`](Self::handle_timeout) is
-///   called at that moment or later. Calling it too early or too often does nothing;
+/// * [`transmit`](Self::transmit) is called for each port that can take a frame, until it gives
+///   `None`. What it gives may change with every other call, and with time; a caller with many
+///   ports learns which of them from [`poll_ready`](Self::poll_ready) and
+///   [`next_transmit`](Self::next_transmit);
+/// * [`next_timeout`](Self::next_timeout) is called again, and
+///   [`handle_timeout`](Self::handle_timeout) is called at that moment or later. Calling it too
+///   early or too often does nothing;
 /// * [`poll_discarded`](Self::poll_discarded) is called until it gives `None`.
 ///
-/// `now` never goes back; the switch reads no clock, has no randomness but [`SwitchConfig::seed`]'s, and
-/// given the same configuration and calls gives the same answers. Nothing allocates after
-/// [`touch_memory`](Self::touch_memory).
+/// `now` never goes back; the switch reads no clock, has no randomness but
+/// [`SwitchConfig::seed`]'s, and given the same configuration and calls gives the same answers.
+/// Nothing allocates after [`touch_memory`](Self::touch_memory).
 ///
 /// # Memory
 ///
-/// A [`FrameHandle`] belongs to the caller until [`receive`](Self::receive) takes it, and again after
-/// [`complete`](Self::complete) gave it back. One data frame of [`transmit`](Self::transmit) means one
-/// call of `complete`, in any order; a flooded frame comes out of several ports and returns with the
-/// last of them. A frame that was dropped where it waited comes back by `poll_discarded` instead, and need
-/// not come out at all.
+/// A [`FrameHandle`] belongs to the caller until [`receive`](Self::receive) takes it, and again
+/// after [`complete`](Self::complete) gave it back. One data frame of [`transmit`](Self::transmit)
+/// means one call of `complete`, in any order; a flooded frame comes out of several ports and
+/// returns with the last of them. A frame that was dropped where it waited comes back by
+/// `poll_discarded` instead, and need not come out at all.
 #[derive(Debug)]
 #[cfg_attr(feature = "testing", derive(Clone))]
 pub struct Switch {

@@ -1,7 +1,8 @@
 //! Checksums of TCP and UDP that a host's kernel leaves to its device (checksum offload).
 //!
-//! Such a kernel writes the sum of the pseudo header in the place of the checksum and expects the device to add the rest. A
-//! virtual device never does: the frame is given to the other end with a note beside it, and AF_XDP loses the note.
+//! Such a kernel writes the sum of the pseudo header instead of the checksum and expects the device
+//! to add the rest. A virtual device never does: the frame is given to the other end with a note
+//! beside it, and AF_XDP loses the note.
 
 use super::ethernet::HEADER_LENGTH;
 

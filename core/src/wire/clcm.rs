@@ -91,7 +91,7 @@ impl Clcm {
         Self::begin_phase(priority, first, Phase::Detection)
     }
 
-    /// The same for the Loop Breaker.
+    /// Begins a message of the Loop Breaker.
     pub fn begin_election(priority: Priority, first: Hop) -> Self {
         Self::begin_phase(priority, first, Phase::Election)
     }
@@ -142,8 +142,8 @@ impl Clcm {
         Ok(())
     }
 
-    /// The same message in the release phase, to be handled by hop `index` next; `None` when there is
-    /// no such hop.
+    /// Returns this message in the release phase, to be handled by hop `index` next; `None` when
+    /// there is no such hop.
     pub fn released_at(&self, index: usize) -> Option<Self> {
         (index < self.hops().len()).then_some(Self {
             phase: Phase::Release {

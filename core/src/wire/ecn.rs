@@ -18,7 +18,7 @@ const CE: u8 = 0b11;
 /// Result of marking a frame.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Marking {
-    /// It says Congestion Experienced now.
+    /// It carries Congestion Experienced now.
     Marked,
     /// It did so already, and is as it was.
     MarkedBefore,

@@ -1,4 +1,4 @@
-//! LLDP (IEEE 802.1AB): who is at the other end of a link, and what it can do.
+//! LLDP (IEEE 802.1AB): discovery of the neighbour on a link and its capabilities.
 //!
 //! | offset | length | field |
 //! |---|---|---|
@@ -9,8 +9,8 @@
 //! | | | optional TLVs in any order |
 //! | | 2 | End Of LLDPDU TLV, zero (clause 8.5.1) |
 //!
-//! A TLV begins with 7 bits of type and 9 bits of length of what follows (clause 8.4). These are read
-//! and written; any other is skipped and counted:
+//! A TLV begins with 7 bits of type and 9 bits of length of what follows (clause 8.4). These are
+//! read and written; any other is skipped and counted:
 //!
 //! | type | OUI, subtype | TLV |
 //! |---|---|---|
@@ -21,11 +21,12 @@
 //! | 127 | 00-80-C2, 12 | Application Priority (D.2.11) |
 //! | 127 | 02-57-45, 1 | [`weir`]: what one Weir switch tells another |
 //!
-//! How strict the parser is: a frame is refused for what makes it doubtful whose announcement it is, or
-//! where a TLV ends. A bad optional TLV costs that TLV alone, as the standard's rxProcessFrame() has it, and
-//! is counted in [`Skipped`]. Bytes behind those that a TLV's definition knows are ignored, so that a later
-//! edition may add some. The End TLV is written always but not asked for: the edition of 2016 made it
-//! optional, and a frame may end where a TLV does.
+//! How strict the parser is: a frame is refused for what makes it doubtful whose announcement it
+//! is, or where a TLV ends. A bad optional TLV costs that TLV alone, as the standard's
+//! rxProcessFrame() has it, and is counted in [`Skipped`]. Bytes behind those that a TLV's
+//! definition knows are ignored, so that a later edition may add some. The End TLV is written
+//! always but not asked for: the edition of 2016 made it optional, and a frame may end where a TLV
+//! does.
 
 pub mod application;
 pub mod basic;

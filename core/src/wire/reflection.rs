@@ -195,7 +195,7 @@ pub struct ReflectionView<'a> {
     head: &'a [u8; HEAD_LENGTH],
 }
 
-/// A frame of this EtherType, tagged or not, whatever is in it.
+/// Returns true for a frame of this EtherType, tagged or not, with any contents.
 pub fn is_reflection(frame: &[u8]) -> bool {
     split(frame).is_ok()
 }

@@ -1,4 +1,4 @@
-//! The Loop Breaker's election among control planes: one master for each loop, nobody without a loop.
+//! The Loop Breaker's election among control planes: one master for each loop, none without a loop.
 
 use std::collections::BTreeSet;
 

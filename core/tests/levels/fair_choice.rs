@@ -1,5 +1,5 @@
-//! A frame that may leave again and again leaves (Karol, Definition 4), whatever the neighbour lets go in between:
-//! Feedback and pauses that change in step with the turns.
+//! A frame that may leave repeatedly leaves (Karol, Definition 4), whatever the neighbour releases
+//! in between: Feedback and pauses that change in step with the turns.
 
 use crate::level_node::{address, config, port, EDGE, GAMMA, LENGTH, NOW, P3};
 use weir_core::wire::mac_control::MacControl;

@@ -1,4 +1,4 @@
-//! Floods under Levels: what a chain of switches sends to everybody goes through each link in both directions,
+//! Floods under Levels: broadcasts in a chain of switches go through each link in both directions,
 //! and no Level climbs to D for it.
 
 use weir_core::config::LevelRules;

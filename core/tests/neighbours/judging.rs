@@ -101,7 +101,7 @@ fn lldp_without_our_tlv_is_a_regular_switch_once_that_has_lasted() {
     agent.handle_timeout(seconds(121));
     assert_eq!(commands(&mut agent), [(P0, Neighbour::Regular)]);
     assert_eq!(agent.findings(P0).level, None, "that is no mistake");
-    // A switch that comes after all begins it anew.
+    // A switch that appears later restarts it.
     let ours = Content::Announcement(deaf(level(3)));
     agent.receive(seconds(200), P0, &frame(2, ours));
     assert_eq!(agent.neighbour(P0), Neighbour::Unknown);
@@ -137,7 +137,7 @@ fn enhanced_is_who_hears_us_too() {
     assert!(!hears(&mut agent, seconds(4)), "nobody with our D");
 }
 
-/// Whatever it announces about Levels: with our TLV it tells storms from loops itself.
+/// Regardless of its announcements about Levels: with our TLV it tells storms from loops itself.
 #[test]
 fn who_judges_storms_is_heard_first_and_configured_second() {
     let plain = plain();

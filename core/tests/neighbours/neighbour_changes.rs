@@ -1,8 +1,9 @@
-//! Two switches on one link change their minds about each other at any moment, and no frame is lost, whatever
-//! they take each other for and however different their D and their coding of Feedback.
+//! Two switches on one link change their assumptions about each other at any moment, and no frame
+//! is lost, whatever they assume and however different their D and their coding of Feedback.
 //!
-//! One pair of minds is left out: both take each other for enhanced, and their D differ. That they never do so is
-//! what `control/neighbours/judge.rs` is for, and `core/tests/neighbours/neighbours_agree.rs` shows.
+//! One pair of assumptions is left out: both assume the other to be enhanced, and their D differ.
+//! `control/neighbours/judge.rs` prevents it, and `core/tests/neighbours/neighbours_agree.rs`
+//! shows.
 
 use std::collections::VecDeque;
 

@@ -1,11 +1,13 @@
-//! Two LLDP agents on one link, configured in any way, whose announcements are lost, late, and cut short by
-//! restarts: the two ends never combine into a pair that loses frames, and agree when all is quiet.
+//! Two LLDP agents on one link, configured in any way, whose announcements are lost, late, and cut
+//! short by restarts: the two ends never combine into a pair that loses frames, and agree when all
+//! is quiet.
 //!
-//! What loses frames: two that take each other for enhanced although their D differ, and a port that grants frames to one
-//! that does not count them. Everything else loses none (`neighbour_changes.rs`). The invariant is that
+//! Frames are lost by two switches that assume each other to be enhanced although their D differ,
+//! and a port that grants frames to one that does not count them. Everything else loses none
+//! (`neighbour_changes.rs`). The invariant is that
 //!
-//! * of two that take each other for enhanced with different D, one has `neighbour = "enhanced"` and hears nobody: its
-//!   configuration is believed, and wrong;
+//! * of two that assume each other to be enhanced with different D, one has `neighbour =
+//!   "enhanced"` and hears no neighbour: its configuration is believed, and wrong;
 //! * a port whose neighbour is heard, and does not count frames, grants none to it.
 
 use std::collections::VecDeque;

@@ -1,5 +1,5 @@
-//! Two switches on one link that were configured differently: whom each takes the other for, D, and how Feedback is
-//! told. With and without LLDP between them.
+//! Two switches on one link that were configured differently: assumed neighbour, D, and coding of
+//! Feedback. With and without LLDP between them.
 
 use weir_core::config::{LevelRules, RouteConfig};
 use weir_core::control::neighbours::{AnnouncedPort, LevelMismatch, Neighbours, NeighboursConfig};

@@ -1,5 +1,6 @@
-//! Frames that have no way of their own, in networks with loops, against a model that knows only which ports are on the
-//! tree: what every host gets, whatever the ports, and that with a tree everybody gets one copy and none goes round.
+//! Frames without a route, in networks with loops, against a model that knows only which ports are
+//! on the tree: the copies of every host for any ports, and that with a tree every host gets one
+//! copy and none loops.
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 

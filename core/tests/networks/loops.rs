@@ -238,7 +238,7 @@ fn a_loop_that_is_taken_apart_is_forgotten_after_a_while() {
         found.count()
     };
     assert_eq!((network.blocked(), found(&network)), (1, 1));
-    // Somebody pulls a cable that is not the blocked one: for a while two are cut off.
+    // A cable other than the blocked one is pulled: for a while two are cut off.
     let (at, port) = (0..3)
         .flat_map(|at| [(at, 0), (at, 1)])
         .find(|(at, port)| {

@@ -1,4 +1,5 @@
-//! Loops that are in some VLANs of trunks only: each is broken in its VLAN alone, whatever else the ports carry.
+//! Loops that are in some VLANs of trunks only: each is broken in its VLAN alone, whatever else the
+//! ports carry.
 
 use std::collections::{BTreeMap, VecDeque};
 

@@ -1,5 +1,6 @@
-//! One switch with two ports that something outside joins: how many probes it sends and in which VLANs, what it blocks, and
-//! loops of devices that let no probe through, by addresses that move, whatever stations do.
+//! One switch with two ports that are joined outside: number and VLANs of its probes, its blocking,
+//! and loops of devices that let no probe through, by addresses that move, for any behaviour of
+//! stations.
 
 use std::collections::VecDeque;
 
@@ -97,7 +98,7 @@ impl Joined {
     fn round(&mut self, frames: &[(usize, OnLine)]) {
         let end = self.now + INTERVAL;
         self.switch.handle_timeout(self.now);
-        // A frame that nobody takes asks all ports.
+        // A frame without a receiver checks all ports.
         self.carry(vec![(2, of(host(9), host(9), None))]);
         self.carry(frames.to_vec());
         assert!(self.now < end);
@@ -164,7 +165,7 @@ fn a_loop_of_one_vlan_of_all_is_found_at_once_where_frames_go_round_and_blocks_t
         [EventKind::ForwardingLoop { port, vlan: Some(vlan), .. }]
             if port.index() == at && vlan.get() == 3000
     ));
-    // It stays so for as long as the loop is there, whatever else has its turn, and is over after that.
+    // It stays so for as long as the loop is there, and is over after that.
     for _ in 0..200 {
         joined.round(&[]);
     }

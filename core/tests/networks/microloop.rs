@@ -1,6 +1,7 @@
-//! Routing loops that last a moment, under Levels. What goes round comes further than the D links that the class is made
-//! for: every buffer of the loop fills with frames of Level D, every Feedback is D, and once the routes are right again
-//! nothing moves by itself. The ways out act on it, and none of them but those that drop loses a frame.
+//! Short-lived routing loops, under Levels. Looping frames come further than the D links that the
+//! class is made for: every buffer of the loop fills with frames of Level D, every Feedback is D,
+//! and once the routes are right again nothing moves by itself. The remedies act on it, and only
+//! those that drop lose frames.
 
 use crate::support::{Disturbance, Network, Random, Recovery, RingOptions, PRIORITY};
 use weir_core::config::{LifetimeConfig, StormAction, WatchdogConfig};

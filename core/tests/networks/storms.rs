@@ -1,4 +1,5 @@
-//! PFC storms and credit loops are told apart, and what the watchdog and the lifetime limit do.
+//! Distinction of PFC storms and credit loops, and the effects of the watchdog and the lifetime
+//! limit.
 
 use crate::support::{LineOptions, Network, Random, Recovery, RingOptions, PRIORITY};
 use weir_core::config::{LifetimeConfig, StormAction, WatchdogConfig};

@@ -1,4 +1,4 @@
-//! Copies of frames for somebody who looks at them, by a port that does nothing else.
+//! Copies of frames for monitoring, sent by a dedicated port.
 
 use weir_core::config::RouteConfig;
 use weir_core::{
@@ -95,7 +95,7 @@ fn copies_leave_in_order_and_are_in_nobodys_way() {
         };
         assert_eq!(taken, expected, "{handle}");
     }
-    // The monitor is full, and everybody else goes on.
+    // The monitor is full, and all other traffic goes on.
     let gauges = switch.gauges(NOW, LEFT, Priority::ALL[3]);
     assert_eq!((gauges.ingress, gauges.pausing), (Bytes::ZERO, false));
     for handle in 20..25 {

@@ -1,4 +1,5 @@
-//! A link that is down holds nobody for longer than it may, and a link that flaps loses nothing.
+//! A link that is down holds no neighbour for longer than permitted, and a link that flaps loses
+//! nothing.
 
 use weir_core::config::{DetectorConfig, RouteConfig, WatchdogConfig};
 use weir_core::event::EventKind;
@@ -244,7 +245,7 @@ fn lossy_frames_for_it_leave_half_of_the_buffer_to_others() {
     node.receive(0, 1, LOSSY).unwrap();
     assert_eq!(kept(&node), u64::from(HALF));
     assert_eq!(node.receive(0, 1, LOSSY), Err(DropReason::PortDown));
-    // A whole burst to somebody else finds the other half.
+    // A whole burst to another host finds the other half.
     for _ in 0..HALF {
         node.receive(0, 2, LOSSY).unwrap();
     }
@@ -285,7 +286,7 @@ fn nothing_is_suspected_or_called_a_storm() {
         let events = node.events();
         assert_eq!(events.len(), expected, "{events:?}");
     }
-    // A suspicion that stands ends with the link.
+    // A present suspicion ends with the link.
     assert_eq!(node.switch.suspected_count(), 1);
     node.link(1, false);
     node.wait(Duration::from_millis(20));

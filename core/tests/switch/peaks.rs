@@ -29,7 +29,7 @@ fn config() -> SwitchConfig {
     let routes = (0..3).map(|number| RouteConfig::new(address(number), vec![PortId::new(number)]));
     let mut config =
         support::switch_config(ports.collect(), routes.collect(), Duration::from_millis(10));
-    // Short enough for a pause that nobody refreshes to run out within the test.
+    // Short enough for an unrefreshed pause to run out within the test.
     config.pause_time = Quanta(400);
     config
 }

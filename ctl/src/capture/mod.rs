@@ -30,7 +30,7 @@ const ANSWER_LIMIT: Duration = Duration::from_secs(10);
 const DIRECTION_BITS: u32 = 3;
 const OUTBOUND: u32 = 2;
 
-/// Captures until a bound, Ctrl-C, or until nobody reads any more.
+/// Captures until a bound, Ctrl-C, or until the output is closed.
 pub fn run(target: &Target, output: &Output, arguments: &CaptureArguments) -> Result<()> {
     let request = CaptureRequest {
         ports: match arguments.ports.as_slice() {
@@ -70,7 +70,7 @@ pub fn run(target: &Target, output: &Output, arguments: &CaptureArguments) -> Re
     };
     let mut reader = Reader::new(sink);
     let copied = runtime.block_on(copy(&socket, streaming, &mut reader));
-    // Frames read until then count, whatever ended the capture.
+    // Frames read until then count, for any end of the capture.
     if !matches!(&copied, Err(error) if weir_output::is_broken_pipe(error)) {
         reader.summary();
     }
@@ -106,7 +106,8 @@ async fn copy(socket: &Path, mut streaming: Streaming, reader: &mut Reader) -> R
 fn ask_to_end(socket: &Path, number: Option<u64>) {
     let Some(number) = number else { return };
     let socket = socket.to_owned();
-    // Beside the answer, which is read on. Should it fail, the end of this program ends the capture too.
+    // Runs beside reading the answer. Should it fail, the end of this program also ends the
+    // capture.
     tokio::task::spawn_blocking(move || {
         let path = format!("{CAPTURES}/{number}");
         let ended: Result<serde_json::Value, _> =

@@ -74,8 +74,9 @@ impl Keeper {
     }
 }
 
-/// False when frames were lost that the switch had taken. Those that came while there was none are told: a restart holds
-/// lossless classes back, and of lossy ones it promises nothing.
+/// Returns false when frames were lost that the switch had taken. Frames that arrived while there
+/// was no switch are reported: a restart holds lossless classes back, and guarantees nothing for
+/// lossy ones.
 pub fn restart(target: &Target, output: &Output, timeout: Duration) -> Result<bool> {
     let Status { pid: before, .. } = target.get("/v1/status")?;
     // The next switch is made ready before the answer comes.
@@ -94,7 +95,7 @@ pub fn restart(target: &Target, output: &Output, timeout: Duration) -> Result<bo
     let mut is_told = false;
     let [mut keeper_ended, mut another_since] = [None; 2];
     let status = loop {
-        // Nobody answers for a moment, or the one that ends.
+        // For a moment no daemon answers, or the one that ends.
         if keeper.has_ended() {
             keeper_ended.get_or_insert_with(Instant::now);
         }

@@ -71,7 +71,7 @@ pub fn ports() -> ArgValueCandidates {
     ArgValueCandidates::new(the_ports)
 }
 
-/// The same, and `all`.
+/// Candidates for ports, and `all`.
 pub fn ports_or_all() -> ArgValueCandidates {
     ArgValueCandidates::new(|| {
         let mut candidates = the_ports();

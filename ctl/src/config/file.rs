@@ -8,8 +8,9 @@ use anyhow::{bail, Context, Result};
 
 const BACKUPS_MAX: usize = 10_000;
 
-/// Puts `text` in the place of the file's. The old text is in the file that is returned: `FILE.bak`, or the first of
-/// `FILE.bak.1`, `FILE.bak.2` and so on that is free. A backup that has the same text already is that file.
+/// Replaces the file's text by `text`. The returned file has the old text: `FILE.bak`, or the first
+/// of `FILE.bak.1`, `FILE.bak.2` and so on that is free. A backup that has the same text already is
+/// that file.
 ///
 /// # Errors
 ///

@@ -1,4 +1,5 @@
-//! `switchctl config …`: a daemon's files looked at (`check`, `diff`), and the running switch's own (`save`, `past`).
+//! `switchctl config …`: checks of a daemon's files (`check`, `diff`), and the running switch's own
+//! (`save`, `past`).
 
 pub mod check;
 mod devices;

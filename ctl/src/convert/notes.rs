@@ -17,7 +17,7 @@ pub enum Kind {
     Changed,
     /// The file does not say it.
     Assumed,
-    /// Nobody here knows it.
+    /// Unknown to this program.
     Unknown,
 }
 
@@ -81,8 +81,9 @@ impl Note {
     }
 }
 
-/// Notes as lines, `PATH: MESSAGE (kind)`: those first that matter most, and one line for what is said of several rows or
-/// fields of a table: `8 rows of PORT: index, lanes: MESSAGE (kind)`.
+/// Formats notes as lines, `PATH: MESSAGE (kind)`: the most important first, and one line for the
+/// same message about several rows or fields of a table: `8 rows of PORT: index, lanes: MESSAGE
+/// (kind)`.
 pub fn lines(notes: &[Note]) -> Vec<String> {
     type Group<'a> = (Weight, &'a str, Kind, &'a str);
     let mut groups: BTreeMap<Group<'_>, Vec<&Note>> = BTreeMap::new();

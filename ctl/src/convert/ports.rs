@@ -1,4 +1,4 @@
-//! PORT, CABLE_LENGTH, PFC_WD and what DEVICE_NEIGHBOR tells of roles.
+//! PORT, CABLE_LENGTH, PFC_WD and the roles in DEVICE_NEIGHBOR.
 
 use std::collections::BTreeMap;
 
@@ -14,7 +14,7 @@ use super::database::{Database, Row};
 use super::known::{PFC_WD, PFC_WD_OLD};
 use super::notes::Kind;
 
-/// A port as far as one row of each table tells.
+/// A port as described by one row of each table.
 #[derive(Clone, Debug)]
 pub struct Port {
     /// Its name, which is its device's as well.
@@ -49,7 +49,7 @@ impl Port {
         Duration::from_nanos((nanos + STEP_NANOS / 2) / STEP_NANOS * STEP_NANOS)
     }
 
-    /// The headroom that its cable asks for; `None` where nobody says how long it is.
+    /// Returns the headroom that its cable needs; `None` if its length is unknown.
     pub fn cable_headroom(&self, charging: Charging) -> Option<u64> {
         let line = CableLine {
             rate: self.rate,

@@ -17,13 +17,13 @@ use super::queues::QUEUE_MAX;
 pub struct PortQos {
     /// Priorities with PFC.
     pub lossless: BTreeSet<u8>,
-    /// Priority by DSCP; `None` where the port does not look at it.
+    /// Priority by DSCP; `None` if the port ignores it.
     pub dscp: Option<[u8; 64]>,
     /// Priority by PCP.
     pub pcp: Option<[u8; 8]>,
     /// The name of each map, for comments.
     pub dscp_source: String,
-    /// The same.
+    /// Source of `pcp`.
     pub pcp_source: String,
     /// SONiC's priority group of each priority.
     pub group_of: [usize; 8],

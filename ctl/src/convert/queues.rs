@@ -31,7 +31,7 @@ pub struct Served {
 }
 
 impl Served {
-    /// As one that nothing is said about.
+    /// Returns true for one without any setting.
     pub fn is_plain(&self) -> bool {
         self.weight == 1 && self.scheduler.is_plain()
     }

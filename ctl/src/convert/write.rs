@@ -22,7 +22,7 @@ pub struct Converted {
     pub name: (String, String),
     /// Longest payload, and where it is from.
     pub mtu: (u64, String),
-    /// UMEM chunk, if it is to be said.
+    /// UMEM chunk, if it is to be set.
     pub chunk: Option<Bytes>,
     /// `[[class]]`.
     pub classes: Vec<Class>,

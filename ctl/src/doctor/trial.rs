@@ -31,11 +31,12 @@ pub fn refuse_in_use(device: &str, running: Option<&Running>) -> Result<()> {
     Ok(())
 }
 
-/// Has the daemon's program try `device`, with the settings of the switch's file where that has the device.
+/// Makes the daemon's program try `device`, with the settings of the switch's file where that has
+/// the device.
 ///
 /// # Errors
 ///
-/// When the program cannot be run or the device not be had: then it has said why.
+/// When the program cannot be run or the device not be had: then it has printed the reason.
 pub fn run(device: &str, wanted: &Wanted, time: Option<&str>) -> Result<Trial> {
     let signals = SigSet::from_iter([Signal::SIGINT, Signal::SIGTERM]);
     signals.thread_block().context("blocking signals")?;

@@ -1,4 +1,4 @@
-//! The configuration's text, with comments for whoever edits it.
+//! The configuration's text, with comments for its editors.
 
 use std::fmt::Write;
 

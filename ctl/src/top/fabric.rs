@@ -36,7 +36,7 @@ pub fn look(
 ) -> Vec<Answer> {
     let mut answers = Vec::with_capacity(all.len());
     for some in all.chunks(ASKED_MAX) {
-        // All at the same time: one that does not answer holds nobody up.
+        // All at the same time: one that does not answer delays no other.
         let told: Vec<_> = thread::scope(|scope| {
             let asked = some.iter().map(|(_, target)| scope.spawn(|| ask(target)));
             let asked: Vec<_> = asked.collect();
@@ -52,7 +52,7 @@ pub fn look(
 }
 
 impl Fabric {
-    /// Takes what the switches have said; those that are not among them are gone.
+    /// Takes the switches' answers; missing switches are gone.
     pub fn learn(&mut self, answers: Vec<Answer>) {
         let mut past = std::mem::take(&mut self.members);
         self.members = answers
@@ -60,7 +60,7 @@ impl Fabric {
             .map(|(name, now)| {
                 let before = past.iter().position(|member| member.name == name);
                 let before = before.and_then(|index| past.swap_remove(index).now.ok());
-                // After a restart the totals begin anew.
+                // After a restart the totals restart.
                 let same = |before: &Overview| {
                     now.as_ref()
                         .is_ok_and(|now| now.status.pid == before.status.pid)

@@ -1,4 +1,4 @@
-//! Rows of cells that can be sorted by any column, whatever they show.
+//! Rows of cells that can be sorted by any column.
 
 use std::cmp::Ordering;
 
@@ -25,7 +25,7 @@ pub enum Weight {
 pub struct Cell {
     /// The text.
     pub text: String,
-    /// The same where there is little room.
+    /// Text for little room.
     pub short: Option<String>,
     /// For a number; texts are sorted as such.
     pub value: Option<f64>,
@@ -38,9 +38,9 @@ pub struct Cell {
 pub struct Column {
     /// In its head.
     pub heading: &'static str,
-    /// The same where there is little room.
+    /// Text for little room.
     pub short: &'static str,
-    /// Numbers stand to the right.
+    /// Numbers are right-aligned.
     pub right: bool,
 }
 
@@ -76,13 +76,13 @@ pub fn number(value: f64, text: impl Into<String>) -> Cell {
 }
 
 impl Cell {
-    /// The same, with another text for where there is little room.
+    /// Returns the cell with another text for little room.
     pub fn or(mut self, short: impl Into<String>) -> Self {
         self.short = Some(short.into());
         self
     }
 
-    /// The same, standing out when `when` holds.
+    /// Returns the cell, emphasised when `when` holds.
     pub fn marked(mut self, weight: Weight, when: bool) -> Self {
         if when {
             self.weight = weight;

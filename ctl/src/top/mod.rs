@@ -59,7 +59,7 @@ pub fn top(target: &Target, output: &Output, interval: Duration, once: bool) -> 
     if all {
         app.show(View::Switches);
     }
-    // Restores the terminal on panic, too.
+    // Also restores the terminal on panic.
     let mut terminal = ratatui::try_init()?;
     let outcome = run(target, &mut terminal, &mut app, interval);
     ratatui::try_restore()?;

@@ -82,8 +82,9 @@ impl OpenLink {
             })
     }
 
-    /// Other processes that hold the link, by process id. It takes root to see those of others. Who only
-    /// looks at links (`bpftool link`) opens each of them for a moment, and does not count.
+    /// Other processes that hold the link, by process id. Root is needed to see those of others. A
+    /// process that only lists links (`bpftool link`) opens each of them for a moment, and does not
+    /// count.
     pub fn holders(&self) -> Vec<Process> {
         lasting(|| self.openers(), || thread::sleep(BETWEEN_LOOKS))
     }
@@ -111,7 +112,7 @@ impl OpenLink {
         openers
     }
 
-    /// Detaches the program whoever holds the link: what remains is a link to nothing.
+    /// Detaches the program regardless of the link's holder: the link remains, attached to nothing.
     ///
     /// # Errors
     ///

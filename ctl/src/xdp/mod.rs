@@ -23,7 +23,7 @@ pub fn status(pins: &Path, output: &Output) -> Result<bool> {
     Ok(ports.iter().all(|port| port.problems.is_empty()))
 }
 
-/// Ports that have pins; `None` where that cannot be said.
+/// Returns ports that have pins; `None` if unknown.
 pub fn pinned(pins: &Path) -> Option<Vec<String>> {
     pins::names(pins).ok()
 }

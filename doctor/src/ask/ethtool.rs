@@ -35,11 +35,12 @@ pub fn mtu(device: &str) -> Option<u32> {
     Some(unsafe { request.ifr_ifru.ifru_mtu } as u32)
 }
 
-/// Takes a device down and brings it up again, for what its driver settles only then. One that is down stays so.
+/// Takes a device down and brings it up again, for settings that its driver applies only then. One
+/// that is down stays so.
 ///
 /// # Errors
 ///
-/// What the kernel says.
+/// The error of the kernel.
 pub fn bring_up_again(device: &str) -> io::Result<()> {
     let now = ask(device, libc::SIOCGIFFLAGS, |_| ())?;
     // SAFETY: the kernel has filled in this field, and any bytes are an integer.
@@ -130,11 +131,11 @@ impl Channels {
     }
 }
 
-/// The queues of a device.
+/// Returns the queues of a device.
 ///
 /// # Errors
 ///
-/// What the kernel says: many devices do not tell.
+/// The error of the kernel: many devices have no answer.
 pub fn channels(device: &str) -> io::Result<Channels> {
     // Each of rx, tx, other and combined: first the most of all, then the counts.
     let mut words = [0; 9];
@@ -171,11 +172,11 @@ pub struct ReceiveRing {
     pub most: u32,
 }
 
-/// The receive ring of a device.
+/// Returns the receive ring of a device.
 ///
 /// # Errors
 ///
-/// What the kernel says: software has none.
+/// The error of the kernel: software has none.
 pub fn receive_ring(device: &str) -> io::Result<ReceiveRing> {
     let mut words = [0; 9];
     ethtool(device, GET_RINGS, &mut words)?;
@@ -194,11 +195,11 @@ pub struct PauseSettings {
     pub sends: bool,
 }
 
-/// The pause settings of a device.
+/// Returns the pause settings of a device.
 ///
 /// # Errors
 ///
-/// What the kernel says: software has none.
+/// The error of the kernel: software has none.
 pub fn pause(device: &str) -> io::Result<PauseSettings> {
     let mut words = [0; 4];
     ethtool(device, GET_PAUSE, &mut words)?;
@@ -291,13 +292,14 @@ pub fn has_feature(device: &str, number: u32) -> Option<bool> {
     Some(active >> (number % 32) & 1 != 0)
 }
 
-/// Switches a feature on or off. Whether that was done shows in [`has_feature`].
+/// Switches a feature on or off. [`has_feature`] shows the result.
 ///
 /// # Errors
 ///
-/// What the kernel says.
+/// The error of the kernel.
 pub fn set_feature(device: &str, number: u32, on: bool) -> io::Result<()> {
-    // The answer says how many blocks there are, whatever there is room for; the kernel takes all of them or none.
+    // The answer contains the number of blocks, regardless of the room; the kernel takes all of
+    // them or none.
     let mut answer = [0; 2];
     ethtool(device, GET_FEATURES, &mut answer)?;
     let blocks = answer[1];

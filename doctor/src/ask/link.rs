@@ -53,7 +53,7 @@ pub struct Device {
     pub kind_mode: Option<u32>,
     /// Index of the device that this one is a port of.
     pub master: Option<u32>,
-    /// Index of the device that this one is the other end of, or stands upon.
+    /// Index of the device that this one is the other end of, or is based on.
     pub other_end: Option<u32>,
     /// The number of the network namespace that it is in, where that is another one.
     pub other_namespace: Option<u32>,

@@ -57,7 +57,7 @@ impl Nature {
         })
     }
 
-    /// The same for the judgement by the table of kinds.
+    /// Returns the nature in the form of the table of kinds.
     pub fn known(&self) -> kinds::Nature<'_> {
         let master = self.master.as_ref();
         kinds::Nature {

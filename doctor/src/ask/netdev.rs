@@ -26,11 +26,11 @@ pub struct XdpFeatures {
     pub several_buffers: bool,
 }
 
-/// Those of the device with this index.
+/// Returns the features of the device with this index.
 ///
 /// # Errors
 ///
-/// What the kernel says; an older one does not know the question.
+/// The error of the kernel; an older one does not know the request.
 pub fn xdp_features(ifindex: u32) -> io::Result<XdpFeatures> {
     let device = attribute(NETDEV_A_DEV_IFINDEX, &ifindex.to_ne_bytes());
     let answer = Family::find(FAMILY)?.ask(NETDEV_CMD_DEV_GET, &device)?;

@@ -1,4 +1,4 @@
-//! Reads what a device says of itself.
+//! Reads the state of a device.
 
 use std::collections::BTreeSet;
 use std::path::Path;

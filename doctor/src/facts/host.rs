@@ -1,4 +1,4 @@
-//! Reads what the host says of itself.
+//! Reads the state of the host.
 
 use std::path::Path;
 

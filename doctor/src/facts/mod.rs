@@ -57,13 +57,13 @@ impl std::fmt::Display for Unread {
 pub struct Facts {
     /// The host.
     pub host: Host,
-    /// The devices that were asked for, in that order.
+    /// The requested devices, in that order.
     pub devices: Vec<Device>,
     /// All devices of this network namespace, by name.
     pub names: Vec<String>,
 }
 
-/// A device that was asked for.
+/// A requested device.
 #[derive(Clone, Debug, Serialize)]
 pub struct Device {
     /// Its name.
@@ -187,7 +187,7 @@ pub struct Host {
     pub bpf_file_system: bool,
     /// The kernel describes its own types.
     pub btf: bool,
-    /// Somebody keeps the clock right.
+    /// True if the clock is synchronised.
     pub clock_synchronised: Read<bool>,
     /// Pages of 2 MiB.
     pub huge_pages: Read<HugePages>,

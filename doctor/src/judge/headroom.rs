@@ -1,4 +1,5 @@
-//! Room for what comes after XOFF: what the file says of the neighbor, and what a running switch has seen of it.
+//! Room for frames after XOFF: the need by the file's description of the neighbour, and by the
+//! counts of a running switch.
 
 use weir_config::daemon::{Class, DaemonConfig, Port};
 use weir_config::switch::headroom::{Feedback, Link};
@@ -379,7 +380,7 @@ mod tests {
             remedy.unwrap(),
             "in s1.toml: port.eth0.overshoot = \"26KiB\""
         );
-        // Nobody knows what defaults would say of it.
+        // The need of defaults is unknown.
         let mut wanted = running(file(measured, "1MiB"), 1 << 19, 0);
         wanted.file = None;
         assert_eq!(only(&wanted).0, Grade::Ok);

@@ -25,7 +25,7 @@ use crate::finding::{Finding, Grade, Remedy};
 /// Purpose of the devices.
 #[derive(Clone, Debug)]
 pub struct Wanted {
-    /// The switch; its ports are those that are looked at.
+    /// The switch; its ports are those to check.
     pub config: DaemonConfig,
     /// Source of the configuration; `None` for defaults.
     pub file: Option<PathBuf>,
@@ -66,9 +66,9 @@ pub struct RunningPort {
 /// The cable of a port of a switch that runs.
 #[derive(Clone, Copy, Debug, Default, Serialize)]
 pub struct RunningCable {
-    /// A round trip of late needs more headroom than the cable gives.
+    /// A recent round trip needs more headroom than the cable gives.
     pub exceeded: bool,
-    /// The longest round trip of late; `None` where the other end answers no echo messages.
+    /// The longest recent round trip; `None` if the other end answers no echo messages.
     pub round_trip_nanos: Option<u64>,
 }
 

@@ -472,7 +472,7 @@ fn a_switch_that_runs_is_judged_by_what_it_counts() {
     );
     let detached = facts(nic());
     one_problem(&detached, &running(|_| ()), Check::Xdp, "switchctl restart");
-    // Nobody has asked the switch: what is left behind is no problem.
+    // No switch was queried: left-over state is no problem.
     let left = judge(&attached, &wanted("", ""));
     assert_eq!(of(&left, Check::Xdp).grade, Grade::Note);
 }

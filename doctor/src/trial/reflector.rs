@@ -22,11 +22,11 @@ const REPLIES_MAX: usize = 4 * WINDOW;
 /// A fault to make on purpose, so that tests can see whether it is found.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Fault {
-    /// One data frame in so many does not arrive.
+    /// One of this many data frames does not arrive.
     Lose(u32),
-    /// One reflection in so many does not leave.
+    /// One of this many reflections does not leave.
     LoseBack(u32),
-    /// Data frames end after so many bytes.
+    /// Data frames end after this many bytes.
     Cut(usize),
     /// Reflections do.
     CutBack(usize),
@@ -34,9 +34,9 @@ pub enum Fault {
     Strip,
     /// Reflections do.
     StripBack,
-    /// A byte of one data frame in so many is another.
+    /// A byte of one of this many data frames is changed.
     Change(u32),
-    /// One reflection in so many leaves after the next.
+    /// One of this many reflections leaves after the next.
     SwapBack(u32),
     /// PFC frames do not arrive.
     Eat,

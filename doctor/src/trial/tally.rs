@@ -24,16 +24,16 @@ pub struct Trial {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Ended {
-    /// All was sent, and the neighbour has told what it counted.
+    /// All frames were sent, and the neighbour has reported its counts.
     Complete,
-    /// Nobody answered the first frame.
+    /// The first frame was not answered.
     #[default]
     NoNeighbour,
     /// The neighbour answered no more.
     Silent,
     /// It took longer than it may.
     TimedOut,
-    /// Somebody interrupted it.
+    /// It was interrupted.
     Interrupted,
 }
 
@@ -125,7 +125,7 @@ pub struct Frames {
     pub repeated: u64,
     /// Frames at the neighbour that bore the trial's EtherType and could not be read.
     pub unreadable_there: u64,
-    /// The same here.
+    /// Unreadable frames here.
     pub unreadable_here: u64,
     /// Arrival at the neighbour.
     pub there: Way,

@@ -124,7 +124,7 @@ impl Tester {
         (self.next, self.shapes.len())
     }
 
-    /// Ends it, for somebody does not want to wait.
+    /// Ends it on a user's request.
     pub fn interrupt(&mut self) {
         self.end(Ended::Interrupted);
     }
@@ -156,7 +156,7 @@ impl Tester {
         let view = ReflectionView::new_checked(frame);
         match view.and_then(|view| Ok((view, view.read()?))) {
             Ok((view, read)) if read.run == self.run => self.receive_message(now, &view, &read),
-            // Somebody else's trial.
+            // Another trial.
             Ok(_) => {}
             Err(_) => self.trial.frames.unreadable_here += 1,
         }

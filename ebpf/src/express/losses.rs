@@ -30,11 +30,12 @@ pub struct RedirectLosses {
 }
 
 impl RedirectLosses {
-    /// Counts what is lost on the way to devices that it is [told of](Self::watch), into the words of `maps`.
+    /// Counts losses on the way to [watched](Self::watch) devices, into the words of `maps`.
     ///
     /// # Errors
     ///
-    /// [`EbpfError::Refused`] or [`EbpfError::Load`]; it requires CAP_PERFMON and a kernel with BTF.
+    /// [`EbpfError::Refused`] or [`EbpfError::Load`]; it requires CAP_PERFMON and a kernel with
+    /// BTF.
     pub fn new(maps: &ExpressMaps) -> Result<Self, EbpfError> {
         let failed = |error| EbpfError::load(NAME, &error);
         let mut storage = MaybeUninit::<OpenObject>::uninit();

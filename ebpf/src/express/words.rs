@@ -53,7 +53,7 @@ impl ExpressWords {
         self.mode.word(ON).store(0, Ordering::Release);
     }
 
-    /// The core runs. Programs that have not been told so for 50 ms take the path as off.
+    /// The core runs. Programs without this sign for 50 ms treat the path as off.
     pub fn beat(&self, now_nanos: u64) {
         self.mode.word(ALIVE).store(now_nanos, Ordering::Relaxed);
     }

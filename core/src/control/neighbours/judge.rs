@@ -2,7 +2,7 @@
 //!
 //! | heard | the neighbour is |
 //! |---|---|
-//! | nobody | as configured, else unknown |
+//! | none | as configured, else unknown |
 //! | a switch with our TLV and the same D and mode of every class with Levels, which hears us too | enhanced |
 //! | the same, which does not say that it hears us | as configured, else unknown |
 //! | a switch with our TLV and another D, mode or version | regular, and a Level mismatch |
@@ -38,7 +38,8 @@ use crate::wire::lldp::weir::{AnnouncedMode, Weir, WeirV1};
 pub struct Findings {
     /// Kind of neighbour.
     pub neighbour: Neighbour,
-    /// A neighbour that speaks the Level protocol as we do is heard, and told so.
+    /// A neighbour that uses the Level protocol like this switch is heard; announcements contain
+    /// it.
     pub hears: bool,
     /// Coding of Feedback: as configured, but not as grants to a neighbour that uses another
     /// coding.

@@ -156,7 +156,7 @@ impl Switch {
     ) -> Result<PortSet, DropReason> {
         let is_loud = frame.destination == MacAddress::BROADCAST;
         let may_be_probe = is_loud || frame.destination == LOOP_PROBE_ADDRESS;
-        // This switch's own: whatever else is wrong, there is a loop.
+        // This switch's own: in any case there is a loop.
         if may_be_probe && self.hear_probe(now, ingress, vlan, frame.source, is_loud) {
             return Err(DropReason::LoopProbe);
         }

@@ -1,9 +1,10 @@
-//! Frames in, where ports have VLANs.
+//! Admission of frames on ports with VLANs.
 //!
-//! A frame is charged as it came, and waits and leaves as it leaves: what pauses and budgets are computed from is what the
-//! neighbour has sent. The form is decided here, once: the caller edits the bytes in place before anything of the frame
-//! leaves. Only a flood may need two forms. The copies of the second one are a frame of their own under a handle of its own,
-//! which is charged to nobody: its ingress buffer has paid for the frame already, and no neighbour could help it.
+//! A frame is charged as it came, and waits and leaves as it leaves: what pauses and budgets are
+//! computed from is what the neighbour has sent. The form is decided here, once: the caller edits
+//! the bytes in place before anything of the frame leaves. Only a flood may need two forms. The
+//! copies of the second one are a frame of their own under a handle of its own, which is charged to
+//! nobody: its ingress buffer has paid for the frame already, and no neighbour could help it.
 
 use super::charges::Charge;
 use crate::config::FeedbackCoding;

@@ -1,4 +1,5 @@
-//! One switch ends and another takes its place: it drains or gives up what waits, and the next one assumes the worst.
+//! Handover between switches: the old one drains or drops waiting frames, and the next one assumes
+//! the worst.
 
 use crate::command::CommandError;
 use crate::counters::DropReason;

@@ -10,7 +10,7 @@ use crate::command::{Command, CommandError};
 use crate::units::{Instant, PortId};
 
 impl Switch {
-    /// Does what the control plane asks.
+    /// Applies a command of the control plane.
     ///
     /// # Errors
     ///

@@ -1,5 +1,6 @@
-//! Which Feedback may have let out a frame that arrives now (Karol, Golestani and Lee, section V: "information about
-//! the recent history (from time t0 − T to time t0) of feedback signals that were transmitted").
+//! Feedback that may have released a frame that arrives now (Karol, Golestani and Lee, section V:
+//! "information about the recent history (from time t0 − T to time t0) of feedback signals that
+//! were transmitted").
 
 use crate::level::{Level, LEVEL_MAX};
 use crate::units::{Duration, Instant};
@@ -9,11 +10,11 @@ const HEARD_OF: usize = 3;
 
 /// Feedback recently sent to a neighbour for one (port, class).
 ///
-/// A frame that arrives was let out by the Feedback that its sender had heard last. That is the one
-/// told last, or one that was told before it: the signal takes a part of the round trip time T and
-/// the frame the other, and a signal can get lost. So a Feedback counts until [`HEARD_OF`] signals
-/// were sent after it, and for T from then on. The frame had at least the lowest Level that counts,
-/// and one more is what it may get here without breaking lemma 1.
+/// An arriving frame was released by the last Feedback that its sender had received. That is the
+/// last one sent, or an earlier one: the signal takes a part of the round trip time T and the frame
+/// the other, and a signal can get lost. So a Feedback counts until [`HEARD_OF`] signals were sent
+/// after it, and for T from then on. The frame had at least the lowest Level that counts, and one
+/// more is what it may get here without breaking lemma 1.
 #[derive(Clone, Debug)]
 pub(in crate::switch) struct Told {
     lowest: Level,

@@ -1,13 +1,13 @@
 //! Authentication of CLCM and echo frames: they must come from a neighbour that knows the fabric's
 //! key, and be current.
 //!
-//! Each side of a link has a nonce, new at every start, and tells it in greetings. All other frames
+//! Each side of a link has a nonce, new at every start, and sends it in greetings. All other frames
 //! are sealed with the receiver's, so that none is of use at another link, in the other direction,
-//! or to a receiver that has begun anew; within its life the sequence number has to grow. The
+//! or to a receiver that has restarted; within its life the sequence number has to grow. The
 //! sender's numbers go on from the wall clock after a restart. A greeting counts when it shows that
 //! its sender has heard our nonce; one that does not is answered.
 //!
-//! Were a neighbour's clock set back between two starts, its numbers would be of old for us. Its
+//! Were a neighbour's clock set back between two starts, its numbers would be too old for us. Its
 //! nonce is another one then: we take a new nonce, which makes all that was ever sealed with the
 //! old one worthless, and count anew.
 

@@ -1,5 +1,5 @@
-//! A link that is another one than before: it is up again, its neighbour is another one, or Feedback is coded otherwise.
-//! What was told may be lost or misunderstood, so that all is told again.
+//! Changes of a link: it is up again, its neighbour is another one, or the coding of Feedback has
+//! changed. Messages may have been lost or misunderstood, so that all are sent again.
 
 use crate::command::CommandError;
 use crate::config::{FeedbackCoding, Neighbour};

@@ -142,7 +142,7 @@ impl Switch {
             return Err(DropReason::ControlRate);
         }
         if state.role == PortRole::Edge {
-            // It is dropped like any message from a host, whatever its contents.
+            // It is dropped like any message from a host, regardless of its contents.
             return Ok(true);
         }
         self.authenticate(port, bytes)

@@ -333,7 +333,7 @@ mod tests {
         for _ in 1..SAMPLES_THAT_FIT {
             assert_eq!(echo.note_cable(false), None);
         }
-        // One that is too long begins the count anew.
+        // One that is too long restarts the count.
         assert_eq!(echo.note_cable(true), None);
         let news: Vec<_> = (0..SAMPLES_THAT_FIT)
             .map(|_| echo.note_cable(false))

@@ -23,7 +23,7 @@ impl Switch {
         let (neighbour, depth) = (state.neighbour, level.budget.depth());
         let is_regular = neighbour == Neighbour::Regular;
         if level.given.is_some() && GrantsTaken::is_grant(quanta) && !is_regular {
-            // One that comes too early says nothing.
+            // One that comes too early has no meaning.
             if let Some(feedback) = level.taken.receive(quanta, depth) {
                 level.received.receive(now, feedback, refresh);
                 // Permission waits for the frame: nothing has to linger, and there is no reserve for it.

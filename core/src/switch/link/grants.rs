@@ -38,8 +38,8 @@ impl Port {
             else {
                 continue;
             };
-            // It may be one that has begun anew, and believes no grant before its echo is answered: more than one is
-            // told, as to a new neighbour.
+            // The neighbour may have restarted, and believes no grant before its echo is answered:
+            // more than one is sent, as to a new neighbour.
             if given.synchronise(sent[priority.index()], begins_anew) {
                 told.tell_anew();
             }

@@ -12,7 +12,7 @@ pub const EVENT_CAPACITY: usize = 1024;
 /// Room in the queue that is kept from bulk events.
 const EVENT_RESERVE: usize = 128;
 
-/// Events that nobody has polled yet, oldest first.
+/// Events not polled yet, oldest first.
 #[derive(Debug)]
 #[cfg_attr(feature = "testing", derive(Clone))]
 pub(in crate::switch) struct Events {
@@ -43,7 +43,7 @@ impl Switch {
     pub fn poll_event(&mut self) -> Option<Event> {
         let event = self.events.waiting.pop_front()?;
         if self.events.waiting.is_empty() {
-            // Begins anew where it began before, so that few events need little memory.
+            // Restarts at the same place, so that few events need little memory.
             self.events.waiting.clear();
         }
         Some(event)

@@ -58,7 +58,7 @@ impl Switch {
         self.explain_tagged(now, port, frame, None)
     }
 
-    /// The same of [`receive_tagged`](Self::receive_tagged).
+    /// Like `explain`, for [`receive_tagged`](Self::receive_tagged).
     pub fn explain_tagged(
         &self,
         now: Instant,

@@ -1,10 +1,11 @@
-//! The recent-flow monitor: which flows went from which port to which of late, and how much (CLCM paper,
-//! section 3.2.2, needs it to know whom to reroute).
+//! The recent-flow monitor: flows that recently passed between ports, and their bytes (CLCM paper,
+//! section 3.2.2, needs it to select flows to reroute).
 //!
-//! A set-associative table. A flow that finds its set full takes the place of the lightest one in it and
-//! goes on from that one's weight (space-saving, Metwally et al., ICDT 2005): the weights of a set then add
-//! up to its traffic, and a flow with more than 1/[`WAYS`] of it is never the lightest. Weights are bytes
-//! that are halved [`HALVINGS`] times in an age, so that what was heavy long ago makes place.
+//! A set-associative table. A flow that finds its set full takes the place of the lightest one in
+//! it and goes on from that one's weight (space-saving, Metwally et al., ICDT 2005): the weights of
+//! a set then add up to its traffic, and a flow with more than 1/[`WAYS`] of it is never the
+//! lightest. Weights are bytes that are halved [`HALVINGS`] times in an age, so that what was heavy
+//! long ago makes place.
 
 use crate::config::FlowMonitorConfig;
 use crate::frame::Frame;
@@ -12,7 +13,7 @@ use crate::random::mix;
 use crate::switch::Switch;
 use crate::units::{Bytes, Duration, Instant, MacAddress, PortId, Priority};
 
-/// Flows of one set: a flow with more than one part in so many of its set's traffic is known.
+/// Flows of one set: a flow with more than this fraction of its set's traffic is known.
 pub const WAYS: usize = 4;
 
 /// Halvings of a weight in the time after which an idle flow is forgotten.

@@ -80,12 +80,12 @@ pub struct LevelGauges {
     pub round_trip: Duration,
     /// The round trip time that an echo has measured.
     pub round_trip_measured: Option<Duration>,
-    /// The Transmit Feedback that the neighbour was told last.
+    /// The last Transmit Feedback sent to the neighbour.
     pub feedback_sent: Level,
-    /// The Transmit Feedback that the neighbour told us.
+    /// The last Transmit Feedback received from the neighbour.
     pub feedback_received: Level,
-    /// Waiting to leave by this port at Levels that the Feedback lets out, in frame bytes. A pause holds
-    /// them too.
+    /// Waiting to leave by this port at Levels that the Feedback releases, in frame bytes. A pause
+    /// also holds them.
     pub eligible: Bytes,
     /// The frames of `eligible`.
     pub eligible_frames: u64,
@@ -98,7 +98,7 @@ pub struct LevelGauges {
 /// Measurements by echo messages of the room that a port's [cable](crate::PortConfig::cable) gives.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct CableGauges {
-    /// The longest round trip of late; `None` before the neighbour has answered.
+    /// Longest recent round-trip time; `None` until the neighbour answers.
     pub round_trip: Option<Duration>,
     /// True from a round trip for which the room is not enough until ten in a row fit.
     pub exceeded: bool,
@@ -186,7 +186,7 @@ impl Switch {
         }
     }
 
-    /// Begins the peaks of all gauges again from what there is now: whoever keeps them takes them by
+    /// Restarts the peaks of all gauges from the present values: to keep the old ones, read
     /// [`gauges`](Self::gauges) first. O(ports).
     pub fn restart_peaks(&mut self) {
         self.pools.restart_peaks();

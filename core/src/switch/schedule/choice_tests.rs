@@ -1,5 +1,6 @@
-//! The choice against a slow model of the rule, under an adversary that sees the model's state and holds back
-//! whatever keeps others waiting. Whoever waits has its turn within the bound of `virtual_queues/owed.rs`.
+//! Test of the choice against a slow model of the rule, under an adversary that sees the model's
+//! state and holds back frames so as to keep others waiting. Every waiting pair has its turn within
+//! the bound of `virtual_queues/owed.rs`.
 
 use std::collections::VecDeque;
 
@@ -428,7 +429,7 @@ fn everybody_leaves_within_the_bound(has_strict: bool) {
         }
         longest = longest.max(both.longest);
     }
-    // The adversary is none if nobody waits for as long as all others take.
+    // The adversary is useless if no pair waits for as long as all others take.
     assert!(longest >= PAIRS, "{longest} of {BOUND}");
 }
 

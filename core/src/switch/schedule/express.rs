@@ -25,9 +25,10 @@ impl Switch {
         })
     }
 
-    /// Priorities, one bit for each, that the switch would neither hold, slow, drop nor mark at `port`: those that no pause is in force
-    /// for, and whose frames of every Level the neighbour lets out. A lossless frame that is not held is charged to no buffer, and
-    /// needs no Level, since it is never inside.
+    /// Priorities, one bit for each, that the switch would neither hold, slow, drop nor mark at
+    /// `port`: those without a pause in force, and whose frames of every Level the neighbour
+    /// permits. A lossless frame that is not held is charged to no buffer, and needs no Level,
+    /// since it is never inside.
     pub fn unheld_priorities(&self, now: Instant, port: PortId) -> u8 {
         let Some(state) = self.ports.get(port.index()) else {
             return 0;
@@ -51,7 +52,8 @@ impl Switch {
             .fold(0, |bits, priority| bits | 1 << priority.index())
     }
 
-    /// As [`transmit`](Self::transmit), but no data: only what is to be told to the neighbour, which waits for nobody.
+    /// Like [`transmit`](Self::transmit), but without data: only messages to the neighbour, which
+    /// wait for no other frame.
     pub fn transmit_told(&mut self, now: Instant, port: PortId) -> Option<Transmission> {
         let state = self.ports.get(port.index())?;
         if !state.up || !state.has_control() {

@@ -1,5 +1,5 @@
-//! Which ports are worth asking, and when: for callers with so many ports or switches that asking all of
-//! them after each call is too slow.
+//! Ports worth polling, and their times: for callers with so many ports or switches that polling
+//! all of them after each call is too slow.
 
 use crate::sets::PortSet;
 use crate::switch::port::Port;

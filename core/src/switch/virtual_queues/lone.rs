@@ -1,8 +1,8 @@
 //! The turns that Levels take at one (egress, priority), and the frame that waits there alone.
 //!
-//! A frame that comes where none waits needs no virtual queue, no lane and no ring until another one comes: it stands
-//! beside the turns, which are what it leaves behind when it goes. Where nothing is congested most frames come and go
-//! like that.
+//! A frame that comes where none waits needs no virtual queue, no lane and no ring until another
+//! one comes: it is stored beside the turns, which are all that it leaves behind. Where nothing is
+//! congested most frames come and go like that.
 
 use core::num::NonZeroU32;
 
@@ -68,7 +68,7 @@ impl Lone {
         match gate {
             Gate::FromLevel(from) => self.level >= from,
             Gate::OnlyFrom(ingress, from) => self.ingress == ingress && self.level >= from,
-            // Nobody is first: it is alone.
+            // None is first: it is alone.
             Gate::FirstFrom(_, from) => self.level >= from,
             Gate::Shut => false,
         }

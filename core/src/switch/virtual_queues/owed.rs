@@ -4,22 +4,23 @@
 //! ever: whenever its turn comes it is held, and whenever it may leave the turn is another's. So
 //! what was passed over is remembered, for each Level of each priority (a *pair*) of an egress:
 //!
-//! 1. A frame that leaves by turns makes owed whoever waits and is held there: the Levels of its
-//!    priority that its gate keeps in, and all Levels of each priority that cannot send and that
-//!    the turn leaves or passes on its way.
+//! 1. When the round robin sends a frame, every waiting (Level, priority) pair that is currently
+//!    held becomes owed: the Levels of its priority that its gate keeps in, and all Levels of each
+//!    priority that cannot send and that the turn leaves or passes on its way.
 //! 2. An owed pair that may leave goes before all turns, the one that has been owed for longest
-//!    first. One frame settles it. It moves no turn of Levels or priorities, so that it makes
-//!    nobody else owed.
+//!    first. One frame settles it. It moves no turn of Levels or priorities, so that it makes no
+//!    other pair owed.
 //!
-//! Where nothing is held nobody is owed, and there are only the turns: shares by weight are theirs.
+//! Where nothing is held no pair is owed, and there are only the turns: shares by weight are
+//! theirs.
 //!
 //! **Bound** (Definition 4 of Karol, Golestani and Lee: the eligibility age of no packet grows
 //! indefinitely). Of n pairs at an egress, a pair that waits and may leave at N opportunities to
-//! send a frame has sent one after the last of them at the latest, N = n·(F + 2), whoever else is
-//! held, let go or refilled in between:
+//! send a frame has sent one after the last of them at the latest, N = n·(F + 2), whichever pairs
+//! are held, released or refilled in between:
 //!
-//! * *Owed*, it sees each other pair go before it at most once, since whoever becomes owed later is
-//!   later: n − 1.
+//! * *Owed*, it sees each other pair go before it at most once, since a pair that becomes owed
+//!   later is later: n − 1.
 //! * *Not owed*, it was eligible whenever its own priority sent by turns, and its priority could
 //!   send whenever the turn was there: else it would be owed. So other Levels of its priority have
 //!   one turn each before it, at most L frames together, and between two of these each other

@@ -1,7 +1,7 @@
 //! Rings of things that take turns, by deficit round robin (Shreedhar and Varghese, SIGCOMM 1995).
 //!
-//! The members live in one slab, linked both ways, so that each of them can be taken out where it
-//! stands in O(1): a lifted destination changes its ring, and a release empties a lane in the middle.
+//! The members live in one slab, linked both ways, so that each of them can be removed anywhere in
+//! O(1): a lifted destination changes its ring, and a release empties a lane in the middle.
 
 pub(super) const NIL: u32 = u32::MAX;
 

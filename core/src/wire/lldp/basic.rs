@@ -198,7 +198,7 @@ impl TimeToLive {
     /// second more.
     pub const STANDARD: Self = Self(NonZeroU16::MIN.saturating_add(4 * 30));
 
-    /// So many seconds; `None` for zero.
+    /// Converts seconds; `None` for zero.
     pub const fn new(seconds: u16) -> Option<Self> {
         match NonZeroU16::new(seconds) {
             None => None,

@@ -1,8 +1,8 @@
 //! ETS and PFC in data centre bridging exchange, DCBX (IEEE 802.1Q clause 38 and annex D.2, from
-//! 802.1Qaz), and what is wrong between two neighbours' PFC.
+//! 802.1Qaz), and mismatches between two neighbours' PFC.
 //!
-//! The older DCBX (CIN, CEE) has an OUI of its own and is not read: a neighbour that speaks nothing else
-//! counts as one that says nothing about PFC.
+//! The older DCBX (CIN, CEE) has an OUI of its own and is not read: a neighbour that uses nothing
+//! else counts as one that announces nothing about PFC.
 
 use core::fmt;
 

@@ -14,15 +14,15 @@
 //! D, the longest route in links, is 1 to 31 with mode `level` and zero with any other.
 //!
 //! The neighbour is heard: one switch on this link announces the same D for the same classes, and
-//! its Feedback is obeyed whether or not an XOFF or a zero stands behind it. Only who is told so
-//! may leave them out. Feedback is told as 1 pfc, 2 pause, 3 grants; 0 says nothing about it. Both
-//! stand in bits that were reserved once: an announcement without them comes from an older switch,
-//! and promises nothing.
+//! its Feedback is obeyed whether or not an XOFF or a zero follows it. Only a sender with that
+//! information may leave them out. Feedback is coded as 1 pfc, 2 pause, 3 grants; 0 names no
+//! coding. Both are in formerly reserved bits: an announcement without them comes from an older
+//! switch, and promises nothing.
 //!
 //! The OUI is not one that the IEEE assigned, nor can it be: its first byte has the bit of local
-//! administration and lies in the quadrant for administratively assigned identifiers (IEEE 802c).
-//! Who picks the same three bytes for another purpose collides with us, which version and field
-//! checks make improbable but not impossible.
+//! administration and lies in the quadrant for administratively assigned identifiers (IEEE 802c). A
+//! vendor that picks the same three bytes for another purpose collides with us, which version and
+//! field checks make improbable but not impossible.
 //!
 //! Reserved bits and bytes are sent as zero and ignored on receipt, as is what follows the last
 //! field. Any other mode, and a D without a meaning, make the TLV malformed. Any other version of
@@ -142,7 +142,8 @@ impl core::fmt::Display for AnnouncedMode {
 pub struct WeirV1 {
     /// It takes part in CLCM elections and understands SPUIDs.
     pub clcm: bool,
-    /// It hears a neighbour with the same D for the same classes, and obeys what that says without an XOFF.
+    /// It hears a neighbour with the same D for the same classes, and obeys its Feedback without an
+    /// XOFF.
     pub hears: bool,
     /// Configured coding of Feedback; `None` from a switch that is too old to announce it.
     pub coding: Option<FeedbackCoding>,

@@ -1,4 +1,5 @@
-//! The slow model: protocol P as the paper defines it, over a list of all frames and a list of all that was told.
+//! The slow model: protocol P as the paper defines it, over a list of all frames and a list of all
+//! messages.
 
 use weir_core::{Duration, FrameHandle};
 
@@ -191,8 +192,8 @@ impl Model {
         true
     }
 
-    /// Frames and bytes that wait to leave by a link: those that the Feedback lets out, and those that it
-    /// holds back.
+    /// Returns frames and bytes that wait to leave by a link: those that the Feedback permits, and
+    /// those that it holds back.
     pub fn waiting(&self, link: u8) -> [(u64, u64); 2] {
         let feedback = self.feedback_received[usize::from(link)];
         let mut sums = [(0, 0); 2];

@@ -1,5 +1,5 @@
-//! Congestion marks by the backlog of the egress (RED): whatever the class's mode, by that egress and priority alone, in
-//! the paper's proportions, and the same again from the same seed.
+//! Congestion marks by the backlog of the egress (RED): for any mode of the class, by that egress
+//! and priority alone, in the paper's proportions, and reproducible from the seed.
 
 mod changes;
 

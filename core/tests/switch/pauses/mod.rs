@@ -434,7 +434,7 @@ fn a_neighbour_can_be_held_whatever_the_buffer_holds() {
     assert_eq!(told(&mut node, SENDER), [false]);
     hold(&mut node, support::PRIORITY, false).unwrap();
     assert_eq!(told(&mut node, SENDER), []);
-    // A lossy priority pauses nobody.
+    // A lossy priority sends no pauses.
     let lossy = Priority::ALL[0];
     assert!(hold(&mut node, lossy, true).is_err());
 }

@@ -1,4 +1,5 @@
-//! Buffers that share a pool: what a slow model says of random traffic, and what neighbours that obey never lose.
+//! Buffers that share a pool: random traffic against a slow model, and no losses with neighbours
+//! that obey.
 
 mod model;
 mod obedient;

@@ -278,7 +278,7 @@ impl Model {
         }
     }
 
-    /// The longest that a pause is not looked at, at a port of this switch.
+    /// Returns the longest time without a check of a pause, at a port of this switch.
     pub fn refresh(&self) -> Duration {
         self.config
             .pause_time

@@ -1,4 +1,4 @@
-//! Neighbours that obey: whatever was under way when they were paused has room.
+//! Neighbours that obey: frames under way when they were paused have room.
 
 use proptest::prelude::*;
 use weir_core::random::SplitMix64;
@@ -18,7 +18,7 @@ enum Sends {
 }
 
 fn rest() -> u64 {
-    // The frame that finds the pool full takes headroom, too.
+    // The frame that finds the pool full also takes headroom.
     HEADROOM.get() - FRAME_MAX
 }
 

@@ -283,7 +283,7 @@ fn behind_copies(priority: Option<Priority>) -> (u64, Vec<u64>) {
 #[test]
 fn copies_in_a_pool_bring_pauses_forward_and_cost_no_lossless_frame() {
     let (_, without) = behind_copies(None);
-    // In a class of its own they are in nobody's way.
+    // In a class of its own they disturb no other traffic.
     let (copied, outside) = behind_copies(Some(OUTSIDE));
     assert_eq!((copied, &outside), (2, &without));
     // In the pool they are one lossy buffer of it: with α = 1 half of it, its reserve, and less than a frame above.

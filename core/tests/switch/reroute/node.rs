@@ -1,4 +1,4 @@
-//! One switch with a group of ports, and what it is asked and says.
+//! One switch with a group of ports, its commands and its answers.
 
 #![allow(dead_code)] // each test uses its own part
 

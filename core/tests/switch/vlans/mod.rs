@@ -239,7 +239,7 @@ fn copies_without_memory_are_counted_and_the_others_leave() {
         (120, 60 + 60 + 2 * 64)
     );
     assert_eq!(counters.copies_dropped, 2);
-    // The first frame has been copied to nobody.
+    // The first frame has not been copied.
     caller.assert_counted();
 }
 

@@ -1,9 +1,10 @@
-//! Pools: what ingress buffers share, and whom a pause of theirs holds.
+//! Pools: memory shared by ingress buffers, and the resulting pauses.
 //!
-//! A buffer's threshold follows from what is free in its pool, so that it changes with every frame of others. It is looked at
-//! when it matters: with the buffer's own arrivals and departures, whenever its pause is told again, and in turn: each
-//! departure from a pool looks at [`LOOKS`] paused buffers of it. So a frame costs the same however many buffers there are, and
-//! none stays paused for longer than until the next refresh of its pause while the pool has room for it.
+//! A buffer's threshold follows from what is free in its pool, so that it changes with every frame
+//! of others. It is checked when it matters: with the buffer's own arrivals and departures,
+//! whenever its pause is refreshed, and in turn: each departure from a pool checks [`LOOKS`] paused
+//! buffers of it. So a frame costs the same however many buffers there are, and none stays paused
+//! for longer than until the next refresh of its pause while the pool has room for it.
 
 mod buffer;
 

@@ -137,7 +137,7 @@ impl LevelTable {
             chain: NIL,
         };
         let mut shares = Records::new(frame_count + 1, share);
-        // The one that nobody has.
+        // The share without an owner.
         shares.reach(END as usize);
         let bucket_count = frame_count.div_ceil(ENTRIES_OF_BUCKET).next_power_of_two();
         Self {
