@@ -187,7 +187,7 @@ impl HostPrograms {
     ///
     /// # Errors
     ///
-    /// What the kernel says.
+    /// The kernel's error.
     pub fn send_live(&self, template: &[u8], count: u32) -> Result<(u64, Duration)> {
         /// Small, so that frames wait only briefly for those behind them.
         const BATCH: u32 = 32;

@@ -147,7 +147,7 @@ impl Pattern {
         None
     }
 
-    /// The switch may serve such a node, whatever entries its lists have.
+    /// Returns true if the switch may serve such a node, for any entries of its lists.
     pub fn is_served(&self) -> bool {
         self.is_among(&schema::WAYS)
     }

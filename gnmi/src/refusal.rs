@@ -65,14 +65,14 @@ impl Refusal {
         })
     }
 
-    /// The subscriber does not read what it is told.
+    /// The subscriber does not read its messages.
     pub fn slow_reader(message: impl Into<String>) -> Self {
         Self::new(Code::ResourceExhausted, message, |counters| {
             &mut counters.slow_readers
         })
     }
 
-    /// The client opened a call and said nothing.
+    /// The client opened a call and sent nothing.
     pub fn silent(message: impl Into<String>) -> Self {
         Self::new(Code::DeadlineExceeded, message, |counters| {
             &mut counters.silent

@@ -1,12 +1,12 @@
-//! The messages of gNMI as they are on the wire: package `gnmi` of `gnmi.proto`, version 0.10. Written down here by their
-//! field numbers, so that no machine needs a protobuf compiler. Fields that the protocol has given up are left out: what is
-//! not known is skipped when it is read.
+//! The messages of gNMI as they are on the wire: package `gnmi` of `gnmi.proto`, version 0.10.
+//! Written down here by their field numbers, so that no machine needs a protobuf compiler.
+//! Deprecated fields are left out: unknown fields are skipped.
 
 use std::collections::BTreeMap;
 
 use prost::{Enumeration, Message, Oneof};
 
-/// The version of the protocol that is spoken, as Capabilities says it.
+/// The supported version of the protocol, in the form of Capabilities.
 pub const PROTOCOL_VERSION: &str = "0.10.0";
 
 /// Path of a node.
@@ -178,7 +178,7 @@ pub enum DataType {
     Operational = 3,
 }
 
-/// The nodes asked for.
+/// The requested nodes.
 #[derive(Clone, PartialEq, Message)]
 pub struct GetResponse {
     /// One for each path.
@@ -250,21 +250,21 @@ pub struct Subscription {
     /// Behind the list's prefix.
     #[prost(message, optional, tag = "1")]
     pub path: Option<Path>,
-    /// When values are told; of mode STREAM.
+    /// Time of updates; of mode STREAM.
     #[prost(enumeration = "SubscriptionMode", tag = "2")]
     pub mode: i32,
     /// Nanoseconds between two samples; zero for the least.
     #[prost(uint64, tag = "3")]
     pub sample_interval: u64,
-    /// Samples that are as before are not told.
+    /// Unchanged samples are not sent.
     #[prost(bool, tag = "4")]
     pub suppress_redundant: bool,
-    /// Nanoseconds after which they are told all the same; zero for never.
+    /// Nanoseconds after which they are sent nevertheless; zero for never.
     #[prost(uint64, tag = "5")]
     pub heartbeat_interval: u64,
 }
 
-/// When values are told.
+/// Time of updates.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Enumeration)]
 #[repr(i32)]
 pub enum SubscriptionMode {
@@ -279,7 +279,7 @@ pub enum SubscriptionMode {
 /// Message to a subscriber.
 #[derive(Clone, PartialEq, Message)]
 pub struct SubscribeResponse {
-    /// Values, or that all were told.
+    /// Values, or the mark that all were sent.
     #[prost(oneof = "SubscribeTell", tags = "1, 3")]
     pub response: Option<SubscribeTell>,
 }
@@ -290,7 +290,7 @@ pub enum SubscribeTell {
     /// Values.
     #[prost(message, tag = "1")]
     Update(Notification),
-    /// All nodes that there are have been told once.
+    /// All nodes have been sent once.
     #[prost(bool, tag = "3")]
     Sync(bool),
 }

@@ -1,4 +1,4 @@
-//! Paths are matched as a slow model says that they are.
+//! Paths are matched as in a slow model.
 
 use proptest::collection::vec;
 use proptest::prelude::*;

@@ -29,7 +29,7 @@ const BATCHES: usize = 8;
 /// Part of a chunk that the kernel reserves as headroom.
 const HEADROOM: usize = 256;
 
-/// Reflects at `device` until SIGINT or SIGTERM, and says what came.
+/// Reflects at `device` until SIGINT or SIGTERM, and prints the counts.
 ///
 /// # Errors
 ///

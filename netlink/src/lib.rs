@@ -1,7 +1,9 @@
-//! Netlink, as far as Weir needs it: one question and its answer, orders, lists, and what several parts ask alike.
+//! Netlink, as far as Weir needs it: a request and its answer, commands, lists, and common requests
+//! of several parts.
 //!
-//! Everything waits for the kernel, for ten seconds at most, and says what it answered. Numbers are those of this process's network
-//! namespace. The kernel's answers are read as bytes from outside: what is cut or of another kind is an error, or ends a list.
+//! All functions wait for the kernel, for ten seconds at most, and return its answer. Numbers are
+//! those of this process's network namespace. The kernel's answers are read as bytes from outside:
+//! a truncated answer or one of another kind is an error, or ends a list.
 
 #![forbid(unsafe_code)]
 

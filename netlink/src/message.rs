@@ -59,7 +59,7 @@ pub fn find(bytes: &[u8], kind: u16) -> Option<&[u8]> {
         .map(|(_, value)| value)
 }
 
-/// An attribute as it stands in a message.
+/// Encodes an attribute of a message.
 pub fn attribute(kind: u16, value: &[u8]) -> Vec<u8> {
     let mut bytes = ((ATTRIBUTE_HEADER + value.len()) as u16)
         .to_ne_bytes()

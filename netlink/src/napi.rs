@@ -38,11 +38,11 @@ pub struct Napi {
     pub deferral: Deferral,
 }
 
-/// Those of a device; none while it is down.
+/// Returns the NAPIs of a device; none while it is down.
 ///
 /// # Errors
 ///
-/// What the kernel says. An older one does not have the question, or not the answer (`Unsupported`).
+/// The kernel's error. An older one lacks the request, or the answer (`Unsupported`).
 pub fn of_device(ifindex: u32) -> io::Result<Vec<Napi>> {
     let (mut all, mut is_known) = (Vec::new(), true);
     let device = attribute(NETDEV_A_NAPI_IFINDEX, &ifindex.to_ne_bytes());
@@ -69,11 +69,11 @@ fn parse(entry: &[u8]) -> Option<Napi> {
     })
 }
 
-/// Has a NAPI put interrupts off so.
+/// Sets the deferral of a NAPI.
 ///
 /// # Errors
 ///
-/// What the kernel says; `NotFound` when the NAPI is gone.
+/// The kernel's error; `NotFound` when the NAPI is gone.
 pub fn set(id: u32, deferral: Deferral) -> io::Result<()> {
     let all = [
         attribute(NETDEV_A_NAPI_ID, &id.to_ne_bytes()),

@@ -10,7 +10,7 @@ use crate::socket::{
 };
 
 // linux/rtnetlink.h, linux/pkt_sched.h
-/// Makes or changes a queueing discipline, and tells of one.
+/// Makes or changes a queueing discipline, or reports one.
 pub const RTM_NEWQDISC: u16 = 36;
 const RTM_DELQDISC: u16 = 37;
 /// Asks for queueing disciplines.
@@ -20,7 +20,7 @@ pub const TCMSG: usize = 20;
 const HANDLE_AT: usize = 8;
 /// The attribute with the kind's name.
 pub const TCA_KIND: u16 = 1;
-/// The attribute with what the kind is told.
+/// The attribute with the options of the kind.
 pub const TCA_OPTIONS: u16 = 2;
 /// The place of the root.
 pub const TC_H_ROOT: u32 = u32::MAX;
@@ -41,7 +41,7 @@ pub struct Root {
 ///
 /// # Errors
 ///
-/// What the kernel says.
+/// The kernel's error.
 pub fn root(ifindex: u32) -> io::Result<Option<Root>> {
     let answer = match ask_whether(RTM_GETQDISC, &tcmsg(ifindex, 0, TC_H_ROOT, 0)) {
         // Of what the kernel has made itself and that keeps nothing it says nothing, or that it is not there.
@@ -63,20 +63,21 @@ fn parse(answer: &[u8]) -> Option<Root> {
     })
 }
 
-/// Puts a queueing discipline of this kind at the root of a device at which nobody has put one, under this handle.
+/// Puts a queueing discipline of this kind at the root of a device without a configured one, under
+/// this handle.
 ///
 /// # Errors
 ///
-/// What the kernel says; `NotFound` when it does not have the kind.
+/// The kernel's error; `NotFound` when it lacks the kind.
 pub fn add(ifindex: u32, kind: &str, handle: u32) -> io::Result<()> {
     make(ifindex, kind, handle, NLM_F_CREATE | NLM_F_EXCL)
 }
 
-/// The same in the place of what is there, under a handle that the kernel chooses.
+/// Replaces the existing entry; the kernel chooses the handle.
 ///
 /// # Errors
 ///
-/// What the kernel says.
+/// The kernel's error.
 pub fn replace(ifindex: u32, kind: &str) -> io::Result<()> {
     make(ifindex, kind, 0, NLM_F_CREATE | NLM_F_REPLACE)
 }
@@ -87,11 +88,12 @@ fn make(ifindex: u32, kind: &str, handle: u32, flags: u16) -> io::Result<()> {
     order(Protocol::NetlinkRoute, RTM_NEWQDISC, flags, &body)
 }
 
-/// Takes what is at the root away, if it has this handle, or whatever it is (0); the kernel's default comes back.
+/// Removes the queueing discipline at the root if it has this handle, or any one (0); the kernel's
+/// default comes back.
 ///
 /// # Errors
 ///
-/// What the kernel says.
+/// The kernel's error.
 pub fn remove(ifindex: u32, handle: u32) -> io::Result<()> {
     let body = tcmsg(ifindex, handle << 16, TC_H_ROOT, 0);
     order(Protocol::NetlinkRoute, RTM_DELQDISC, 0, &body)

@@ -29,11 +29,11 @@ pub const NLM_F_CREATE: u16 = 0x400;
 pub const ANSWER_MAX: usize = 64 << 10;
 const PATIENCE_SECONDS: i64 = 10;
 
-/// A netlink socket.
+/// Opens a netlink socket.
 ///
 /// # Errors
 ///
-/// What the kernel says.
+/// The kernel's error.
 pub fn open(protocol: Protocol) -> io::Result<OwnedFd> {
     let socket = socket(
         AddressFamily::Netlink,
@@ -46,11 +46,11 @@ pub fn open(protocol: Protocol) -> io::Result<OwnedFd> {
     Ok(socket)
 }
 
-/// Sends a question and gives the one message that answers it, with its header.
+/// Sends a request and returns the one message that answers it, with its header.
 ///
 /// # Errors
 ///
-/// What the kernel says.
+/// The kernel's error.
 pub fn ask(protocol: Protocol, kind: u16, body: &[u8]) -> io::Result<Vec<u8>> {
     let answer = exchange(protocol, &message(kind, NLM_F_REQUEST, body))?;
     match said(&answer) {
@@ -59,12 +59,12 @@ pub fn ask(protocol: Protocol, kind: u16, body: &[u8]) -> io::Result<Vec<u8>> {
     }
 }
 
-/// The same of rtnetlink, for a question that the kernel answers as it tells of changes, to who asks as well (`NLM_F_ECHO`), or has
-/// nothing to say to but that it has heard it: `None`.
+/// Sends a request to rtnetlink that the kernel answers with a notification (`NLM_F_ECHO`), or only
+/// acknowledges: `None`.
 ///
 /// # Errors
 ///
-/// What the kernel says.
+/// The kernel's error.
 pub fn ask_whether(kind: u16, body: &[u8]) -> io::Result<Option<Vec<u8>>> {
     let flags = NLM_F_REQUEST | NLM_F_ACK | NLM_F_ECHO;
     let answer = exchange(Protocol::NetlinkRoute, &message(kind, flags, body))?;
@@ -74,32 +74,32 @@ pub fn ask_whether(kind: u16, body: &[u8]) -> io::Result<Option<Vec<u8>>> {
     }
 }
 
-/// Has the kernel do something, with these flags beside the usual ones.
+/// Sends a command, with these flags beside the usual ones.
 ///
 /// # Errors
 ///
-/// What the kernel says.
+/// The kernel's error.
 pub fn order(protocol: Protocol, kind: u16, flags: u16, body: &[u8]) -> io::Result<()> {
     let flags = NLM_F_REQUEST | NLM_F_ACK | flags;
     let answer = exchange(protocol, &message(kind, flags, body))?;
     said(&answer).unwrap_or(Ok(()))
 }
 
-/// A question whose answer is a list; `each` gets every message's body.
+/// Sends a request whose answer is a list; `each` gets every message's body.
 ///
 /// # Errors
 ///
-/// What the kernel says.
+/// The kernel's error.
 pub fn dump(protocol: Protocol, kind: u16, body: &[u8], each: impl FnMut(&[u8])) -> io::Result<()> {
     let socket = open(protocol)?;
     dump_on(&socket, &mut vec![0u8; ANSWER_MAX], kind, body, each)
 }
 
-/// The same for who asks again and again: with a socket and a buffer of [`ANSWER_MAX`] that are there already.
+/// Like [`dump`], for repeated requests: with an existing socket and buffer of [`ANSWER_MAX`].
 ///
 /// # Errors
 ///
-/// What the kernel says.
+/// The kernel's error.
 pub fn dump_on(
     socket: &OwnedFd,
     buffer: &mut [u8],

@@ -37,8 +37,9 @@ Example, for COMMAND:
 }
 
 impl Generated {
-    /// Writes what is asked for about `command`. `script` has a shell's completions of a program that completes names
-    /// itself; without one they follow from the command line's definition. `pages` is what its manual says beside that.
+    /// Writes the requested output about `command`. `script` has a shell's completions of a program
+    /// that completes names itself; without one they follow from the command line's definition.
+    /// `pages` has the additional text of its manual.
     ///
     /// # Errors
     ///

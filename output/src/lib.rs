@@ -31,7 +31,7 @@ impl Output {
         }
     }
 
-    /// The same, kept for [`taken`](Self::taken) instead of printed.
+    /// Returns this output, kept for [`taken`](Self::taken) instead of printed.
     pub fn captured(self) -> Self {
         Self {
             captured: true,
@@ -91,7 +91,7 @@ pub fn colour() -> bool {
 /// Sign for a missing value.
 pub const NONE: &str = "–";
 
-/// True when whoever read the output is gone, which is no failure.
+/// Returns true when the output's reader is gone, which is no failure.
 pub fn is_broken_pipe(error: &anyhow::Error) -> bool {
     error
         .downcast_ref::<io::Error>()

@@ -1,4 +1,5 @@
-//! Manual pages as man-pages(7) wants them: a command's definition, and what its help says after the options in sections of their names.
+//! Manual pages in the form of man-pages(7): a command's definition, and the help text after the
+//! options in sections of their names.
 
 use std::io::{self, Write};
 use std::path::Path;

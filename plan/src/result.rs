@@ -149,7 +149,7 @@ pub struct EgressPlan {
     pub rate_gbps: f64,
     /// The most that waits, in all ingress buffers together.
     pub peak_bytes: u64,
-    /// The same in frame bytes, of frames as long as the longest one that comes.
+    /// In frame bytes, for frames as long as the longest one.
     pub peak_frame_bytes: u64,
     /// Longest time that a frame waits here, in order of arrival: h(α, β) for flows with rates below the port's, else the peak at the port's rate.
     pub delay_us: f64,
@@ -166,13 +166,13 @@ pub struct EcnPlan {
     pub kmin_at_us: Option<f64>,
     /// When it reaches K_max: each frame is marked from then on.
     pub kmax_at_us: Option<f64>,
-    /// When the first of these marks can have told its sender.
+    /// Time at which the first of these marks can have reached its sender.
     pub told_at_us: Option<f64>,
     /// When the first ingress buffer reaches xoff.
     pub xoff_at_us: Option<f64>,
-    /// `no congestion`, `before`, `too late` (marked before xoff, told after it) or `after`.
+    /// `no congestion`, `before`, `too late` (marked before xoff, received after it) or `after`.
     pub verdict: &'static str,
-    /// The greatest K_max with which senders are told in time.
+    /// The greatest K_max with which senders are notified in time.
     pub kmax_advised_bytes: Option<u64>,
 }
 

@@ -149,7 +149,8 @@ fn a_configuration_is_planned_for_all_ports_to_one() {
         // It fills as fast as it drains.
         assert_near(pauses.duty, 0.5, 1e-6);
         let room = row.headroom.as_ref().unwrap();
-        // 12,500 bytes are 148 frames of 60 and 24 bytes, each a cell, after one that stands 96 bytes above xoff.
+        // 12,500 bytes are 148 frames of 60 and 24 bytes, each a cell, after one that ends 96 bytes
+        // above xoff.
         assert_eq!(room.needed_bytes, 148 * 256 + (390 * 256 + 256 - 100_000));
         assert_eq!(room.needed_any_frame_bytes, room.needed_bytes);
     }
@@ -231,7 +232,7 @@ fn an_applied_plan_has_nothing_to_advise() {
         "{:?}",
         after.advice
     );
-    // A profile is changed where it stands, once for all its classes.
+    // A profile is changed in its place, once for all its classes.
     let profile = "[[ecn]]\nname = \"A\" # of the vendor\nkmin = \"300kB\"\nkmax = \"400kB\"\n";
     let own = "ecn-kmin = \"300kB\"\necn-kmax = \"400kB\"";
     assert!(text.contains(own));

@@ -1,4 +1,5 @@
-//! `switchctl plan` against weir-sim on scenario files: what the plan says beforehand and what a run in virtual time counts.
+//! `switchctl plan` against weir-sim on scenario files: the plan and the counts of a run in virtual
+//! time.
 
 use std::path::{Path, PathBuf};
 

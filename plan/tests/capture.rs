@@ -1,4 +1,4 @@
-//! `switchctl plan --from-capture`: recorded arrivals in the place of a scenario's flows.
+//! `switchctl plan --from-capture`: recorded arrivals instead of a scenario's flows.
 
 use std::borrow::Cow;
 use std::fs::File;

@@ -60,7 +60,7 @@ fn a_picture_has_every_group_of_buffers_and_its_thresholds() {
     ] {
         assert!(picture.contains(text), "{text}");
     }
-    // A configuration has a picture, too: each port at its worst.
+    // A configuration also has a picture: each port at its worst.
     let config = r#"
 name = "leaf1"
 [[class]]

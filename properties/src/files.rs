@@ -40,7 +40,7 @@ pub fn config(bytes: &[u8]) {
     assert!(core.frame_count >= core.frames_needed());
 }
 
-/// A scenario file: refused with the line, or a network whose every way and class can be asked for.
+/// A scenario file: refused with the line, or a network with usable paths and classes.
 pub fn scenario(bytes: &[u8]) {
     let Some(text) = text(bytes).filter(|text| has_small_counts(text)) else {
         return;

@@ -1,5 +1,5 @@
-//! The properties of the fuzz targets on stable Rust: with the committed corpora, with damage done to them, and with any
-//! bytes whatever.
+//! The properties of the fuzz targets on stable Rust: with the committed corpora, with damaged
+//! ones, and with random bytes.
 
 use std::path::Path;
 

@@ -1,5 +1,4 @@
-//! What a run of a scenario means, whoever ran it: the lab with real frames or the simulator in
-//! virtual time.
+//! Results of a scenario run by the lab with real frames or by the simulator in virtual time.
 //!
 //! A runner counts; [`assemble`](assemble::assemble) makes a
 //! [`RunResult`](weir_api::run::RunResult) of it. [`verdict`] judges results, [`compare`] lays two

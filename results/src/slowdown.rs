@@ -105,7 +105,7 @@ pub fn chart(result: &RunResult) -> Option<Chart> {
         name: "times",
         size: 1.0,
     };
-    // A bin stands at its end, the last one as far behind its beginning as that is behind zero.
+    // A bin is drawn at its end, the last one as far behind its beginning as that is behind zero.
     let end = |bin: &SlowdownBin| bin.to_bytes.unwrap_or(bin.above_bytes * 2) as f64;
     let bins = &result.slowdown;
     let (first, last) = (end(bins.first()?), end(bins.last()?));

@@ -24,8 +24,8 @@ const HEADINGS: [&str; 11] = [
 
 /// The demo's table: one row for each result.
 ///
-/// "Before" is the mean rate that all flows together had until they stood still, or of the whole run if they
-/// never did; "after" that of the last third of the run.
+/// "Before" is the mean rate that all flows together had until they stalled, or of the whole run if
+/// they never did; "after" that of the last third of the run.
 pub fn demo(results: &[&RunResult]) -> String {
     let rows: Vec<Vec<String>> = results.iter().map(|result| row(result)).collect();
     grid(&HEADINGS, &rows)

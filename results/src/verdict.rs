@@ -22,8 +22,8 @@ pub struct Timing {
     pub recover_seconds: Option<f64>,
 }
 
-/// True when no flow between switches made progress in the last third while frames were held. Says
-/// nothing of a network in which no flow crosses from switch to switch.
+/// True when no flow between switches made progress in the last third while frames were held. Never
+/// true for a network in which no flow crosses from switch to switch.
 pub fn is_deadlocked(scenario: &Scenario, flows: &[FlowResult], held_frames: u64) -> bool {
     let mut crossing = fabric_flows(scenario).peekable();
     held_frames > 0
@@ -116,7 +116,8 @@ pub fn rate_before(result: &RunResult) -> f64 {
     )
 }
 
-/// When the flows that led to the first suspicion stood still, in seconds from the beginning of traffic.
+/// Returns when the flows that led to the first suspicion stalled, in seconds from the beginning of
+/// traffic.
 pub fn standstill(result: &RunResult) -> Option<f64> {
     let is_suspicion = |event: &&RunEvent| event.kind == EventName::Suspected;
     let suspected = result.events.iter().find(is_suspicion)?;
@@ -242,7 +243,8 @@ pub fn expectations(expect: &Expect, result: &RunResult) -> Vec<Expectation> {
     out
 }
 
-/// Losses in lossless classes that no one has said may happen: a scenario that says nothing of losses expects none.
+/// Returns losses in lossless classes that the scenario does not permit: a scenario without such a
+/// setting permits none.
 pub fn unexpected_loss(scenario: &Scenario, result: &RunResult) -> Option<Expectation> {
     if scenario.expect.lost.is_some() || scenario.expect.dropped.is_some() {
         return None;

@@ -40,7 +40,7 @@ pub fn mtu(device: &str) -> Option<u32> {
 ///
 /// # Errors
 ///
-/// The error of the kernel.
+/// The kernel's error.
 pub fn bring_up_again(device: &str) -> io::Result<()> {
     let now = ask(device, libc::SIOCGIFFLAGS, |_| ())?;
     // SAFETY: the kernel has filled in this field, and any bytes are an integer.
@@ -296,7 +296,7 @@ pub fn has_feature(device: &str, number: u32) -> Option<bool> {
 ///
 /// # Errors
 ///
-/// The error of the kernel.
+/// The kernel's error.
 pub fn set_feature(device: &str, number: u32, on: bool) -> io::Result<()> {
     // The answer contains the number of blocks, regardless of the room; the kernel takes all of
     // them or none.

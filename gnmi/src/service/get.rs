@@ -36,7 +36,7 @@ impl Asked {
                 request.path.len()
             )));
         }
-        // Nothing but a prefix is a path, too.
+        // A prefix alone is a path as well.
         let paths = match request.path.is_empty() {
             true => vec![Path::default()],
             false => request.path,

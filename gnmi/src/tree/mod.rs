@@ -1,5 +1,5 @@
-//! The tree of nodes: containers with their leaves, made of what the switch's API shows. Depth first: what is below a node
-//! stands together.
+//! The tree of nodes: containers with their leaves, made of the bodies of the switch's API. Depth
+//! first: the nodes below a node are consecutive.
 
 mod field;
 mod interfaces;

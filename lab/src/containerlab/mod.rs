@@ -1,10 +1,11 @@
-//! A scenario as a topology of containerlab: each switch a container of Weir's image with the configuration that it has in the
-//! lab, each host one with an ordinary kernel network.
+//! A scenario as a topology of containerlab: each switch a container of Weir's image with the
+//! configuration that it has in the lab, each host one with an ordinary kernel network.
 //!
-//! Facts of containerlab that this relies on, of its manual and of its schema (schemas/clab.schema.json): a topology has `name`
-//! and `topology` with `nodes` and `links`; a node of kind `linux` is any image; `binds` are relative to the topology's file;
-//! `exec` runs in the node when all links are there; interfaces are `eth1` and on, made after the container has started;
-//! `eth0` is the management network's; a link's MTU is 9500 unless it says otherwise.
+//! Facts of containerlab that this relies on, of its manual and of its schema
+//! (schemas/clab.schema.json): a topology has `name` and `topology` with `nodes` and `links`; a
+//! node of kind `linux` is any image; `binds` are relative to the topology's file; `exec` runs in
+//! the node when all links are there; interfaces are `eth1` and on, made after the container has
+//! started; `eth0` is the management network's; a link's MTU is 9500 unless it sets another one.
 
 mod monitoring;
 mod topology;
@@ -37,7 +38,8 @@ pub struct Wanted<'a> {
     pub image: &'a str,
     /// The image of hosts; it needs ip(8) and ethtool(8).
     pub host_image: &'a str,
-    /// A directory with `prometheus/` and `grafana/`, as packaging/ is and /usr/share/weir: Prometheus and Grafana are nodes, too.
+    /// A directory with `prometheus/` and `grafana/`, such as packaging/ or /usr/share/weir:
+    /// Prometheus and Grafana become nodes as well.
     pub monitoring: Option<&'a Path>,
 }
 

@@ -20,7 +20,7 @@ pub enum Command {
     /// `finish`: write the report and exit. The end of the input means the same.
     Finish,
     /// `pfc PRIORITY QUANTA` or `pause QUANTA`: send this MAC control frame to the neighbour.
-    /// Quanta of 0 resume. Stands for a host that pauses its switch, and for a pause storm.
+    /// Quanta of 0 resume. Represents a host that pauses its switch, or a pause storm.
     Inject(MacControl),
     /// `obey-pfc` or `ignore-pfc`: whether PFC holds this host from now on.
     ObeyPfc(bool),

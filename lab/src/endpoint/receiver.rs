@@ -103,7 +103,7 @@ impl FlowReceiver {
         self.latency_sum += u128::from(latency);
     }
 
-    /// A frame that says it is of this flow arrived broken.
+    /// Counts a damaged frame of this flow.
     pub fn receive_corrupted(&mut self, reason: String) {
         self.corrupted += 1;
         self.first_corruption.get_or_insert(reason);

@@ -22,7 +22,7 @@ pub enum OutputLine {
     Error(String),
 }
 
-/// Counters while the run goes on, small enough to be asked for often.
+/// Counters while the run goes on, small enough for frequent requests.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Snapshot {
     /// When this was taken, nanoseconds since the start; 0 before it.
@@ -119,7 +119,7 @@ pub struct ReceivedFlow {
     /// Highest number seen. Absent: nothing arrived.
     pub highest_sequence: Option<u64>,
     /// Numbers up to the highest that were never seen whole (a corrupted frame is among them).
-    /// What was lost behind the highest only the sender's count tells.
+    /// Losses behind the highest are known only from the sender's count.
     pub missing: u64,
     /// Frames that arrived after one with a higher number.
     pub reordered: u64,

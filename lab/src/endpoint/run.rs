@@ -27,7 +27,7 @@ const RETRY: Duration = Duration::from_micros(50);
 /// Maximum wait for the last frames to leave before reporting that sending has stopped.
 const STOP_WAIT: Duration = Duration::from_millis(200);
 
-/// Runs one endpoint until it is told to finish, and writes its report.
+/// Runs one endpoint until the command to finish, and writes its report.
 ///
 /// # Errors
 /// When the configuration is not legal, the socket cannot be had or fails, or the report cannot be
@@ -44,7 +44,7 @@ pub fn run(config: EndpointConfig) -> Result<()> {
 /// Reads a configuration from a JSON file.
 ///
 /// # Errors
-/// When the file cannot be read or says what is not legal; the text names file, line and key.
+/// When the file cannot be read or is invalid; the text names file, line and key.
 pub fn read_config(path: &Path) -> Result<EndpointConfig> {
     let text = std::fs::read_to_string(path).with_context(|| format!("reading {path:?}"))?;
     let config: EndpointConfig =

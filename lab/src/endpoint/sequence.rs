@@ -14,7 +14,7 @@ pub enum Arrival {
     Late,
     /// Seen before.
     Duplicate,
-    /// More than [`WINDOW`] behind the highest: late or a duplicate, which cannot be told.
+    /// More than [`WINDOW`] behind the highest: late or a duplicate, indistinguishable.
     BeyondWindow,
 }
 

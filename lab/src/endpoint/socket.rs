@@ -197,7 +197,7 @@ impl XdpPort {
     /// Makes the kernel send what is in the TX ring and takes completed frames back.
     ///
     /// # Errors
-    /// What the kernel says, unless it asks to try again, the link is down (both leave the frames
+    /// The kernel's error, unless it requires another try, the link is down (both leave the frames
     /// where they are), or the device dropped one (counted).
     pub fn kick(&mut self) -> Result<(), SocketError> {
         if self.outstanding > 0 {

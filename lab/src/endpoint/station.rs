@@ -86,7 +86,8 @@ impl Station {
         }
     }
 
-    /// Traffic begins at `at`, which the configuration does not say. False: it says so, or this was said before.
+    /// Begins traffic at `at`, if the configuration does not set it. Returns false if it does, or
+    /// if this was called before.
     pub fn begin(&mut self, at: Instant) -> bool {
         if self.config.start_monotonic_nanos.is_some() {
             return false;
@@ -108,7 +109,7 @@ impl Station {
         }
     }
 
-    /// Passes the time: call it before frames of this moment are handed in or asked for.
+    /// Passes the time: to be called before frames of this time are handed in or taken.
     pub fn tick(&mut self, now: Instant) {
         for sender in &mut self.senders {
             sender.tick(now, &self.pauses);

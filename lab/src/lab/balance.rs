@@ -48,7 +48,7 @@ impl Balance {
         self.sent.saturating_sub(self.received)
     }
 
-    /// Frames that somebody has counted as lost, or holds.
+    /// Frames that are counted as lost, or held by a switch.
     pub fn accounted(&self) -> u64 {
         self.dropped.values().sum::<u64>() + self.lost_by_kernel + self.lost_by_hosts + self.held
     }
@@ -77,11 +77,11 @@ impl Balance {
 }
 
 impl Stage {
-    /// Has the hosts send nothing more, and waits until the network has come to rest.
+    /// Silences the hosts, and waits until the network has come to rest.
     ///
     /// # Errors
     ///
-    /// When it has not within `limit`, or somebody does not answer.
+    /// When it has not within `limit`, or a switch or host does not answer.
     pub fn settle(&mut self, rest: Rest, limit: Duration) -> Result<()> {
         for host in &mut self.hosts {
             host.stop_sending()?;
@@ -118,12 +118,12 @@ impl Stage {
         Ok(arrived)
     }
 
-    /// Ends the hosts and adds up; also what each host reported. To be called when the network has
-    /// [settled](Self::settle).
+    /// Ends the hosts and adds up; also returns each host's report. To be called when the network
+    /// has [settled](Self::settle).
     ///
     /// # Errors
     ///
-    /// When somebody does not answer, or a host fails.
+    /// When a switch or host does not answer, or a host fails.
     pub fn balance(&mut self) -> Result<(Balance, Vec<EndpointReport>)> {
         // First: what is held for the sake of a host may leave when that is gone.
         let mut balance = Balance::of_switches(self)?;

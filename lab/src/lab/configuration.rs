@@ -40,7 +40,7 @@ pub fn lab_config(scenario: &Scenario, index: usize, names: &Names) -> DaemonCon
             ..PageConfig::OFF
         },
         dataplane: DataplaneConfig {
-            // Many switches share few cores: whoever has nothing to do sleeps at once.
+            // Many switches share few cores: an idle thread sleeps at once.
             spin: weir_core::Duration::ZERO,
             history_interval: HISTORY_INTERVAL,
             history_length: samples as usize,

@@ -24,7 +24,7 @@ pub struct Raw {
     pub applications: Vec<ApplicationResult>,
     /// By switch, after the drain.
     pub statuses: Vec<Status>,
-    /// By switch, after the drain: queues, and what it told those that fill them.
+    /// By switch, after the drain: queues, and pauses of their neighbours.
     pub buffers: Vec<(Vec<Queue>, Vec<Pfc>)>,
     /// By switch.
     pub events: Vec<Vec<Event>>,

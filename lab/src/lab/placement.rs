@@ -1,7 +1,7 @@
-//! UDP source ports that lead flows the way they are to go.
+//! UDP source ports that lead flows along their paths.
 //!
-//! Where a route has several members a switch chooses by the flow hash. A scenario that says `via` for a flow asks for
-//! certain members; the lab looks for a source port whose hash picks them all.
+//! Where a route has several members a switch chooses by the flow hash. A scenario with `via` for a
+//! flow needs certain members; the lab looks for a source port whose hash picks them all.
 
 use anyhow::{Context, Result};
 use weir_config::scenario::{PortPeer, Scenario};

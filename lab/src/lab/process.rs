@@ -115,11 +115,11 @@ impl Process {
         }
     }
 
-    /// Asks it to end, waits, and kills it when it does not.
+    /// Requests its end, waits, and kills it after the limit.
     ///
     /// # Errors
     ///
-    /// When it had to be killed, or says that it failed.
+    /// When it had to be killed, or reports a failure.
     pub fn end(mut self, limit: Duration) -> Result<()> {
         self.ask_to_end();
         match self.wait(limit)? {

@@ -39,13 +39,13 @@ const DRAIN_LIMIT: Duration = Duration::from_secs(20);
 ///
 /// # Errors
 ///
-/// When anything fails that is not a matter of the experiment, and for what the lab cannot do. What was built is removed
-/// then, too.
+/// When anything fails that is not a matter of the experiment, and for features that the lab lacks.
+/// All that was built is removed then as well.
 pub fn run(scenario: &Scenario, options: Options) -> Result<RunResult> {
     run_and(scenario, options, |_| Ok(())).map(|(result, ())| result)
 }
 
-/// As [`run`], and takes a look at the network when it has drained and still stands.
+/// Like [`run`], and calls `look` with the network when it has drained and still runs.
 ///
 /// # Errors
 ///

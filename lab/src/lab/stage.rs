@@ -1,4 +1,4 @@
-//! A scenario that stands: topology, daemons, endpoints. All of it goes with the value.
+//! A running scenario: topology, daemons, endpoints. Dropping it tears everything down.
 
 use std::io::{BufRead, BufReader, Write};
 use std::path::PathBuf;
@@ -64,7 +64,7 @@ impl Stage {
     ///
     /// # Errors
     ///
-    /// What failed, with the end of the log that says why.
+    /// The failure, with the end of the log that contains the reason.
     pub fn set_up(scenario: &Scenario, keep: bool) -> Result<Self> {
         Self::set_up_with(scenario, keep, |_| ())
     }
@@ -123,8 +123,8 @@ impl Stage {
         self.directory.keep = true;
     }
 
-    /// Starts an endpoint on every host and waits until all are ready. Then traffic begins, at the moment that this gives:
-    /// whoever sent before would send to hosts that are not there.
+    /// Starts an endpoint on every host and waits until all are ready. Then traffic begins, at the
+    /// time that this returns: earlier frames would go to hosts that are not there.
     ///
     /// # Errors
     ///
@@ -227,8 +227,8 @@ impl HostProcess {
         Ok(start)
     }
 
-    /// Starts the endpoint of host `index` in its namespace, and does not wait for it. It sends nothing before it is told to
-    /// [begin](Self::begin).
+    /// Starts the endpoint of host `index` in its namespace, and does not wait for it. It sends
+    /// nothing before [`begin`](Self::begin).
     ///
     /// # Errors
     ///

@@ -120,7 +120,8 @@ impl SwitchProcess {
         self.program = Some(program);
     }
 
-    /// Has the daemon's keeper start it anew; gives what that took, once the new one forwards.
+    /// Makes the daemon's keeper restart it; returns the restart's duration, once the new one
+    /// forwards.
     ///
     /// # Errors
     ///
@@ -183,7 +184,7 @@ impl SwitchProcess {
         self.process.as_mut().map_or(Ok(()), Process::check)
     }
 
-    /// True while a fault has killed it, or has it stand still: it answers nothing.
+    /// Returns true while a fault has killed or frozen it: it answers nothing.
     pub fn is_silent(&self) -> bool {
         self.is_frozen || self.process.is_none()
     }
@@ -203,7 +204,7 @@ impl SwitchProcess {
         Ok(())
     }
 
-    /// Has the daemon stand still, or go on where it stood.
+    /// Freezes the daemon, or resumes it.
     pub fn freeze(&mut self, is_frozen: bool) {
         if let Some(process) = &self.process {
             process.signal(match is_frozen {

@@ -54,11 +54,11 @@ pub struct Topology {
 }
 
 impl Topology {
-    /// Builds what `plan` says. What was built is removed again when something fails.
+    /// Builds the namespaces of `plan`. After a failure all that was built is removed again.
     ///
     /// # Errors
     ///
-    /// What the script says; without root it cannot work.
+    /// The script's error; it requires root.
     pub fn build(plan: &str, names: &Names) -> Result<Self> {
         if !nix::unistd::geteuid().is_root() {
             bail!("network namespaces need root; try `sudo -E env \"PATH=$PATH\" …`");

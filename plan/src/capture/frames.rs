@@ -51,8 +51,8 @@ struct Gathered {
     line: Thinned,
 }
 
-/// Frames between hosts of the scenario in its classes. Frames that a pcapng file says went out are left out: a switch has
-/// them twice.
+/// Frames between hosts of the scenario in its classes. Frames that a pcapng file marks as outgoing
+/// are left out: a switch has them twice.
 pub fn read(mut file: impl BufRead, scenario: &Scenario) -> Result<Recorded> {
     let is_pcapng = file.fill_buf()?.starts_with(&SECTION_HEADER);
     let mut gathering = Gathering::new(scenario);

@@ -22,9 +22,9 @@ const STREAMS_MAX: usize = 100_000;
 /// Command-line options about links.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct LinkOptions {
-    /// T of every link, in the place of what the file says.
+    /// T of every link, instead of the file's.
     pub round_trip: Option<Duration>,
-    /// Propagation delay of every link, in the place of what the file says.
+    /// Propagation delay of every link, instead of the file's.
     pub delay: Option<Duration>,
     /// Reaction time of every neighbour.
     pub reaction: Duration,
@@ -87,7 +87,8 @@ pub struct Stream {
     pub volume: Option<f64>,
     /// For how long it sends and for how long it does not, in µs, again and again.
     pub on_off: Option<[f64; 2]>,
-    /// In the place of all these: how much has come by when, in µs and kbit on the line. Beside it, `start` shifts all times.
+    /// Replaces all these: arrivals over time, in µs and kbit on the line. Beside it, `start`
+    /// shifts all times.
     pub recorded: Option<Rc<[(f64, f64)]>>,
 }
 
@@ -210,7 +211,7 @@ impl Network {
         Ok(network)
     }
 
-    /// Each switch of a scenario with the arrivals that were recorded, in the place of its flows.
+    /// Returns each switch of a scenario with the recorded arrivals instead of its flows.
     ///
     /// # Errors
     ///

@@ -1,4 +1,4 @@
-//! Arrivals that were recorded, in the place of a scenario's flows.
+//! Recorded arrivals, instead of a scenario's flows.
 
 use std::rc::Rc;
 

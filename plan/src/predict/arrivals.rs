@@ -36,7 +36,7 @@ pub struct Arrivals {
     pub volume: Option<f64>,
     /// Alternating durations of sending and silence.
     pub on_off: Option<[f64; 2]>,
-    /// In the place of all but `start`: how much has come by when, `start` later.
+    /// Replaces all but `start`: arrivals over time, `start` later.
     pub recorded: Option<Rc<[(f64, f64)]>>,
 }
 
@@ -50,7 +50,7 @@ impl Input {
     /// Returns the traffic to send and its possible rate, up to `end`.
     ///
     /// Flows without volumes offer what they can at each time. Where a flow with a volume is among
-    /// them, the others count as volumes, too: their rate for as long as they last. O(flows²).
+    /// them, the others also count as volumes: their rate for as long as they last. O(flows²).
     pub fn offered(&self, end: f64) -> Result<(Curve<f64>, Box<dyn RateControl<f64>>)> {
         let has_volume = |flow: &Arrivals| flow.volume.is_some() || flow.recorded.is_some();
         if self.flows.iter().any(has_volume) {

@@ -272,7 +272,7 @@ fn ingress_plan(
     lengths.sort_unstable();
     lengths.dedup();
     let headroom = if alone {
-        // Nobody says which frames come.
+        // The lengths of frames are unknown.
         headroom(
             switch.charging,
             settings,

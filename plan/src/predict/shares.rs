@@ -93,8 +93,8 @@ pub fn class_rate(line: f64, class: usize, demands: &[Demand]) -> f64 {
     rate.max(own.least).min(own.most)
 }
 
-/// Max-min fair shares of `capacity` by weight: nobody gets more than it asks for, and what is left over goes to
-/// those who ask for more. Deficit round robin does so. O(n²).
+/// Max-min fair shares of `capacity` by weight: no one gets more than its demand, and the rest goes
+/// to those with larger demands. Deficit round robin does so. O(n²).
 pub fn weighted(capacity: f64, demands: &[(f64, f64)]) -> Vec<f64> {
     let mut shares = vec![0.0; demands.len()];
     let mut open: Vec<usize> = (0..demands.len()).collect();

@@ -24,7 +24,7 @@ pub fn run<S: AsRef<OsStr>>(arguments: &[S]) -> Run {
     }
 }
 
-/// A file in a directory that goes with the returned guard.
+/// Creates a file in a directory that is removed with the returned guard.
 pub fn file(name: &str, text: &str) -> (tempfile::TempDir, PathBuf) {
     let directory = tempfile::tempdir().unwrap();
     let path = directory.path().join(name);

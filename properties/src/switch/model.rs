@@ -19,7 +19,7 @@ pub struct ModelFrame {
 /// (egress, priority, ingress, destination).
 pub type QueueKey = (u8, u8, u8, u8);
 
-/// All that the switch holds and was told. Times are in nanoseconds.
+/// State of the switch and messages to it. Times are in nanoseconds.
 pub struct Model {
     /// Waiting frames, oldest first.
     pub waiting: BTreeMap<QueueKey, VecDeque<ModelFrame>>,

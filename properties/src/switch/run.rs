@@ -334,7 +334,7 @@ impl Run {
     fn clcm(&mut self, port: u8, body: &[u8; CONTROL_LENGTH]) {
         let frame = made_up(ETHERTYPE_CLCM, body);
         let expected = if Greeting::is_greeting(&frame) {
-            // Without a key it is nobody's.
+            // Without a key it has no receiver.
             None
         } else if Echo::is_echo(&frame) {
             Echo::parse(&frame).err().map(|_| DropReason::BadEcho)

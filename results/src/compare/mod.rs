@@ -1,17 +1,21 @@
-//! Two runs of one scenario side by side: one in network namespaces and one in virtual time, as a rule.
+//! Two runs of one scenario side by side: one in network namespaces and one in virtual time, as a
+//! rule.
 //!
-//! What is judged, and by which figure:
+//! Judged properties, and their figures:
 //!
-//! * The verdict and what led to it are the same or they are not. The suspected peak must be the same number where both
-//!   runs end locked: the ports of the loop. Otherwise it, like losses, reordering, releases and masters, depends on
-//!   how often a loop came back, and with SPUIDs on chance: both runs have some of it, or neither.
-//! * Times to detect, to release and to recover must exist in both or in neither. How long they are is told and not
-//!   judged: in namespaces most of it is the scheduling of processes.
-//! * A flow that moved to the end is judged by its mean rate in the last third, when queues have found their balance.
-//! * A flow that stood still at the end of two locked runs is judged by the frames that it delivered before they locked.
-//!   Its rate until then says less: the standstill is known to one interval of the series, and a ring locks
-//!   within a few of them. How soon it locks hangs on who sends first: eight runs of `ring4.toml` in namespaces
-//!   had 144 to 205 frames of flow a at 100 Mbit/s and stood still after 53 to 79 ms. Hence a tolerance of its own.
+//! * The verdict and what led to it are the same or they are not. The suspected peak must be the
+//!   same number where both runs end locked: the ports of the loop. Otherwise it, like losses,
+//!   reordering, releases and masters, depends on how often a loop came back, and with SPUIDs on
+//!   chance: both runs have some of it, or neither.
+//! * Times to detect, to release and to recover must exist in both or in neither. Their durations
+//!   are shown and not judged: in namespaces most of it is the scheduling of processes.
+//! * A flow that moved to the end is judged by its mean rate in the last third, when queues have
+//!   found their balance.
+//! * A flow that was stalled at the end of two locked runs is judged by the frames that it
+//!   delivered before they locked. Its rate until then says less: the standstill is known to one
+//!   interval of the series, and a ring locks within a few of them. The time to lock depends on
+//!   which host sends first: eight runs of `ring4.toml` in namespaces had 144 to 205 frames of flow
+//!   a at 100 Mbit/s and stalled after 53 to 79 ms. Hence a tolerance of its own.
 //! * A flow that had stopped by itself is judged by its mean rate over the whole run.
 
 use std::collections::BTreeSet;
@@ -92,7 +96,7 @@ pub enum Judgement {
     Agrees,
     /// They do not.
     Differs,
-    /// Told and not judged.
+    /// Shown and not judged.
     Told,
 }
 

@@ -1,4 +1,5 @@
-//! The network as a picture: where each switch and host stands, and a line for each link. The page's script colours the ends.
+//! The network as a picture: positions of switches and hosts, and a line for each link. The page's
+//! script colours the ends.
 
 use std::collections::BTreeMap;
 use std::f64::consts::TAU;
@@ -121,7 +122,7 @@ fn places(scenario: &Scenario) -> Places {
     };
     let mut places = Places::new();
     for (index, switch) in scenario.switches.iter().enumerate() {
-        // The first one stands at the upper left, as one reads.
+        // The first one is at the upper left, in reading order.
         let angle = TAU * (index as f64 / count - 0.375);
         let at = (
             middle.0 + radius * angle.cos(),

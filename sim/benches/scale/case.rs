@@ -64,7 +64,8 @@ impl Case {
     }
 }
 
-/// Runs a case on `threads` threads; gives what was measured. A network that loses count of a frame is a panic.
+/// Runs a case on `threads` threads; returns the measurements. A network that loses count of a
+/// frame is a panic.
 pub fn run(case: Case, threads: usize) -> Value {
     let plan = case.plan();
     let counts = (plan.switches.len(), plan.hosts.len());

@@ -56,7 +56,7 @@ impl Ns3 {
         Ok(Some(Self { program, plan }))
     }
 
-    /// Runs it once; gives what it has counted.
+    /// Runs it once; returns its counts.
     pub fn run(&self, mode: &str, pages: Pages) -> Result<Value> {
         let mut child = pages
             .command(&self.program)

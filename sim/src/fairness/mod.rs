@@ -80,7 +80,7 @@ pub struct Comparison {
 }
 
 impl Comparison {
-    /// The longest wait as a part of the bound; `None` where the bound is so long that it says nothing.
+    /// The longest wait as a part of the bound; `None` if the bound is too long to be meaningful.
     pub fn wait_of_bound(&self) -> Option<f64> {
         let wait = self.level.longest_wait().as_secs_f64();
         is_told(self.bound, self.duration).then(|| wait / self.bound.as_secs_f64())

@@ -1,7 +1,8 @@
-//! Subscribe: nodes as they become.
+//! Subscribe: values of nodes as they change.
 //!
-//! Values wait for their subscriber in a queue of few messages. While it is full, looks at the switch are left out, so that
-//! what is told next is as it is then; who takes nothing at all for long loses the call.
+//! Values wait for their subscriber in a queue of few messages. While it is full, samples are left
+//! out, so that the next values are present ones; a subscriber that takes nothing for long loses
+//! the call.
 
 mod plan;
 #[cfg(test)]
@@ -43,7 +44,7 @@ impl From<Refusal> for Over {
 
 /// One call.
 pub struct Call<S> {
-    /// Looks at the switch.
+    /// Snapshots of the switch.
     pub looks: Arc<Looks<S>>,
     /// Counters.
     pub figures: Arc<Figures>,
@@ -61,7 +62,8 @@ impl<S: Source> Call<S> {
         };
         if let Err(Over::Refused(refusal)) = over {
             let status = self.figures.refuse(&refusal);
-            // A reader that is too slow for values may be too slow for this, too; then the call just ends.
+            // A reader that is too slow for values may also be too slow for this; then the call
+            // just ends.
             let _ = self.sender.try_send(Err(status));
         }
         self.figures.end_stream();
@@ -233,7 +235,7 @@ impl Times {
         Some(Due {
             part,
             all: beats || !part.changes_only,
-            // Of what is told on change nobody knows how often it has changed.
+            // The number of changes between two updates is unknown.
             missed: if part.changes_only { 0 } else { missed },
         })
     }

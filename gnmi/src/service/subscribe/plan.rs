@@ -22,24 +22,24 @@ pub struct Plan {
     pub mode: ListMode,
     /// The initial state is not sent.
     pub updates_only: bool,
-    /// Each path; one whose counters are told otherwise than the rest is there twice.
+    /// Each path; one whose counters are sent otherwise than the rest is there twice.
     pub parts: Vec<Part>,
 }
 
-/// One path, and when its values are told.
+/// One path, and the times of its updates.
 #[derive(Clone, Debug)]
 pub struct Part {
     /// Which nodes.
     pub pattern: Pattern,
     /// Which of their leaves.
     pub of: Of,
-    /// Only what differs from what was told last.
+    /// Only values that differ from the last ones sent.
     pub changes_only: bool,
     /// True if the removal of a node is reported.
     pub tells_ends: bool,
     /// Between two looks.
     pub interval: Duration,
-    /// After so long what has not changed is told, too.
+    /// Time after which unchanged values are sent as well.
     pub heartbeat: Option<Duration>,
 }
 

@@ -1,4 +1,4 @@
-//! Subscribers in a time of their own: whoever waits, waits for no one.
+//! Subscribers in a time of their own: no wait takes real time.
 
 use std::sync::{Arc, Mutex};
 use std::time::Duration;

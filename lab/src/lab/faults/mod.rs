@@ -71,11 +71,12 @@ impl<'a> Faults<'a> {
         step.into_iter().chain(self.storm_at).min()
     }
 
-    /// Does what is due at `since` after the beginning of traffic. One line for people for each thing done.
+    /// Does the steps due at `since` after the beginning of traffic. Returns one line for people
+    /// for each step.
     ///
     /// # Errors
     ///
-    /// When a switch, a host or a device does not do as it is told.
+    /// When a switch, a host or a device does not comply.
     pub fn advance(&mut self, stage: &mut Stage, since: Duration) -> Result<Vec<String>> {
         let mut told = Vec::new();
         while let Some(step) = self

@@ -38,7 +38,7 @@ pub fn fairness(arguments: &FairnessArguments) -> Result<bool> {
             _ => Err(anyhow!("a run ended without an outcome")),
         })
         .collect();
-    // In the order of topology, T, coding and seed, whatever thread was first.
+    // In the order of topology, T, coding and seed, whichever thread was first.
     let comparisons: Vec<Comparison> = comparisons?.into_iter().flatten().collect();
     tell(arguments, &comparisons)
 }

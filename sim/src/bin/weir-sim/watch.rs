@@ -51,7 +51,7 @@ impl Watch {
         }
     }
 
-    /// Looks at the network; what there is to say, in lines, each with a line's end before it.
+    /// Samples the network; returns the display in lines, each with a line's end before it.
     pub fn look(&mut self, network: &Network) -> String {
         let now = network.now();
         let since = now.saturating_since(self.last);

@@ -201,7 +201,7 @@ impl Access {
     ///
     /// # Errors
     ///
-    /// What the kernel says.
+    /// The kernel's error.
     pub(crate) fn classify(&self, port: PortId, settings: &Port) -> anyhow::Result<()> {
         self.xdp.classify(port, settings)
     }

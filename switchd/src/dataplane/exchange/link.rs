@@ -60,7 +60,7 @@ pub trait XdpPrograms: Send + Sync {
     ///
     /// # Errors
     ///
-    /// What the kernel says.
+    /// The kernel's error.
     fn fall_back(&self, port: PortId) -> anyhow::Result<bool>;
 
     /// Has `port` go by other settings: where a frame's priority is looked for, and what becomes of frames without a
@@ -68,7 +68,7 @@ pub trait XdpPrograms: Send + Sync {
     ///
     /// # Errors
     ///
-    /// What the kernel says.
+    /// The kernel's error.
     fn classify(&self, port: PortId, settings: &Port) -> anyhow::Result<()>;
 
     /// Takes `port`'s device, now that there is one, and begins to forward by it. `None` when there is none, or the port has
@@ -126,7 +126,7 @@ pub trait RunningDataplane: Send + 'static {
     ///
     /// # Errors
     ///
-    /// What the kernel says.
+    /// The kernel's error.
     fn fall_back(&mut self, _port: PortId) -> anyhow::Result<bool> {
         Ok(false)
     }
@@ -135,7 +135,7 @@ pub trait RunningDataplane: Send + 'static {
     ///
     /// # Errors
     ///
-    /// What the kernel says.
+    /// The kernel's error.
     fn classify(&mut self, port: PortId, settings: &Port) -> anyhow::Result<()>;
 
     /// A socket for each port, in the configuration's order, that gives and takes whole LLDP frames.
@@ -166,7 +166,7 @@ pub trait RunningDataplane: Send + 'static {
     ///
     /// # Errors
     ///
-    /// What the kernel says.
+    /// The kernel's error.
     fn release(&mut self, _port: PortId) -> anyhow::Result<()> {
         Ok(())
     }

@@ -94,7 +94,7 @@ impl Shares {
     ///
     /// # Errors
     ///
-    /// What the kernel says.
+    /// The kernel's error.
     pub(in crate::dataplane) fn note_closed(
         &mut self,
         port: usize,

@@ -1,4 +1,4 @@
-//! Sweeps of a scenario file whose runs the command line says, printed as a table.
+//! Sweeps of a scenario file with runs from the command line, printed as a table.
 use std::sync::Mutex;
 
 use anyhow::{bail, Context, Result};

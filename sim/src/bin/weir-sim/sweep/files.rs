@@ -21,7 +21,7 @@ pub struct Files {
 }
 
 impl Files {
-    /// Makes the directory. A sweep in other parts would be there twice for whoever reads all files.
+    /// Makes the directory. A sweep in other parts would appear twice to a reader of all files.
     pub fn new(directory: &Path, shard: Shard) -> Result<Self> {
         std::fs::create_dir_all(directory).with_context(|| directory.display().to_string())?;
         let ending = format!("-of-{:05}", shard.count);
@@ -90,7 +90,7 @@ impl Files {
         written().with_context(|| format!("cannot write {}", path.display()))
     }
 
-    /// Opens the journal, for nobody else at the same time: with it what was finished before.
+    /// Opens the journal exclusively; also returns the runs that were finished before.
     pub fn open_journal(&self) -> Result<(Journal, Vec<Finished>)> {
         let path = self.journal();
         let opened = OpenOptions::new()
@@ -147,7 +147,7 @@ pub struct Journal {
 }
 
 impl Journal {
-    /// Keeps a run: once this returns, whatever ends this process does not take it away.
+    /// Keeps a run: once this returns, it survives any end of this process.
     pub fn keep(&mut self, finished: &Finished) -> Result<()> {
         let mut line = serde_json::to_vec(finished)?;
         line.push(b'\n');
