@@ -13,7 +13,7 @@ pub struct Trial {
     pub flows: Vec<Share>,
     /// Frames that hosts sent.
     pub sent: u64,
-    /// Frames that were lost, for whatever reason.
+    /// Frames that were lost, for any reason.
     pub lost: u64,
     /// Those of them that buffers without room dropped.
     pub lost_for_room: u64,

@@ -1,5 +1,5 @@
-//! Structured buffer pools and virtual channels: priorities that change at links, with pauses told in the classes behind
-//! the link and obeyed in those before it.
+//! Structured buffer pools and virtual channels: priorities that change at links, with pauses sent
+//! in the classes behind the link and obeyed in those before it.
 
 use std::path::Path;
 

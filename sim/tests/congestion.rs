@@ -203,7 +203,8 @@ fn every_loss_is_made_good() {
                 "{case}"
             );
         }
-        // Answers meet no buffer that is full, but they are dropped, too, where they come in by that port: none does.
+        // Answers meet no full buffer, but they would also be dropped where they come in by that
+        // port: none is.
         let lost = sum(&network, |flow| flow.sent - flow.received);
         assert_eq!(lost, network.totals().dropped, "{case}");
         assert!(lost > 20, "{case}: {lost}");
@@ -217,7 +218,7 @@ fn every_loss_is_made_good() {
         assert_eq!(network.frames_in_network(), 0, "{case}");
         repeated.push((case, again as f64 / lost as f64));
     }
-    // Going back sends what had arrived, too; selective repetition sends again what was lost and nothing else.
+    // Go-back-N also repeats frames that had arrived; selective repetition repeats only lost ones.
     let ratio = |case: &str| repeated.iter().find(|(known, _)| known == case).unwrap().1;
     for transport in ["dcqcn", "timely", "swift", "hpcc"] {
         let [back, selective] =

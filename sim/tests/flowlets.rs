@@ -262,7 +262,7 @@ fn what_contradicts_itself_is_refused_with_the_remedy() {
         .position(|line| line == "mode = \"ecmp\"")
         .unwrap();
     assert_eq!(line, Some(mode + 2), "{error}");
-    // A group that a file writes out is one, too, and one that comes later.
+    // A group that a file lists is also one, and so is a later one.
     let group = "route=[{ to = \"b1\", at = \"leaf1\", ports = [\"fast\", \"slow\"] }]";
     assert!(parse("asymmetric", FLOWLETS, &["routing.mode=shortest", group]).is_ok());
     let error = parse("ring4-ecmp", FLOWLETS, &[]).unwrap_err();

@@ -1,4 +1,5 @@
-//! Files of HPCC's simulator: the scenario has what they say, and what it cannot have is refused where it stands.
+//! Files of HPCC's simulator: the scenario has their contents, and unsupported parts are refused
+//! with their place.
 
 use std::path::Path;
 use std::process::{Command, Output};

@@ -1,6 +1,6 @@
-//! Levels on links with a round trip time: every flow whose host obeys goes on (lemma 3 of Karol, Golestani and Lee
-//! with rT > 0). By equation (22) as it is printed, lower Levels starved while nothing was lost and nobody was
-//! suspected.
+//! Levels on links with a round trip time: every flow whose host obeys goes on (lemma 3 of Karol,
+//! Golestani and Lee with rT > 0). By equation (22) as printed, lower Levels starved while nothing
+//! was lost and nothing was suspected.
 
 use std::path::Path;
 

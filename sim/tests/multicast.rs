@@ -1,6 +1,6 @@
-//! Frames to group addresses over the tree of a scenario, in the switches that the simulator makes of it: every host gets one
-//! copy, whoever sends it, and none goes round, in rings, tori, fabrics with equal-cost paths and networks with failed
-//! links.
+//! Frames to group addresses over the tree of a scenario, in the switches that the simulator makes
+//! of it: every host gets one copy from any sender, and none loops, in rings, tori, fabrics with
+//! equal-cost paths and networks with failed links.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::path::Path;

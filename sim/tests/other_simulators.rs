@@ -1,4 +1,4 @@
-//! Figures of other simulators: what is committed comes out again, and holds what the book says of it.
+//! Figures of other simulators: committed values are reproduced, and support the book's statements.
 
 use weir_sim::reproduce::others::hpcc::{self, Compared, Figure11};
 use weir_sim::reproduce::others::ndp::{self, Figure14, Ranks};

@@ -1,4 +1,5 @@
-//! `weir-sim sweep` of a sweep file: what is in its files, whoever ran which part and was killed at it.
+//! `weir-sim sweep` of a sweep file: the contents of its files, for any split of the work and any
+//! interruption.
 // Processes are watched here, by the machine's clock.
 #![allow(clippy::disallowed_methods, clippy::disallowed_types)]
 

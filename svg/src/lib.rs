@@ -53,7 +53,7 @@ pub const fn colour(index: usize) -> &'static str {
     PALETTE[index % PALETTE.len()]
 }
 
-/// Text as it stands between tags.
+/// Escapes text between tags.
 pub fn escaped(text: &str) -> String {
     text.replace('&', "&amp;")
         .replace('<', "&lt;")
@@ -94,8 +94,8 @@ impl Svg {
         }
     }
 
-    /// On paper of its own, whatever is behind the picture: white, or dark where the reader's theme is. Viewers that know no style sheets show it
-    /// white.
+    /// On paper of its own, independent of the background: white, or dark where the reader's theme
+    /// is. Viewers that know no style sheets show it white.
     pub fn on_paper(size: [f64; 2], font_size: u32) -> Self {
         let mut svg = Self::new(size, font_size);
         // Style sheets win over attributes.

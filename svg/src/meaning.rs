@@ -13,7 +13,8 @@ pub struct Meaning {
     pub light: &'static str,
     /// On dark paper.
     pub dark: &'static str,
-    /// The nearest of a terminal's sixteen colours, by its number (ECMA-48 and its bright half): the terminal's own theme says how it looks.
+    /// The nearest of a terminal's sixteen colours, by its number (ECMA-48 and its bright half):
+    /// the terminal's own theme determines its look.
     pub terminal: u8,
 }
 
@@ -45,7 +46,7 @@ pub const RELEASE: Meaning = Meaning {
     dark: "#2fd0a0",
     terminal: 2,
 };
-/// Something is lost or has stood still, and it is dealt with.
+/// Losses or stalls that are handled.
 pub const DEGRADED: Meaning = Meaning {
     name: "degraded",
     light: "#b07900",

@@ -94,7 +94,7 @@ pub fn amount(bytes: f64) -> String {
     format!("{} {}", short(unit.count(bytes), 1), unit.name)
 }
 
-/// At most so many `decimals`, and no zeros at their end.
+/// At most this many `decimals`, and no zeros at their end.
 pub fn short(value: f64, decimals: usize) -> String {
     let mut text = String::new();
     let _ = write!(text, "{value:.decimals$}");

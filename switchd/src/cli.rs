@@ -17,7 +17,7 @@ pub const EXIT_IN_USE: u8 = 3;
 /// Exit status when a second signal cut the draining short.
 pub const EXIT_CUT_SHORT: u8 = 4;
 
-/// Exit status with which the switch asks its keeper to start it anew.
+/// Exit status by which the switch requests its restart from the keeper.
 pub const EXIT_AGAIN: u8 = 5;
 
 /// Additional text of the manual page beside the command line.

@@ -111,7 +111,8 @@ fn is_told(bound: Duration, duration: Duration) -> bool {
         <= u128::from(duration.as_nanos()) * u128::from(BOUND_PERCENT)
 }
 
-/// Compares the network of `topology` and `seed`, once for each T and coding. `ran` is told after each run.
+/// Compares the network of `topology` and `seed`, once for each T and coding. `ran` is called after
+/// each run.
 ///
 /// # Errors
 ///

@@ -121,7 +121,7 @@ impl Topology {
 /// Lengths of lines.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Lines {
-    /// 1 µs, whatever T says: T is what an operator has configured, or a switch takes to react.
+    /// 1 µs, regardless of T: T is the operator's setting, or a switch's reaction time.
     Short,
     /// As long as T permits after two of the longest frames: T is exact.
     Long,

@@ -262,7 +262,7 @@ fn longest_way(scenario: &Scenario) -> usize {
         if let Some(via) = &flow.via {
             return via.len() - 1;
         }
-        // Shortest ways: whatever members the hash picks, they are equally long.
+        // Shortest paths: all members that the hash may pick are equally long.
         let mut at = scenario.hosts[flow.from].switch;
         let mut links = 0;
         while at != scenario.hosts[flow.to].switch && links < scenario.switches.len() {

@@ -119,7 +119,7 @@ fn ring(loops: Vec<CreditLoop>) -> Option<CreditLoop> {
 /// Everything that the figure is made of.
 #[derive(Clone, Debug)]
 pub struct Figure5 {
-    /// The ring without a way out.
+    /// The ring without a remedy.
     pub plain: RingRun,
     /// The ring of the figure.
     pub breaker: RingRun,
@@ -131,7 +131,7 @@ pub struct Figure5 {
     pub reroutes: Vec<ReroutePoint>,
     /// The figure's ring with other seeds, hence other masters.
     pub seeds: Vec<RingRun>,
-    /// The same with other first steps of the traffic release.
+    /// Runs with other first steps of the traffic release.
     pub first_steps: Vec<RingRun>,
 }
 

@@ -1,8 +1,10 @@
-//! The CLCM paper's Figure 7: a miswired 3-level fat tree with nine flows. Without a way out the flows on the loop stand
-//! still for ever; with the Deadlock Breaker they make progress, and nothing is lost.
+//! The CLCM paper's Figure 7: a miswired 3-level fat tree with nine flows. Without a remedy the
+//! flows on the loop stall for ever; with the Deadlock Breaker they make progress, and nothing is
+//! lost.
 //!
-//! The wiring of the paper's Figure 6 is only in its picture; `scenarios/figure7.toml` is a design with the properties that
-//! the text names. Two more runs show that it takes both, the mistakes and the six flows that press on the loop.
+//! The wiring of the paper's Figure 6 is only in its picture; `scenarios/figure7.toml` is a design
+//! with the properties that the text names. Two more runs show that both are needed, the mistakes
+//! and the six flows that load the loop.
 
 use serde_json::{json, Value};
 use weir_api::run::FlowResult;

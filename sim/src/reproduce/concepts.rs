@@ -1,5 +1,5 @@
-//! Pictures of the book's concepts, from runs: a ring that locks, the same ring with each way out, and one buffer that goes over
-//! X_off into its headroom.
+//! Pictures of the book's concepts, from runs: a ring that locks, the same ring with each remedy,
+//! and one buffer that exceeds X_off into its headroom.
 
 mod animation;
 mod headroom;

@@ -1,4 +1,5 @@
-//! A run with an eye on its credit loop: when it stands still, what the switches said, and how its buffers and links fill.
+//! A run with an observed credit loop: its standstill, the switches' reports, and the fill of its
+//! buffers and links.
 
 use weir_api::run::RunResult;
 use weir_config::scenario::{CreditLoop, PortPeer, Scenario};
@@ -57,7 +58,7 @@ pub struct Observation {
     pub occupancy: Vec<Series>,
     /// By port of the loop: bytes sent.
     pub sent: Vec<Series>,
-    /// By port of the loop: 1 while the next switch pauses it, or the Feedback above 0 that it was told.
+    /// By port of the loop: 1 while the next switch pauses it, or the received Feedback above 0.
     pub held_back: Vec<Series>,
     /// By flow: bytes delivered.
     pub delivered: Vec<Series>,

@@ -30,7 +30,7 @@ pub fn lossless_buffers(scenario: &Scenario) -> Vec<(Buffer, String)> {
     all
 }
 
-/// Writes down the buffers and pauses of every port and class, whenever it is told to.
+/// Records the buffers and pauses of every port and class at each call.
 #[derive(Debug, Default)]
 pub struct Recorder {
     history: History,

@@ -33,7 +33,7 @@ pub enum PrepareError {
         /// Missing feature, and the programs that have it.
         gap: &'static str,
     },
-    /// The hash picks another way, whatever it is.
+    /// The hash picks another path.
     #[error("flow `{0}`: no flow hash selects the path in `via`")]
     Via(String),
     /// A switch has more ports than the core knows.

@@ -15,7 +15,7 @@ use crate::network::{Imbalance, Network, PlanError};
 pub struct Options<'a> {
     /// On how many threads; zero is one, and there are no more of them than switches. The result is the same.
     pub threads: usize,
-    /// Is told how far the run is, now and then.
+    /// Called with the run's progress now and then.
     pub progress: Option<&'a mut dyn FnMut(Progress)>,
     /// Is shown the network at the end of each of the run's parts, two hundred at most.
     pub observe: Option<&'a mut dyn FnMut(&Network)>,
@@ -49,7 +49,7 @@ pub enum RunError {
         /// Why.
         error: String,
     },
-    /// A frame went missing that nobody counted: an error of the simulator or the switch.
+    /// A frame is missing without being counted: an error of the simulator or the switch.
     #[error("after {seconds:.9} s of virtual time: {imbalance}; replay with: weir-sim run FILE --seed {seed}")]
     Imbalance {
         /// The seed.
@@ -64,12 +64,12 @@ pub enum RunError {
 /// Parts of a run after each of which its accounts are checked.
 const CHECKS: u64 = 200;
 
-/// Runs `scenario` in virtual time: for its duration, and then without traffic until the network is empty or stands
-/// still.
+/// Runs `scenario` in virtual time: for its duration, and then without traffic until the network is
+/// empty or stalls.
 ///
 /// # Errors
 ///
-/// See [`RunError`]. An expectation that does not hold is no error; the result says so.
+/// See [`RunError`]. An expectation that does not hold is no error; the result contains it.
 pub fn run(scenario: &Scenario, options: Options<'_>) -> Result<RunResult, RunError> {
     let mut network = Network::new(plan(scenario)?)?;
     let end = Instant::ZERO + scenario.duration;

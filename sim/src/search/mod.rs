@@ -17,8 +17,9 @@ pub use network::{Case, Mode};
 /// Test of each network.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Question {
-    /// Links, switches, hosts and control frames fail while traffic is offered, and no more after it. Frames may
-    /// then be lost where a fault says so, but none may go astray, and in the end all must have left.
+    /// Links, switches, hosts and control frames fail while traffic is offered, and no more after
+    /// it. Frames may then be lost where a fault permits it, but none may go astray, and in the end
+    /// all must have left.
     pub with_faults: bool,
 }
 
@@ -33,7 +34,7 @@ pub struct Answer {
     pub frame_hops: u64,
     /// Frames still inside when nothing had moved for longer than any pause lasts: a deadlock.
     pub stuck: u64,
-    /// Frames that were lost, for whatever reason.
+    /// Frames that were lost, for any reason.
     pub lost: u64,
     /// Frames that a switch dropped of its own.
     pub dropped: u64,
@@ -63,7 +64,7 @@ const CHECKS: u64 = 20;
 ///
 /// # Errors
 ///
-/// See [`SearchError`]: both are errors of this program, whatever the mode.
+/// See [`SearchError`]: both are errors of this program in any mode.
 pub fn ask(seed: u64, mode: Mode, question: Question) -> Result<Answer, SearchError> {
     let case = Case::new(seed);
     let mut plan = case.plan(mode);

@@ -97,12 +97,12 @@ impl std::str::FromStr for Shard {
 }
 
 impl Campaign {
-    /// `text` is what stands in the sweep's scenario file.
+    /// `text` is the text of the sweep's scenario file.
     ///
     /// # Errors
     ///
-    /// When the scenario is wrong by itself, or every run that was looked at is: in terms of the sweep's file where that is to
-    /// blame.
+    /// When the scenario is wrong by itself, or every tried run is: in terms of the sweep's file
+    /// where that is to blame.
     pub fn new(sweep: Sweep, text: String) -> Result<Self, FileError> {
         let count = sweep.run_count();
         let looked_at = count.min(LOOKED_AT);

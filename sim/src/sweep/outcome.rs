@@ -1,4 +1,5 @@
-//! From the result of a run to rows: one of the run, and where they are asked for one for each flow and for each buffer.
+//! From the result of a run to rows: one of the run, and on request one for each flow and for each
+//! buffer.
 
 use weir_api::run::{BufferResult, FlowResult, RunResult};
 use weir_config::scenario::Scenario;

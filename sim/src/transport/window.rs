@@ -1,8 +1,9 @@
 //! Senders with a window: Tahoe, Reno, Vegas and DCTCP.
 //!
-//! Slow start, congestion avoidance, fast retransmit and fast recovery are those of RFC 5681; Reno recovers from several
-//! losses in one window as in RFC 6582 (NewReno). Each acknowledgement says when the frame that it answers was sent, as with
-//! RFC 7323's timestamps, so that every one of them measures a round trip.
+//! Slow start, congestion avoidance, fast retransmit and fast recovery are those of RFC 5681; Reno
+//! recovers from several losses in one window as in RFC 6582 (NewReno). Each acknowledgement
+//! contains the sending time of its frame, as with RFC 7323's timestamps, so that every one of them
+//! measures a round trip.
 
 use weir_config::scenario::{DctcpConfig, WindowConfig};
 use weir_core::Instant;
@@ -78,7 +79,7 @@ impl WindowSender {
         }
     }
 
-    /// The same flow with other parameters of DCTCP.
+    /// Returns the flow with other parameters of DCTCP.
     #[must_use]
     pub fn with_dctcp(mut self, config: DctcpConfig) -> Self {
         self.dctcp = Dctcp::new(config);
@@ -121,8 +122,8 @@ impl WindowSender {
         })
     }
 
-    /// The receiver has everything before `number`; it answers a frame that was sent at `sent`, and says whether that was
-    /// marked (ECE of a receiver that acknowledges every frame).
+    /// The receiver has everything before `number`; it answers a frame that was sent at `sent`, and
+    /// reports whether that was marked (ECE of a receiver that acknowledges every frame).
     pub fn acknowledge(&mut self, now: Instant, number: u32, sent: Instant, is_marked: bool) {
         let round_trip = now.saturating_since(sent);
         self.timer.measure(round_trip);
@@ -142,7 +143,7 @@ impl WindowSender {
         self.timer.expires_at()
     }
 
-    /// Begins anew with one frame, if the timer has expired.
+    /// Restarts with one frame, if the timer has expired.
     pub fn handle_timeout(&mut self, now: Instant) {
         if self.timer.expires_at().is_none_or(|at| at > now) {
             return;
@@ -180,7 +181,7 @@ impl WindowSender {
         if !self.is_recovering {
             self.grow();
         } else if number < self.lost_before {
-            // RFC 6582, 3.2, step 3: the next one is lost, too.
+            // RFC 6582, 3.2, step 3: the next one is also lost.
             self.repeat = Some(number);
             self.window = (self.window - f64::from(count) + 1.0).max(1.0);
         } else {

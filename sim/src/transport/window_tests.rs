@@ -1,4 +1,4 @@
-//! Windows by hand, and a property: whatever is lost, everything arrives.
+//! Windows by hand, and a property: with any losses everything arrives.
 
 use proptest::prelude::*;
 use weir_config::scenario::WindowConfig;
@@ -66,7 +66,7 @@ fn tahoe_goes_back_to_the_lost_frame_with_a_window_of_one() {
     assert_eq!(burst(&mut sender, 102), [0; 0]);
     sender.acknowledge(at(103), 1, at(0), false);
     assert_eq!(burst(&mut sender, 103), [1]);
-    // The others of the window answer, too: nothing is lost again.
+    // The others of the window are also answered: nothing is lost again.
     for micros in 104..108 {
         sender.acknowledge(at(micros), 1, at(0), false);
         assert_eq!(burst(&mut sender, micros), [0; 0]);

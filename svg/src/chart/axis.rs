@@ -1,4 +1,4 @@
-//! Axes: where values stand, and which have a number.
+//! Axes: positions of values, and values with a number.
 
 use crate::quantity::{short, Unit};
 

@@ -381,7 +381,7 @@ mod tests {
             let drawn = format!(r#"stroke-dasharray="{dashes}"/>"#);
             assert_eq!(text.matches(&drawn).count(), 3, "{dashes}: {text}");
         }
-        // Names of one panel stand at the ends of its curves, right of it.
+        // Names of one panel are at the ends of its curves, right of it.
         let text = svg(&chart(vec![panel]));
         let beside = format!(r#"<text x="{:.1}""#, LEFT + PLOT_WIDTH + LEAD);
         assert_eq!(text.matches(&beside).count(), 4, "{text}");

@@ -28,7 +28,7 @@ pub struct Ranges {
 /// One quantity.
 #[derive(Clone, Debug)]
 pub struct RangePanel {
-    /// Its axis; the label stands below.
+    /// Its axis; the label is below.
     pub across: Axis,
     /// One for each row.
     pub values: Vec<Option<Range>>,

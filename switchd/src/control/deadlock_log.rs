@@ -69,7 +69,7 @@ pub struct DeadlockLog {
 }
 
 impl DeadlockLog {
-    /// Takes note of what happened in the dataplane.
+    /// Records an event of the dataplane.
     pub fn note_event(&mut self, info: &SwitchInfo, event: &Event) {
         match event.kind {
             EventKind::Suspected {
@@ -159,7 +159,7 @@ impl DeadlockLog {
         self.current.insert(place, Deadlock { id, ..deadlock });
     }
 
-    /// Takes note of what the control plane did.
+    /// Records a report of the control plane.
     pub fn note_report(&mut self, report: &Report) {
         match report.kind {
             ReportKind::SpuidAssigned { spuid } => {

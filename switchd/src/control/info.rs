@@ -79,7 +79,7 @@ pub struct PortInfo {
     pub role: PortRole,
     /// Its line's rate.
     pub rate: BitRate,
-    /// Its cable, where the file says how long it is.
+    /// Its cable, if the file sets the length.
     pub cable: Option<PortCable>,
     /// Field from which its frames get their priority.
     pub trusted: Live<Trusted>,
@@ -124,7 +124,7 @@ impl PortInfo {
         self.attached.get().address
     }
 
-    /// Says of a port that it forwards from now on.
+    /// Logs for a port that it forwards from now on.
     pub fn log_attached(&self) {
         let attached = self.attached.get();
         tracing::info!(
@@ -152,7 +152,7 @@ pub struct ClassInfo {
     pub configured: bool,
 }
 
-/// No port has the name that was asked for.
+/// No port has the requested name.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("no such port: `{name}`; ports: {known}")]
 pub struct NoSuchPort {

@@ -105,7 +105,7 @@ pub fn start(
     let thread = std::thread::Builder::new()
         .name("weir-control".to_owned())
         .spawn(move || {
-            // Nobody listens any more when the daemon is on its way out.
+            // The channel may be closed when the daemon ends.
             let _ = ended.send(runtime.block_on(supervisor.run()));
         })
         .map_err(SupervisorError::Thread)?;

@@ -1,4 +1,5 @@
-//! Reading the configuration file again, as those see it who ask for it. Who does it stands above the control plane.
+//! Reloading of the configuration file, as its requesters see it. The implementation is above the
+//! control plane.
 
 use std::future::Future;
 use std::path::{Path, PathBuf};
@@ -15,9 +16,10 @@ pub type Outcome<'a, T> = Pin<Box<dyn Future<Output = Result<T, ReloadError>> + 
 
 /// Reads the configuration file again.
 pub trait Reloading: Send + Sync {
-    /// Puts in force what can be; with `dry_run` it only tells what that would be. Nothing is changed when the file is not
-    /// legal. With `confirm`, what was in force before is kept until [`confirm`](Self::confirm) or [`revert`](Self::revert); calling the
-    /// latter in time is for the caller.
+    /// Applies all settings that can be; with `dry_run` it only reports them. Nothing is changed
+    /// when the file is not legal. With `confirm`, the previous settings are kept until
+    /// [`confirm`](Self::confirm) or [`revert`](Self::revert); the caller has to call the latter in
+    /// time.
     fn reload<'a>(
         &'a self,
         shared: &'a Shared,
@@ -42,8 +44,9 @@ pub trait Reloading: Send + Sync {
     /// The switch forwards: what it began with is kept for a rollback.
     fn begun(&self) -> Pin<Box<dyn Future<Output = ()> + Send + '_>>;
 
-    /// Leaves what was changed at run time in `run_dir` for the switch that stands here next, and the text of what is in force for a keeper
-    /// that starts this one again: its file, where it could be written.
+    /// Stores the changes at run time in `run_dir` for the next switch, and the text of the
+    /// configuration in force for a keeper that starts this one again: its file, where it could be
+    /// written.
     fn leave<'a>(
         &'a self,
         shared: &'a Shared,
@@ -60,7 +63,8 @@ pub trait Reloading: Send + Sync {
     /// invalid, or names another run directory or socket.
     fn check(&self) -> Outcome<'_, ()>;
 
-    /// As [`reload`](Self::reload) for a signal: what came of it is logged, and the service manager hears of it.
+    /// Like [`reload`](Self::reload), for a signal: the result is logged, and the service manager
+    /// is notified.
     fn reload_and_log<'a>(
         &'a self,
         shared: &'a Shared,
@@ -111,7 +115,7 @@ pub enum ReloadError {
         /// Error of the kernel.
         error: std::io::Error,
     },
-    /// The next daemon would not stand where this one does.
+    /// The next daemon would use another run directory or socket.
     #[error("{file}: {key} cannot change across a keeper restart; stop and start the service")]
     Moved {
         /// The file.

@@ -1,4 +1,4 @@
-//! From the configuration file to what the switch says of itself by LLDP.
+//! From the configuration file to the switch's announcement by LLDP.
 
 use weir_config::daemon::{default_dscp_map, DaemonConfig, Port, Trust};
 use weir_core::control::neighbours::AnnouncedPort;
@@ -32,7 +32,7 @@ pub(super) fn lldp(config: &DaemonConfig) -> LldpSettings {
 
 fn announced(config: &DaemonConfig, core: &SwitchConfig, port: &Port) -> AnnouncedPort {
     let description = format!("Weir {}", env!("CARGO_PKG_VERSION"));
-    // A port's name is a file's name too, so that it is neither empty nor too long.
+    // A port's name is also a file's name, so that it is neither empty nor too long.
     let identifier = PortIdentifier::interface_name(&port.name)
         .unwrap_or_else(|| PortIdentifier::mac(port.address.unwrap_or_default()));
     AnnouncedPort {

@@ -1,8 +1,9 @@
-//! `--container`: the configuration of a switch in a container that was given none.
+//! `--container`: the configuration of a switch in a container without one.
 //!
-//! Whoever runs containers gives them their interfaces when they already run: Docker by `docker network connect`, containerlab
-//! for every link of a topology. So ports are [places](weir_config::daemon::Port::wait) for `eth1`, `eth2` and so on. `eth0`
-//! is the container's own, by which its metrics are read.
+//! Container managers add interfaces to running containers: Docker by `docker network connect`,
+//! containerlab for every link of a topology. So ports are
+//! [places](weir_config::daemon::Port::wait) for `eth1`, `eth2` and so on. `eth0` is the
+//! container's own, by which its metrics are read.
 
 use std::fmt::Write as _;
 use std::io;

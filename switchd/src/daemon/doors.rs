@@ -106,7 +106,7 @@ impl Doors {
             Some(protections) => protections,
             None => Protections::load(plan)?,
         };
-        // No address ends a switch that stands in the place of another one.
+        // No address ends a switch that replaces another one.
         let is_needed = match &plan.keeping {
             Some(keeping) => keeping.kept == Kept::First,
             None => true,

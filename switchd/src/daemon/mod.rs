@@ -52,7 +52,7 @@ pub enum Ended {
     Cleanly,
     /// A second signal came while it drained.
     CutShort,
-    /// The keeper is to start it anew; it holds the neighbours.
+    /// The keeper is to restart it; it holds the neighbours.
     ToRestart,
 }
 

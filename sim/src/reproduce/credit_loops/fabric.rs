@@ -1,5 +1,5 @@
-//! Switches and the channels between them: each working link has one in either direction, and a channel stands for the
-//! buffer at its end.
+//! Switches and the channels between them: each working link has one in either direction, and a
+//! channel represents the buffer at its end.
 
 use std::ops::Range;
 

@@ -32,8 +32,9 @@ pub enum Routing {
     ShortestDrawn,
     /// All shortest ways: `mode = "ecmp"`.
     Ecmp,
-    /// All shortest ways of the network without failures; where all links of a switch to a destination have failed, down over any other one and
-    /// up again: what switches do by themselves before anybody has computed routes again.
+    /// All shortest ways of the network without failures; where all links of a switch to a
+    /// destination have failed, down over any other one and up again: the behaviour of switches
+    /// before routes are computed again.
     Detours,
 }
 
@@ -139,7 +140,7 @@ impl Counter {
     ///
     /// # Errors
     ///
-    /// When not so many links can fail.
+    /// When too few links can fail.
     pub fn count(&self, seed: u64) -> Result<[Count; Routing::ALL.len()], GenerateError> {
         let fabric = Fabric::new(&generate(&self.tree.topology(), seed)?);
         let ecmp = Routes::ecmp(&fabric);

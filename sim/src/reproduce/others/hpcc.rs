@@ -117,7 +117,7 @@ pub struct Figure11 {
 }
 
 impl Figure11 {
-    /// Runs `ways` in `setting`, each on so many threads; the numbers are the same on any.
+    /// Runs `ways` in `setting`, each on `threads` threads; the numbers are the same on any.
     ///
     /// # Errors
     ///

@@ -54,7 +54,7 @@ pub enum Way {
     Dctcp,
     /// DCQCN in a class with PFC, a path for each flow.
     Dcqcn,
-    /// The same, a path for each frame.
+    /// DCQCN, with a path for each frame.
     DcqcnByFrame,
     /// PFC alone, a path for each frame.
     PfcByFrame,
@@ -153,7 +153,7 @@ pub struct Figure14 {
 }
 
 impl Figure14 {
-    /// Runs `ways` in `setting`, each on so many threads; the numbers are the same on any.
+    /// Runs `ways` in `setting`, each on `threads` threads; the numbers are the same on any.
     ///
     /// # Errors
     ///

@@ -51,7 +51,7 @@ pub enum Kind {
     Deaf,
     /// Another host uses the host's address.
     WrongAddress,
-    /// Another host makes up so many addresses that there is no room for them.
+    /// Another host invents so many addresses that there is no room for them.
     FullTable,
 }
 
@@ -80,7 +80,7 @@ pub struct Case {
     pub kind: Kind,
     /// The network with it.
     pub plan: NetworkPlan,
-    /// The same without.
+    /// The network without the misfortune.
     pub calm: NetworkPlan,
     /// For how long hosts offer traffic.
     pub arrivals: Duration,

@@ -28,7 +28,7 @@ pub struct Answer {
 }
 
 impl Answer {
-    /// Nobody else was harmed.
+    /// Returns true if no other host was harmed.
     pub fn is_good(&self) -> bool {
         self.lost == 0 && self.inside == 0 && self.longest_wait <= self.patience
     }

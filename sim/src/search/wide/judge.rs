@@ -8,8 +8,8 @@
 //! | under Levels no steady flow waits longer for a frame than [`TIMES_PFC`] times the longest wait in the same network under PFC with the Deadlock Breaker, one refresh and two T more | networks in which that is more than [`BOUND_PERCENT`] of the run ([`Told::Nothing`]) |
 //! | under PFC no steady flow waits for a third of the run | runs that are too short for that: less than [`FILLINGS`] times what full buffers on a flow's way take to move, or so many rounds of the Deadlock Breaker ([`Told::Nothing`]) |
 //!
-//! A network in which the bound says nothing, or that seems to break it, is run again for longer: a
-//! promise is broken when it still is then.
+//! A network in which the bound is meaningless, or that seems to break it, is run again for longer:
+//! a promise is broken when it still is then.
 
 use std::path::Path;
 
@@ -21,11 +21,12 @@ use super::Protocol;
 use crate::scenario::plan;
 use crate::trial::{self, Drain, Trial};
 
-/// Under Levels no flow may wait longer than so many times the longest wait under PFC.
+/// Maximum ratio of a flow's wait under Levels to the longest wait under PFC.
 pub const TIMES_PFC: u64 = 5;
 /// The bound on waiting must be below this part of the run, in hundredths.
 pub const BOUND_PERCENT: u64 = 70;
-/// Under PFC a run tells something of waits when buffers on the way could be filled and emptied so often.
+/// Under PFC a run is meaningful for waits when buffers on the path could be filled and emptied
+/// this many times.
 pub const FILLINGS: u64 = 5;
 /// Maximum number of times that a run is made longer.
 const ROUNDS_MAX: u32 = 6;
@@ -37,7 +38,7 @@ const CROSSINGS_TO_BE_SURE: u64 = 1_000_000;
 /// Option to make runs longer when a judgement needs it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Patience {
-    /// The case's duration, whatever comes of it.
+    /// The case's duration, unconditionally.
     AsItIs,
     /// Longer where it has to be.
     Longer,
@@ -74,7 +75,7 @@ pub enum Broken {
 pub struct Answer {
     /// Broken promises.
     pub broken: Vec<Broken>,
-    /// The same in words.
+    /// The description in words.
     pub words: String,
     /// By what waits were judged.
     pub told: Told,
@@ -86,13 +87,13 @@ pub struct Answer {
     pub jain: [f64; 2],
     /// Frames that hosts sent.
     pub sent: u64,
-    /// Frames that were lost, to whatever.
+    /// Frames that were lost, for any reason.
     pub lost: u64,
     /// Crossings of a line in all runs that it took.
     pub frame_hops: u64,
 }
 
-/// Runs `case` with `protocol` and holds it to the promises. Under Levels it is run under PFC, too.
+/// Runs `case` with `protocol` and checks the promises. Under Levels it is also run under PFC.
 pub fn judge(case: &Case, protocol: Protocol, patience: Patience) -> Answer {
     let mut judging = Judging {
         case: case.clone(),
@@ -133,7 +134,7 @@ impl Judging {
             }
             let trial = self.run(Protocol::Level)?;
             let answer = self.judge(&trial, &pfc, told, bound);
-            // Once more, and longer: whoever waits for good waits then, too.
+            // Once more, and longer: a flow that waits for good also waits then.
             let seems_starved = answer.broken == [Broken::Starved];
             if seems_starved && rounds < ROUNDS_MAX {
                 rounds = ROUNDS_MAX;

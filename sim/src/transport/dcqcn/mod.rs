@@ -321,7 +321,7 @@ mod tests {
             current = (current + target) / 2.0;
             assert_rates(&point, current, target);
         }
-        // A notification begins it all anew.
+        // A notification restarts it all.
         point.notify(at(600));
         assert!(near(point.target_bps() / GBIT, current));
         let before = point.current_bps();

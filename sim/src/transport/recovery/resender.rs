@@ -104,7 +104,8 @@ impl Resender {
         number
     }
 
-    /// The receiver says `reply` to frame `number`, which was sent at `sent`. O(frames that it is about).
+    /// Handles the receiver's `reply` to frame `number`, which was sent at `sent`. O(frames that it
+    /// concerns).
     pub fn acknowledge(
         &mut self,
         now: Instant,

@@ -1,4 +1,5 @@
-//! Losses by hand, and a property: whatever is lost, everything arrives, and no more is sent again than has to be.
+//! Losses by hand, and a property: with any losses everything arrives, and no more is sent again
+//! than necessary.
 
 use proptest::prelude::*;
 use weir_config::scenario::Recovery;

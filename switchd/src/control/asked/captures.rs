@@ -24,7 +24,7 @@ pub struct Capture {
     pub began: Instant,
     /// Source of its frames.
     pub tap: Arc<Tap>,
-    /// Told when somebody ends it.
+    /// Notified when a request ends it.
     pub stop: Notify,
 }
 

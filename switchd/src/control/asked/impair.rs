@@ -1,4 +1,5 @@
-//! Impairments: what is done on purpose to frames and links, for a bounded time, and said loudly.
+//! Impairments: deliberate faults of frames and links, for a bounded time, and reported
+//! prominently.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -56,7 +57,7 @@ pub enum ImpairError {
     /// There are enough.
     #[error("{IMPAIRMENTS_MAX} impairments are in force, the most allowed; `switchctl impair list` shows them")]
     Full,
-    /// The same link or neighbour twice.
+    /// A link or neighbour is listed twice.
     #[error("impairment {0} does that to this port already; stop it first")]
     Twice(u64),
     /// The switch core refuses.

@@ -1,5 +1,5 @@
-//! Watches the ports' devices by rtnetlink: it asks for the state of all at the start, and the kernel
-//! tells of every change from then on. sysfs would show another network namespace's devices.
+//! Watches the ports' devices by rtnetlink: it requests the state of all at the start, and the
+//! kernel reports every change from then on. sysfs would show another network namespace's devices.
 
 use std::collections::BTreeMap;
 use std::os::fd::AsRawFd;

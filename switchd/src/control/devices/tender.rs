@@ -1,7 +1,7 @@
 //! Releases ports whose device is gone, and takes devices that are there again.
 //!
-//! The link monitor tells what the kernel says; opening and closing takes longer than that may wait for, so that it is done
-//! here, one port after the other.
+//! The link monitor passes the kernel's messages on; opening and closing takes longer than it may
+//! wait, so that it is done here, one port after the other.
 
 use std::sync::Arc;
 use std::time::Duration;

@@ -1,4 +1,5 @@
-//! Frames that the XDP programs drop never reach the switch, and no counter of its own shows them: somebody has to look.
+//! Watches the XDP programs' drops: such frames never reach the switch, and no counter of its own
+//! shows them.
 
 use std::sync::Arc;
 use std::time::Duration;

@@ -54,8 +54,8 @@ impl FlightSettings {
         during: BEFORE_LEAST,
     };
 
-    /// For a detector that suspects after `detect` and CLCM every `clcm_interval`: what is kept from before
-    /// a suspicion reaches back beyond the moment at which its egress stood still.
+    /// For a detector that suspects after `detect` and CLCM every `clcm_interval`: samples kept
+    /// from before a suspicion reach back beyond the time at which its egress stalled.
     pub fn new(detect: Duration, clcm_interval: Duration) -> Self {
         let reach = BEFORE_LEAST.max(detect.saturating_mul(2));
         let before = Duration::from_nanos(reach.as_nanos() / SAMPLES_BEFORE as u64);
@@ -82,7 +82,7 @@ impl FlightSettings {
     }
 }
 
-/// The recorder. Who feeds it says what time it is; the wall clock is read for people's eyes only.
+/// The recorder. Its caller passes the time; the wall clock is read for people's eyes only.
 #[derive(Debug)]
 pub struct FlightRecorder {
     settings: FlightSettings,

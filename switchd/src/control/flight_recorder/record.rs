@@ -26,7 +26,7 @@ const LAST_SAMPLES: usize = 128;
 const FIRST_EVENTS: usize = 256;
 const LAST_EVENTS: usize = 256;
 
-// Thinning keeps the samples of even numbers; the next one has one, too.
+// Thinning keeps the samples of even numbers; the next one also has one.
 const _: () = assert!(MIDDLE_SAMPLES.is_multiple_of(2));
 
 /// The record of one suspicion.

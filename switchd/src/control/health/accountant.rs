@@ -1,4 +1,5 @@
-//! Looks at each port for frames that are missing below the switch, and for a device that does not fit.
+//! Checks each port for frames that are missing below the switch, and for a device that does not
+//! fit.
 
 use std::time::Duration;
 

@@ -20,7 +20,7 @@ impl DeviceMeter {
         self.counts = counts;
         if let Some((before, last)) = self.last {
             if before == ifindex {
-                // A driver that was loaded anew begins at zero.
+                // A reloaded driver begins at zero.
                 self.overruns += now.overruns().saturating_sub(last.overruns());
                 self.errors += now.errors().saturating_sub(last.errors());
             }
@@ -63,7 +63,7 @@ mod tests {
         assert_eq!((meter.overruns(), meter.errors()), (0, 0));
         meter.read(7, lost(1003, 51), None);
         assert_eq!((meter.overruns(), meter.errors()), (3, 1));
-        // Another device at the port, then the first one's driver anew.
+        // Another device at the port, then the first one's driver reloaded.
         meter.read(8, lost(500, 500), None);
         assert_eq!((meter.overruns(), meter.errors()), (3, 1));
         meter.read(8, lost(0, 0), None);

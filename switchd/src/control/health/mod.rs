@@ -1,4 +1,5 @@
-//! Looks at the switch each second. What is wrong becomes the verdict on its health, and a line of the log for each port.
+//! Checks the switch each second. Problems become the verdict on its health, and a line of the log
+//! for each port.
 
 mod accountant;
 mod devices;

@@ -17,7 +17,7 @@ use crate::control::info::SwitchInfo;
 
 #[derive(Clone, Debug)]
 pub(super) struct Sample {
-    /// When they were asked for.
+    /// Time of the request.
     pub at: Instant,
     /// When the dataplane took them: long before, where it does not answer.
     pub taken: Instant,

@@ -99,7 +99,7 @@ impl LldpAgent {
         Self { shared, sockets }
     }
 
-    /// Speaks LLDP until the daemon ends, and says goodbye then.
+    /// Runs LLDP until the daemon ends, and then sends a goodbye.
     ///
     /// # Errors
     ///

@@ -1,4 +1,4 @@
-//! One port's LLDP socket, and how much of what comes in by it is looked at.
+//! One port's LLDP socket, and the budget of received frames.
 
 use std::io;
 use std::os::fd::{AsRawFd, OwnedFd};

@@ -107,24 +107,25 @@ impl Access {
         self.wait_for(Message::Ask { command, reply }, answer).await
     }
 
-    /// Has the dataplane show frames to `tap` from now on, or to none any more at `place`. False when it cannot
-    /// be told so now.
+    /// Makes the dataplane show frames to `tap`, or to none at `place`. Returns false when it
+    /// cannot be notified now.
     pub async fn set_tap(&self, place: usize, tap: Option<Arc<Tap>>) -> bool {
         self.tell(Request::Tap { place, tap }).await
     }
 
-    /// Has the dataplane send requests for the addresses of `stations` to them alone from now on. False when it cannot be
-    /// told so now.
+    /// Makes the dataplane send requests for the addresses of `stations` to them alone. Returns
+    /// false when it cannot be notified now.
     pub async fn set_stations(&self, stations: Arc<Stations>) -> bool {
         self.tell(Request::Stations(stations)).await
     }
 
-    /// Has the dataplane do this to frames from now on, or nothing any more at `place`. False when it cannot be told so now.
+    /// Makes the dataplane apply this impairment, or none at `place`. Returns false when it cannot
+    /// be notified now.
     pub async fn impair(&self, place: usize, impairment: Option<Arc<Impairment>>) -> bool {
         self.tell(Request::Impair { place, impairment }).await
     }
 
-    /// Has the dataplane copy frames for `mirrors` from now on. False when it cannot be told so now.
+    /// Makes the dataplane copy frames for `mirrors`. Returns false when it cannot be notified now.
     pub async fn set_mirrors(&self, mirrors: Arc<Mirrors>) -> bool {
         self.tell(Request::Mirrors(mirrors)).await
     }

@@ -19,7 +19,7 @@ pub enum Stage {
     Running,
     /// It admits no more frames and sends what is buffered.
     Draining,
-    /// It ends: whoever waits for something stops waiting.
+    /// It ends: all waits are cancelled.
     Ending,
 }
 
@@ -115,7 +115,7 @@ impl Life {
         let _ = self.reloader.set(Box::new(reloader));
     }
 
-    /// A keeper can start the daemon anew: where it is asked.
+    /// Sets the sender of restart requests: a keeper can restart the daemon.
     pub fn set_restartable(&self, signals: mpsc::Sender<Signal>) {
         // Only the first counts.
         let _ = self.restart_signals.set(signals);
@@ -126,7 +126,7 @@ impl Life {
         self.restart_signals.get()
     }
 
-    /// Answers those who asked for a restart: why it is refused, or `None` when it begins.
+    /// Answers restart requests: with the reason for a refusal, or `None` when the restart begins.
     pub fn answer_restart(&self, refused: Option<String>) {
         self.restart_answer.send_modify(|answer| {
             answer.number += 1;

@@ -77,7 +77,7 @@ impl Shared {
         }
     }
 
-    /// Takes note that the port's device is gone, and has the port released.
+    /// Notes that the port's device is gone, and has the port released.
     pub async fn set_gone(&self, port: PortId) {
         self.lose_device(port, EventName::DeviceGone).await;
     }
@@ -100,7 +100,8 @@ impl Shared {
     }
 
     async fn lose_device(&self, port: PortId, event: EventName) {
-        // First, so that nobody gives the device up before the dataplane knows that its link is down.
+        // First, so that the device is not released before the dataplane knows that its link is
+        // down.
         self.set_link(port, false).await;
         if self.links.note_gone(port) {
             self.record_at(port, event, None);
@@ -108,7 +109,7 @@ impl Shared {
         }
     }
 
-    /// Takes note of a link's state and tells the dataplane when it changed.
+    /// Notes a link's state and notifies the dataplane when it changed.
     pub async fn set_link(&self, port: PortId, up: bool) {
         self.links.note_carrier(port, up);
         self.settle_link(port).await;

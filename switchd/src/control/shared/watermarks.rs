@@ -42,7 +42,7 @@ pub struct PortPeaks {
 /// Peaks of a switch.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Window {
-    /// From when on frames inside the switch are looked at.
+    /// Time from which on frames inside the switch are observed.
     pub since: Instant,
     /// The most frames inside the switch.
     pub held_frames: u64,
@@ -162,8 +162,8 @@ impl Watermarks {
         self.telemetry.since + self.interval
     }
 
-    /// Adds what `snapshot` has taken to each reader's window. From then on its peaks are those of [`Reader::Persistent`],
-    /// since nobody can do anything with those of the span since the snapshot before.
+    /// Adds what `snapshot` has taken to each reader's window. From then on its peaks are those of
+    /// [`Reader::Persistent`], since those of the span since the previous snapshot are useless.
     pub fn take(&mut self, snapshot: &mut Snapshot) {
         let mut taken = std::mem::take(&mut self.present);
         let of = |gauges: &weir_core::switch::PriorityGauges| Peaks {

@@ -1,7 +1,8 @@
-//! The supervisor stands between the dataplane and everyone else: it drains what the dataplane reports,
-//! drives the CLCM state machine, and keeps what the API shows.
+//! The supervisor connects the dataplane to all other code: it drains what the dataplane reports,
+//! drives the CLCM state machine, and keeps the API's data.
 //!
-//! It runs alone on its thread, so that no request of the API delays a CLCM, and does nothing that waits.
+//! It runs alone on its thread, so that no request of the API delays a CLCM, and does nothing that
+//! waits.
 
 mod reconcile;
 mod snapshots;
@@ -243,7 +244,7 @@ impl Supervisor {
 
     /// Processes all pending messages, lets the state machine answer, and sends its results.
     fn round(&mut self) -> Result<(), SupervisorError> {
-        // The snapshot first: whatever happened before it was taken is in the event queue by now.
+        // The snapshot first: all earlier events are in the event queue by now.
         let snapshot = self.link.snapshots.try_recv();
         self.more_events = true;
         for _ in 0..EVENTS_PER_ROUND {
@@ -342,7 +343,7 @@ impl Supervisor {
             } => {
                 let id = self.shared.records.deadlocks().current_id(egress, priority);
                 let mut flights = self.shared.records.flights();
-                // It may be a suspicion anew, the end of whose predecessor was lost.
+                // It may be a new suspicion whose predecessor's end was lost.
                 flights.end(egress, priority, event.at);
                 if let Some(id) = id {
                     flights.begin(id, egress, priority, event.at);

@@ -1,4 +1,4 @@
-//! Snapshots: asked for, taken in, and handed to those who wait for them.
+//! Snapshots: requests, arrivals, and their waiters.
 
 use std::sync::Arc;
 

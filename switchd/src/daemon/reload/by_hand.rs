@@ -68,7 +68,8 @@ pub fn now(config: &DaemonConfig, snapshot: &Snapshot) -> DaemonConfig {
     now
 }
 
-/// The same with the profiles of marking alone. One that no class has is nowhere but in the file.
+/// Returns the configuration with the profiles of marking alone. One without a class is only in the
+/// file.
 pub fn with_marking(config: &DaemonConfig, snapshot: &Snapshot) -> DaemonConfig {
     let mut now = config.clone();
     for profile in &config.ecn {

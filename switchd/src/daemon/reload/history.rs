@@ -9,7 +9,7 @@ use weir_api::reload::{ConfigurationHistory, Past, PastConfiguration};
 
 use crate::os::run_dir;
 
-/// So many are kept.
+/// Number of files that are kept.
 pub const LENGTH: usize = 10;
 /// Directory that systemd keeps for the service (systemd.exec(5), StateDirectory=).
 const STATE_DIRECTORY: &str = "STATE_DIRECTORY";
@@ -22,7 +22,7 @@ const ENDING: &str = ".toml";
 pub enum Came {
     /// The switch began with it.
     Start,
-    /// By a reload, confirmed where that was asked for.
+    /// By a reload, confirmed if required.
     Reload,
 }
 
@@ -94,7 +94,7 @@ impl History {
         let now = SystemTime::now().duration_since(UNIX_EPOCH);
         let seconds = now.map_or(0, |since| since.as_secs());
         let name = format!("{number:06}-{seconds}-{}{ENDING}", came.name());
-        // Whole or not at all, whatever happens meanwhile.
+        // Whole or not at all, also after an interruption.
         let new = self.directory.join("new");
         run_dir::replace_file(&new, text.as_bytes())?.sync_all()?;
         std::fs::rename(&new, self.directory.join(name))?;

@@ -1,4 +1,5 @@
-//! Reading the configuration file again: what can change while frames are forwarded does so, and the rest is told.
+//! Reloading of the configuration file: settings that can change while frames are forwarded do so,
+//! and the rest is reported.
 
 pub mod by_hand;
 pub mod history;

@@ -213,7 +213,7 @@ impl<'a> Step<'a> {
         // Those that go first: they make room.
         for route in running {
             if !wanted.contains(&route.key()) {
-                // Gone already where somebody has removed it by hand.
+                // Already gone if it was removed by hand.
                 let command = Command::remove_route(route.vlan, route.destination);
                 let _ = ask(shared, command).await;
             }
@@ -362,7 +362,7 @@ async fn apply_pins(
     let stays = |flow_hash| route.pins.iter().any(|(other, _)| *other == flow_hash);
     for (flow_hash, _) in before.iter().filter(|(flow_hash, _)| !stays(*flow_hash)) {
         let flow_hash = *flow_hash;
-        // Gone already where its port has left the group, or somebody has taken it away by hand.
+        // Already gone if its port has left the group, or it was removed by hand.
         let _ = ask(
             shared,
             Command::UnpinFlow {

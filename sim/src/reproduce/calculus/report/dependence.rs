@@ -18,8 +18,8 @@ pub struct Dependence {
     pub without: Trace,
 }
 
-/// Figure 7's runs in every setting: α of 1, ¾, ½ and ¼, target rates clamped and not, marks on arrival and on
-/// departure. `report` is told of each that is done.
+/// Figure 7's runs in every setting: α of 1, ¾, ½ and ¼, target rates clamped and not, marks on
+/// arrival and on departure. `report` is called after each run.
 ///
 /// # Errors
 ///
@@ -69,7 +69,7 @@ impl Dependence {
         grid(&headings, &rows)
     }
 
-    /// The same for programs.
+    /// Returns the results for programs.
     pub fn json(&self) -> serde_json::Value {
         let seconds = |span: Option<Duration>| span.map(|span| span.as_secs_f64());
         json!({
