@@ -6,7 +6,6 @@ use std::path::PathBuf;
 use anyhow::{Context, Result};
 use libbpf_cargo::SkeletonBuilder;
 
-/// Each program, and where its skeleton goes to.
 const PROGRAMS: [(&str, &str); 2] = [
     ("src/bpf/weir_xdp.bpf.c", "weir_xdp.skel.rs"),
     ("src/bpf/redirect_losses.bpf.c", "redirect_losses.skel.rs"),
@@ -18,7 +17,7 @@ const HEADER: &str = "../crates/abi/include/weir_abi.h";
 const REMEDY: &str =
     "is clang installed? `apt-get install clang libclang-dev`, or `cargo xtask setup`";
 
-/// Names another compiler than `clang`.
+/// Environment variable for another compiler than `clang`.
 const COMPILER: &str = "WEIR_CLANG";
 
 fn main() -> Result<()> {
@@ -53,7 +52,6 @@ fn main() -> Result<()> {
     Ok(())
 }
 
-/// So that the object is the same wherever it is compiled.
 fn without_own_path() -> Result<String> {
     let here = env::var("CARGO_MANIFEST_DIR").context("cargo sets CARGO_MANIFEST_DIR")?;
     Ok(format!(
@@ -62,8 +60,8 @@ fn without_own_path() -> Result<String> {
     ))
 }
 
-/// `asm/types.h` is in a directory of its own on Debian and Ubuntu, which `clang -target bpf` does not
-/// search.
+/// Debian and Ubuntu have `asm/types.h` in a directory of its own, which `clang -target bpf` does
+/// not search.
 fn multiarch_include() -> Option<String> {
     let arch = env::var("CARGO_CFG_TARGET_ARCH").ok()?;
     let path = format!("/usr/include/{arch}-linux-gnu");

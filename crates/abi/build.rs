@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result};
 
-/// Each header, what of it is generated, and where to.
+/// Each header, its generated items, and the output file.
 const HEADERS: [(&str, &str, &str); 2] = [
     ("include/weir_abi.h", "weir_.*|WEIR_.*", "weir_abi.rs"),
     (

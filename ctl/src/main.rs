@@ -55,7 +55,6 @@ fn main() -> ExitCode {
     }
 }
 
-/// The exit status.
 fn run(cli: &Cli, output: &Output) -> anyhow::Result<u8> {
     if let (true, Command::Restart { .. }) = (cli.check, &cli.command) {
         change::restart::check(&cli.target, output)?;
@@ -72,7 +71,7 @@ fn run(cli: &Cli, output: &Output) -> anyhow::Result<u8> {
     act(cli, output).map(|good| if good { 0 } else { EXIT_BAD })
 }
 
-/// False when what was asked about is bad.
+/// Returns false when the examined object is bad.
 fn act(cli: &Cli, output: &Output) -> anyhow::Result<bool> {
     let target = &cli.target;
     match &cli.command {
@@ -160,7 +159,7 @@ fn exit_code(command: &Command, error: &anyhow::Error) -> u8 {
     if error.is::<show::Unbalanced>() {
         return EXIT_UNBALANCED;
     }
-    // As diff(1): whatever is no difference is trouble.
+    // As diff(1): any result other than a difference is trouble.
     if matches!(command, Command::Config(ConfigCommand::Diff(_))) || error.is::<doctor::Usage>() {
         return EXIT_USAGE;
     }

@@ -1,4 +1,4 @@
-//! `switchctl plan`: `weir-plan` in the place of this process.
+//! `switchctl plan`: replaces this process by `weir-plan`.
 
 use std::env;
 use std::ffi::OsString;
@@ -30,7 +30,7 @@ pub fn become_planner(arguments: &[OsString], json: bool) -> Error {
     Error::new(error).context(program.display().to_string())
 }
 
-/// What the planner would change in a configuration, lest frames are lost.
+/// Changes that the planner advises to prevent losses.
 #[derive(Debug, Serialize, Deserialize)]
 pub struct Advice {
     about: String,
@@ -47,12 +47,13 @@ pub struct Advice {
     pub why: String,
 }
 
-/// What [`become_planner`] would advise against losses for a valid configuration; nothing where there is no planner.
+/// Returns the advice of [`become_planner`] against losses for a valid configuration; nothing
+/// without a planner.
 pub fn advice(file: &Path) -> Vec<Advice> {
     of_losses(planned(file, Stdio::null()))
 }
 
-/// The same for its text.
+/// Returns the advice for its text.
 pub fn advice_of_text(text: &str) -> Vec<Advice> {
     of_losses(all_advice(text))
 }
@@ -70,7 +71,7 @@ pub fn all_advice(text: &str) -> Option<Vec<Advice>> {
     let text = text.to_owned();
     let writer = std::thread::spawn(move || writing.write_all(text.as_bytes()));
     let advice = planned(Path::new("/dev/stdin"), reading.into());
-    // It fails where nobody reads to the end, and then there is no advice either.
+    // It fails if its output is not read to the end, and then there is no advice either.
     let _ = writer.join();
     advice
 }

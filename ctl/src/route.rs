@@ -10,7 +10,7 @@ use crate::cli::{FlowHash, RouteCommand};
 use crate::target::Target;
 use weir_output::{table, Output, NONE};
 
-/// Does what the command says.
+/// Runs the command.
 pub fn route(target: &Target, output: &Output, command: &RouteCommand) -> Result<()> {
     match command {
         RouteCommand::List {
@@ -121,7 +121,7 @@ fn routes(answer: &Routes) -> String {
     text
 }
 
-/// The stations, and what becomes of requests for their addresses.
+/// Formats the stations, and the treatment of requests for their addresses.
 fn station_table(answer: &Routes) -> String {
     let stations = answer.stations.iter();
     let rows = stations.map(|station| vec![station.mac.clone(), station.addresses.join(", ")]);
@@ -178,7 +178,7 @@ fn route_table(routes: &[Route]) -> String {
     )
 }
 
-/// The buckets of each port, in the order in which ports first come.
+/// Formats the buckets of each port, in the order in which ports first appear.
 fn bucket_table(ports: &[String]) -> String {
     let mut names: Vec<&String> = Vec::new();
     for port in ports {

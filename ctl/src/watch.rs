@@ -10,14 +10,14 @@ use crate::cli::{
 };
 use weir_output::Output;
 
-/// To the top left, with all below gone.
+/// Moves to the top left, and clears all below.
 const CLEAR: &str = "\x1b[H\x1b[2J";
 const OFF: &str = "\x1b[0m";
 const BOLD: &str = "\x1b[1m";
 const YELLOW: &str = "\x1b[1;33m";
 
-/// Runs `show` every `interval` until it fails. On a terminal each output takes the place of the one before,
-/// and words that differ stand out; elsewhere one follows the other.
+/// Runs `show` every `interval` until it fails. On a terminal each output replaces the previous
+/// one, with different words marked; elsewhere one follows the other.
 ///
 /// # Errors
 ///
@@ -57,14 +57,14 @@ pub fn watch(
             write!(stdout, "{gap}{shown}")?;
         }
         stdout.flush()?;
-        // What was found bad is shown before it ends the watch.
+        // Bad results are shown before they end the watch.
         outcome?;
         before = Some(now);
         std::thread::sleep(interval);
     }
 }
 
-/// `now` with the words marked that are not the ones of the same place in `before`.
+/// Returns `now` with the words marked that differ from those at the same place in `before`.
 fn changes(before: &str, now: &str, mark: &str) -> String {
     let mut old = before.lines();
     let mut out = String::with_capacity(now.len());

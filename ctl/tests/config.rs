@@ -38,7 +38,7 @@ fn a_good_file_is_summed_up() {
     let (_guard, path) = file("s1.toml", GOOD);
     let run = run(&["config", "check", &text_of(&path)]);
     assert_eq!((run.code, run.stderr.as_str()), (Some(0), ""));
-    // How many frames a configuration needs is the configuration's own affair.
+    // The number of frames is up to the configuration.
     let (memory, rest): (Vec<&str>, Vec<&str>) = run
         .stdout
         .lines()
@@ -152,7 +152,7 @@ fn standard_input_is_checked_as_a_file_is() {
     );
 }
 
-/// The good file with one change that a reload takes, and one that needs a restart.
+/// The good file with one change that a reload applies, and one that needs a restart.
 fn changed() -> String {
     GOOD.replace("xoff = \"60KiB\"", "xoff = \"56KiB\"")
         .replace("eth2", "eth7")
@@ -219,7 +219,7 @@ fn the_running_switch_is_compared_with_a_file_and_its_memory_counts() {
     assert_eq!(tight["changes"][0]["takes"], "restart");
     let why = tight["changes"][0]["why"].as_str().unwrap();
     assert!(why.contains("more packet memory than available"), "{why}");
-    // No daemon is trouble, too.
+    // A missing daemon is also trouble.
     let gone = run(&[
         "--socket",
         "/nowhere/api.sock",

@@ -7,7 +7,7 @@ use serde_json::Value;
 use weir_config::daemon::DaemonConfig;
 
 const SAMPLE: &str = include_str!("data/config_db.json");
-/// Reviewed; what the sample becomes. Written anew with WEIR_UPDATE set.
+/// Reviewed result of the sample. Rewritten if WEIR_UPDATE is set.
 const EXPECTED: &str = "tests/data/config_db.toml";
 const EXPECTED_NOTES: &str = "tests/data/config_db.notes";
 

@@ -209,7 +209,7 @@ fn events_are_printed_once() {
     );
 }
 
-/// A run that goes on, ended also when the test fails.
+/// A running program, ended also when the test fails.
 struct Following(Child);
 
 impl Following {
@@ -254,7 +254,6 @@ fn follow(daemon: &FakeDaemon, arguments: &[&str]) -> Following {
     )
 }
 
-/// Events as they come, for ever.
 fn busy_daemon() -> FakeDaemon {
     FakeDaemon::new(&[
         (
@@ -338,7 +337,7 @@ fn a_cut_answer_of_a_daemon_that_lives_is_a_bad_answer() {
     assert_eq!(run.code, Some(1), "somebody listens still: {}", run.stderr);
 }
 
-/// The program as a user who may go to `api-read.sock` and not to `api.sock`. Needs root.
+/// Runs the program as a user who may use `api-read.sock` and not `api.sock`. Needs root.
 fn as_reader(arguments: &[&str], socket: &std::path::Path) -> Run {
     let directory = socket.parent().unwrap();
     // Other users may not come to where the program is built.

@@ -229,7 +229,8 @@ fn what_cannot_be_had_is_said() {
     assert_eq!(daemon.run(&["deadlock", "show", "first"]).code, Some(2));
 }
 
-/// Every tag is closed in turn, every attribute is quoted, and nothing stands bare that must not.
+/// Checks that every tag is closed in turn, every attribute is quoted, and special characters are
+/// escaped.
 fn assert_well_formed(text: &str) {
     let mut open = Vec::new();
     let mut rest = text;

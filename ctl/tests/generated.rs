@@ -120,7 +120,7 @@ fn top_needs_a_terminal() {
     );
 }
 
-/// What `ssh -L LOCAL:REMOTE` does for a Unix socket, without ssh.
+/// Forwards a Unix socket like `ssh -L LOCAL:REMOTE`, without ssh.
 #[test]
 fn a_forwarded_socket_is_as_good_as_the_daemons() {
     let daemon = FakeDaemon::good("/v1/pfc", "[]");
@@ -169,7 +169,7 @@ fn daemon() -> FakeDaemon {
     ])
 }
 
-/// What `shell` gets for the last of the words.
+/// Returns the completions of `shell` for the last of the words.
 fn asked(shell: &str, words: &[&str]) -> Run {
     let index = (words.len()).to_string();
     let mut command = switchctl();
@@ -265,7 +265,7 @@ fn without_an_answer_there_are_no_names_and_no_message() {
     let daemon = FakeDaemon::new(&[("/v1/ports", vec![Answer::HangUp])]);
     let socket = daemon.socket().display().to_string();
     none(&["--socket", &socket, "port", "remove", ""]);
-    // Who takes the connection and says nothing is left alone.
+    // A server that accepts the connection and sends nothing is given up.
     let directory = tempfile::tempdir().unwrap();
     let silent = directory.path().join("api.sock");
     let _listening = std::os::unix::net::UnixListener::bind(&silent).unwrap();

@@ -5,7 +5,7 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 use std::process::{Command, Output};
 
-/// Says what it is called, by whom and with what, and ends with a status of its own.
+/// Writes a planner that prints its name, caller and arguments, and ends with a status of its own.
 fn planner(directory: &Path, name: &str) {
     let path = directory.join("weir-plan");
     let script = format!("#!/bin/sh\necho {name} \"$@\"\nexit 7\n");

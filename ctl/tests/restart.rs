@@ -1,4 +1,4 @@
-//! `switchctl restart`: what it waits for, what it tells, and its exit status.
+//! `switchctl restart`: its waits, its output, and its exit status.
 
 use crate::support::{lines, Answer, FakeDaemon};
 use serde_json::{json, Value};
@@ -52,7 +52,8 @@ fn lost_frames_are_told_with_status_1() {
     );
 }
 
-/// They are of lossy classes, or of a neighbour that does not obey: told, but no failure of the restart.
+/// They are of lossy classes, or of a neighbour that does not obey: reported, but no failure of the
+/// restart.
 #[test]
 fn frames_that_came_while_no_switch_was_there_are_told() {
     let run = daemon(0, 2).run(&["restart"]);

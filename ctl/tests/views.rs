@@ -3,7 +3,7 @@
 use crate::support::{self, FakeDaemon, Run};
 use serde_json::{json, Value};
 
-/// What the program prints for `body`.
+/// Returns the program's output for `body`.
 fn shown(arguments: &[&str], path: &str, body: &Value) -> String {
     let daemon = FakeDaemon::good(path, &body.to_string());
     let run = daemon.run(arguments);
@@ -11,7 +11,7 @@ fn shown(arguments: &[&str], path: &str, body: &Value) -> String {
     run.stdout
 }
 
-/// `--json` gives back all that the API said, pretty.
+/// `--json` prints the complete answer of the API, pretty.
 fn assert_json(arguments: &[&str], path: &str, body: &Value) {
     let mut with_json = vec!["--json"];
     with_json.extend(arguments);
@@ -21,7 +21,7 @@ fn assert_json(arguments: &[&str], path: &str, body: &Value) {
     assert!(stdout.lines().count() > 1, "pretty: {stdout}");
 }
 
-/// True when `whole` has every value of `part`; objects may have more fields.
+/// Returns true when `whole` has every value of `part`; objects may have more fields.
 fn has_all(whole: &Value, part: &Value) -> bool {
     match (whole, part) {
         (Value::Object(whole), Value::Object(part)) => part
@@ -371,7 +371,7 @@ fn neighbors_tell_what_does_not_fit() {
     assert_eq!(nobody, "no LLDP neighbours\n");
 }
 
-/// One port whose numbers add up, but for what `change` does to them.
+/// One port whose numbers add up, except for the changes of `change`.
 fn books(change: impl FnOnce(&mut Value)) -> Value {
     let mut body = json!({
         "ports": [{

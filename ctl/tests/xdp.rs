@@ -1,5 +1,5 @@
-//! The kernel side, end to end: a program of ours on a veth of the test's own, looked at and detached by
-//! `switchctl` while its loader lives and after it is gone. Needs root.
+//! The kernel side, end to end: a program of ours on a veth of the test's own, listed and detached
+//! by `switchctl` while its loader lives and after it is gone. Needs root.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -41,7 +41,6 @@ impl Bench {
         self.bpf_dir().join("left")
     }
 
-    /// A program that is attached and pinned as port `left`.
     fn attach(&self, mode: AttachMode) -> PortProgram {
         let settings = PortSettings {
             fallback: Fallback::Drop,
@@ -55,7 +54,6 @@ impl Bench {
         program
     }
 
-    /// What a killed daemon leaves.
     fn leave_behind(&self, mode: AttachMode) {
         drop(self.attach(mode));
         assert!(self.has_program(), "a pinned link outlives its owner");
@@ -142,7 +140,8 @@ fn status_tells_what_the_kernel_has() {
 fn counters_are_summed_over_cpus() {
     let bench = Bench::new('b');
     let program = bench.attach(AttachMode::Generic);
-    // Whatever the kernel itself sends over the pair is counted too: only priority 5 is ours.
+    // Frames that the kernel itself sends over the pair are counted as well: only priority 5 is
+    // ours.
     let mut frame = vec![
         0x02, 0, 0, 0, 0, 1, 0x02, 0, 0, 0, 0, 2, 0x81, 0, 0xa0, 0, 0x08, 0,
     ];
@@ -170,7 +169,7 @@ fn counters_are_summed_over_cpus() {
 fn what_a_dead_daemon_left_is_detached() {
     let bench = Bench::new('c');
     bench.leave_behind(AttachMode::Auto);
-    // Without a port: all that nobody holds.
+    // Without a port: all without a holder.
     let run = bench.xdp(&["detach"]);
     assert_eq!((run.code, run.stderr.as_str()), (Some(0), ""));
     assert!(
@@ -192,7 +191,6 @@ fn what_a_dead_daemon_left_is_detached() {
     );
 }
 
-/// The switch that is named by its socket is the one whose pins are looked at.
 #[test]
 #[ignore = "needs root"]
 fn pins_are_found_beside_the_socket_that_is_named() {

@@ -56,8 +56,8 @@ pub fn unmount_bpffs(path: &Path) -> Result<(), EbpfError> {
         })
 }
 
-/// Takes away what a daemon that was killed left pinned in `pin_dir`: the program is detached with its
-/// last reference. Says whether there was anything.
+/// Removes the pins of a killed daemon in `pin_dir`: the program is detached with its last
+/// reference. Returns true if there was anything.
 ///
 /// # Errors
 ///

@@ -1,4 +1,4 @@
-//! What the program counts, summed over CPUs.
+//! Counters of the program, summed over CPUs.
 
 use weir_abi::{self as abi, FrameClass, Verdict};
 
@@ -18,7 +18,7 @@ pub struct ClassCounters {
 }
 
 impl ClassCounters {
-    /// Counts of one class and priority (0 to 7; the low three bits are looked at).
+    /// Returns counts of one class and priority (0 to 7; the low three bits are used).
     pub fn get(&self, class: FrameClass, priority: u8) -> Traffic {
         self.by_class[class as usize][usize::from(priority & 7)]
     }
@@ -42,7 +42,7 @@ impl ClassCounters {
         debug_assert!(index < self.by_class.len() * priorities);
     }
 
-    /// What came on top of an earlier count.
+    /// Returns the increase over an earlier count.
     pub(crate) fn since(mut self, before: &Self) -> Self {
         let earlier = before.by_class.as_flattened();
         for (count, before) in self.by_class.as_flattened_mut().iter_mut().zip(earlier) {
@@ -65,7 +65,7 @@ impl VerdictCounters {
         self.frames[verdict as usize]
     }
 
-    /// What came on top of an earlier count.
+    /// Returns the increase over an earlier count.
     pub(crate) fn since(mut self, before: &Self) -> Self {
         for (count, before) in self.frames.iter_mut().zip(before.frames) {
             *count = count.saturating_sub(before);

@@ -1,4 +1,4 @@
-//! What can go wrong with the kernel side, and what to do about it.
+//! Errors of the kernel side, and their remedies.
 
 use std::io;
 use std::path::PathBuf;
@@ -36,7 +36,7 @@ pub enum EbpfError {
     Map {
         /// The map's name.
         map: &'static str,
-        /// What the kernel says.
+        /// Error of the kernel.
         source: libbpf_rs::Error,
     },
     /// Another program is attached.
@@ -52,7 +52,7 @@ pub enum EbpfError {
         ifindex: u32,
         /// `native` or `generic`.
         mode: &'static str,
-        /// What the kernel says.
+        /// Error of the kernel.
         source: io::Error,
     },
     /// A pin could not be made or removed.
@@ -60,7 +60,7 @@ pub enum EbpfError {
     Pin {
         /// The pin or its directory.
         path: PathBuf,
-        /// What the kernel says.
+        /// Error of the kernel.
         source: io::Error,
     },
     /// No bpffs could be mounted.
@@ -68,7 +68,7 @@ pub enum EbpfError {
     Mount {
         /// The mount point.
         path: PathBuf,
-        /// What the kernel says.
+        /// Error of the kernel.
         source: io::Error,
     },
     /// A test run failed.
@@ -76,7 +76,6 @@ pub enum EbpfError {
     TestRun(#[source] libbpf_rs::Error),
 }
 
-/// What went wrong with a map of this name.
 pub(crate) fn map_error(map: &'static str) -> impl Fn(libbpf_rs::Error) -> EbpfError {
     move |source| EbpfError::Map { map, source }
 }

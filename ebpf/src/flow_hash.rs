@@ -1,12 +1,12 @@
-//! The program's flow hash, for whoever wants to know in advance which member of a group a flow falls on.
+//! The program's flow hash, for callers that need a flow's member of a group in advance.
 
 use std::net::Ipv4Addr;
 
 /// IP protocol number of UDP.
 const UDP: u32 = 17;
 
-/// What the program says of an unfragmented UDP datagram over IPv4, on this machine: like the program it reads
-/// words in the byte order of the host.
+/// Returns the program's hash of an unfragmented UDP datagram over IPv4, on this machine: like the
+/// program it reads words in the byte order of the host.
 pub fn udp_flow_hash(
     source: Ipv4Addr,
     destination: Ipv4Addr,

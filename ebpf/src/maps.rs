@@ -9,7 +9,6 @@ use weir_abi as abi;
 use crate::counters::{ClassCounters, Traffic, VerdictCounters};
 use crate::error::{map_error, EbpfError};
 
-/// Those that userspace uses.
 #[derive(Debug)]
 pub(crate) struct PortMaps {
     pub(crate) xsks: MapHandle,
@@ -19,7 +18,7 @@ pub(crate) struct PortMaps {
 }
 
 impl PortMaps {
-    /// Those that are pinned in this directory; `None` unless all are.
+    /// Returns the maps pinned in this directory; `None` unless all are.
     pub(crate) fn pinned(dir: &Path) -> Option<Self> {
         let map = |name| MapHandle::from_pinned_path(dir.join(name)).ok();
         Some(Self {
@@ -30,7 +29,6 @@ impl PortMaps {
         })
     }
 
-    /// With the names of their pins.
     pub(crate) fn by_pin(&self) -> [(&'static str, BorrowedFd<'_>); 4] {
         [
             ("xsks", self.xsks.as_fd()),
@@ -40,7 +38,6 @@ impl PortMaps {
         ]
     }
 
-    /// The numbers that the kernel has given them.
     pub(crate) fn ids(&self) -> Option<[u32; 4]> {
         let mut ids = [0; 4];
         for (id, (_, map)) in ids.iter_mut().zip(self.by_pin()) {
@@ -61,7 +58,7 @@ impl PortMaps {
             .ok()?
     }
 
-    /// All that is counted in them, whoever had the program then.
+    /// Returns all counts in the maps, including those of previous owners.
     pub(crate) fn counted(&self) -> Result<Counted, EbpfError> {
         Ok(Counted {
             traffic: self.class_counters()?,
@@ -95,7 +92,6 @@ impl PortMaps {
     }
 }
 
-/// What a program has counted.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Counted {
     pub(crate) traffic: ClassCounters,
@@ -109,7 +105,7 @@ fn per_cpu(map: &MapHandle, name: &'static str, index: u32) -> Result<Vec<Vec<u8
     Ok(values.unwrap_or_default())
 }
 
-/// The `index`th 64-bit word of a map value, zero beyond its end.
+/// Returns the `index`th 64-bit word of a map value, zero beyond its end.
 fn word(value: &[u8], index: usize) -> u64 {
     value
         .get(8 * index..)

@@ -7,10 +7,10 @@ use weir_abi::{self as abi, weir_meta, FrameClass};
 /// Length in bytes of the record.
 pub const META_LENGTH: usize = size_of::<weir_meta>();
 
-/// What the XDP program read from a frame.
+/// Properties that the XDP program has read from a frame.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Meta {
-    /// What the frame is.
+    /// Class of the frame.
     pub class: FrameClass,
     /// Its priority, 0 to 7.
     pub priority: u8,
@@ -22,7 +22,7 @@ pub struct Meta {
     pub ifindex: u32,
     /// When, on `CLOCK_MONOTONIC`, in nanoseconds.
     pub arrival_nanos: u64,
-    /// Where the network header begins, from the frame's first byte.
+    /// Offset of the network header from the frame's first byte.
     pub l3_offset: u16,
     /// True when an IPv4 header is at `l3_offset`.
     pub is_ipv4: bool,
@@ -40,10 +40,11 @@ pub struct HardwareTime {
 }
 
 impl HardwareTime {
-    /// So many of the lowest bits of the clock's nanoseconds are there: it begins anew after 78 hours.
+    /// Number of the lowest bits of the clock's nanoseconds in the metadata: they wrap after 78
+    /// hours.
     pub const BITS: u32 = 48;
 
-    /// Nanoseconds; `None` where the device has not said, or the program does not ask it.
+    /// Nanoseconds; `None` if the device has not set them, or the program does not request them.
     pub fn nanos(self) -> Option<u64> {
         let nanos = u64::from(self.high) << 32 | u64::from(self.low);
         (nanos != 0).then_some(nanos)

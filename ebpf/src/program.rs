@@ -27,14 +27,13 @@ mod skeleton {
     include!(concat!(env!("OUT_DIR"), "/weir_xdp.skel.rs"));
 }
 
-/// The program in messages.
 const NAME: &str = "the XDP program";
 
-/// The kernel gives up a link only after an RCU grace period: one whose last pin was removed, or that of a process that was
-/// killed and whose pins went with their mount.
+/// The kernel releases a link only after an RCU grace period: one whose last pin was removed, or
+/// that of a killed process whose pins were removed with their mount.
 const RELEASE_WAIT: Duration = Duration::from_secs(5);
 
-/// How the program is to be attached.
+/// Requested mode of the program.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum AttachMode {
     /// Native, or generic where the driver has no XDP.
@@ -45,7 +44,7 @@ pub enum AttachMode {
     Generic,
 }
 
-/// How the program was attached.
+/// Actual mode of the program.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum AttachedMode {
     /// In the driver.
@@ -72,7 +71,7 @@ impl AttachedMode {
     }
 }
 
-/// What not every port's program has.
+/// Optional parts of a port's program.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Extras<'a> {
     /// The express path, over maps that it shares with the programs of other ports.
@@ -87,9 +86,9 @@ pub struct Extras<'a> {
 pub struct PortProgram {
     pub(crate) program: OwnedFd,
     maps: PortMaps,
-    /// In the maps before this had them, or before it began to count anew: programs count on meanwhile, so that nothing is set to zero.
+    /// Counts from before this owned the maps, or before a reset: programs count on meanwhile, so
+    /// that nothing is set to zero.
     before: Counted,
-    /// Other ports' programs have some of its maps.
     shares_maps: bool,
     link: Option<OwnedFd>,
     pin_dir: Option<PathBuf>,
@@ -221,13 +220,14 @@ impl PortProgram {
         }
     }
 
-    /// Attaches the program to a device by a link. With `pin_dir` (in a bpffs; what stands there is
-    /// removed) the link and the maps are pinned as `link`, `xsks`, `settings`, `traffic` and `verdicts`.
+    /// Attaches the program to a device by a link. With `pin_dir` (in a bpffs; its contents are
+    /// removed) the link and the maps are pinned as `link`, `xsks`, `settings`, `traffic` and
+    /// `verdicts`.
     ///
     /// # Errors
     ///
-    /// [`EbpfError::Busy`] when another program is there, [`EbpfError::Attach`] when the device refuses,
-    /// [`EbpfError::Pin`].
+    /// [`EbpfError::Busy`] when another program is there, [`EbpfError::Attach`] when the device
+    /// refuses, [`EbpfError::Pin`].
     pub fn attach(
         &mut self,
         ifindex: u32,
@@ -280,7 +280,8 @@ impl PortProgram {
         Ok(())
     }
 
-    /// By itself a link would go only some time after its pin. What fails here (the device is gone, say) is left to that.
+    /// Unlinks at once: by itself a link would be removed only some time after its pin. A failure
+    /// here (the device is gone, say) is left to that.
     fn unlink(&mut self) {
         if let Some(link) = self.link.take() {
             // SAFETY: a system call on a descriptor that lives until the end of this block.
@@ -319,7 +320,7 @@ impl PortProgram {
         Ok(self.maps.verdict_counters()?.since(&self.before.verdicts))
     }
 
-    /// Begins to count verdicts anew.
+    /// Resets the counts of verdicts.
     ///
     /// # Errors
     ///
@@ -329,7 +330,6 @@ impl PortProgram {
         Ok(())
     }
 
-    /// Links; waits for a while for a program that is there to go.
     fn link_within(&self, ifindex: u32, mode: AttachedMode) -> Result<OwnedFd, EbpfError> {
         let began = Instant::now();
         loop {
@@ -342,8 +342,9 @@ impl PortProgram {
         }
     }
 
-    /// Takes the attached program and its maps for this one's, if a pinned link has attached the same to this device as `mode` asks:
-    /// nothing of the device changes then. Only where maps are a port's own, and all are pinned.
+    /// Adopts the attached program and its maps, if a pinned link has attached the same to this
+    /// device as `mode` asks: nothing of the device changes then. Only where maps are a port's own,
+    /// and all are pinned.
     fn stay(&mut self, dir: &Path, ifindex: u32, mode: AttachMode) -> Option<AttachedMode> {
         let (link, attached) = pinned_link(dir, ifindex, mode)?;
         let program = twin::by_number(link_info(link.as_fd())?.prog_id)?;
@@ -362,8 +363,8 @@ impl PortProgram {
         Some(attached)
     }
 
-    /// Puts the program in the place of the one that a pinned link has attached to this device, if it is attached as `mode`
-    /// asks. `None` where it is not, or the kernel will not: then it is attached as usual.
+    /// Replaces the program that a pinned link has attached to this device, if it is attached in
+    /// `mode`. `None` if it is not, or the kernel refuses: then it is attached as usual.
     fn take_over(
         &self,
         dir: &Path,
@@ -439,7 +440,6 @@ fn pin_one(path: &Path, fd: BorrowedFd<'_>) -> Result<(), EbpfError> {
     Ok(())
 }
 
-/// What is pinned there.
 fn pinned(path: &Path) -> Option<OwnedFd> {
     let name = std::ffi::CString::new(path.as_os_str().as_encoded_bytes()).ok()?;
     // SAFETY: the path is a C string that outlives the call.
@@ -453,7 +453,7 @@ pub fn pinned_device(pin_dir: &Path) -> Option<u32> {
     link_device(pinned(&pin_dir.join("link"))?.as_fd())
 }
 
-/// The link pinned in `pin_dir`, if it has a program attached to this device as `mode` asks.
+/// Returns the link pinned in `pin_dir`, if it has a program attached to this device in `mode`.
 fn pinned_link(pin_dir: &Path, ifindex: u32, mode: AttachMode) -> Option<(OwnedFd, AttachedMode)> {
     let link = pinned(&pin_dir.join("link"))?;
     let attached = attached_mode(ifindex)?;
@@ -464,13 +464,12 @@ fn pinned_link(pin_dir: &Path, ifindex: u32, mode: AttachMode) -> Option<(OwnedF
     (is_wanted && link_device(link.as_fd())? == ifindex).then_some((link, attached))
 }
 
-/// The device that an XDP link is attached to; zero when it is gone.
+/// Returns the device that an XDP link is attached to; zero when it is gone.
 fn link_device(link: BorrowedFd<'_>) -> Option<u32> {
     // SAFETY: the kernel has filled in what belongs to this type; any bytes are an integer.
     Some(unsafe { link_info(link)?.__bindgen_anon_1.xdp.ifindex })
 }
 
-/// What the kernel says of an XDP link.
 fn link_info(link: BorrowedFd<'_>) -> Option<libbpf_sys::bpf_link_info> {
     let mut info = libbpf_sys::bpf_link_info::default();
     let mut length = size_of_val(&info) as u32;

@@ -1,4 +1,4 @@
-//! Promiscuous mode: the program is to see frames for everybody, pauses among them.
+//! Promiscuous mode: the program must see frames for all destinations, including pauses.
 
 use std::io;
 use std::os::fd::{AsRawFd, OwnedFd};

@@ -2,7 +2,7 @@
 
 use weir_abi as abi;
 
-/// Where a frame's priority is looked for. Where nothing is found the port's default counts.
+/// Field from which a frame's priority is taken. Without one the port's default counts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
 pub struct Trust {
     /// The PCP of the outermost VLAN tag.
@@ -11,19 +11,19 @@ pub struct Trust {
     pub dscp: bool,
 }
 
-/// What happens to a frame when its queue has no socket.
+/// Fate of a frame whose queue has no socket.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Fallback {
     /// The kernel gets it.
     Pass,
-    /// Nobody gets it.
+    /// It is dropped.
     Drop,
 }
 
-/// Who gets LLDP.
+/// Receiver of LLDP.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Lldp {
-    /// The kernel, whatever the fallback: agents hear it by packet sockets.
+    /// The kernel, whatever the fallback: agents receive it by packet sockets.
     Kernel,
     /// The queue's socket, as any other frame.
     Socket,
@@ -34,24 +34,26 @@ pub enum Lldp {
 pub struct PortSettings {
     /// Priority of a frame that names none, 0 to 7.
     pub default_priority: u8,
-    /// Where a frame's priority is looked for.
+    /// Field from which a frame's priority is taken.
     pub trust: Trust,
-    /// What happens to a frame when its queue has no socket.
+    /// Fate of a frame whose queue has no socket.
     pub fallback: Fallback,
-    /// Who gets LLDP.
+    /// Receiver of LLDP.
     pub lldp: Lldp,
     /// Priority by PCP.
     pub pcp_to_priority: [u8; abi::WEIR_PRIORITIES as usize],
     /// Priority by DSCP.
     pub dscp_to_priority: [u8; abi::WEIR_DSCPS as usize],
-    /// What is as long as this is a part of a frame that the driver has cut: it is dropped with the next. Zero for never.
+    /// A frame of at least this length is a part of one that the driver has cut: it is dropped with
+    /// the next. Zero for never.
     pub cut_length: u16,
     /// Number of the port, for the words that programs share.
     pub port: u8,
 }
 
 impl Default for PortSettings {
-    /// PCP is the priority; DSCP is not looked at; frames without a socket go to the kernel, and LLDP does.
+    /// PCP is the priority; DSCP is ignored; frames without a socket go to the kernel, and LLDP
+    /// does.
     fn default() -> Self {
         Self {
             default_priority: 0,
@@ -71,7 +73,7 @@ impl Default for PortSettings {
 }
 
 impl PortSettings {
-    /// The map value, byte for byte.
+    /// Returns the map value, byte for byte.
     pub(crate) fn to_map_value(self) -> Vec<u8> {
         let trust = [
             (self.trust.pcp, abi::WEIR_TRUST_PCP),

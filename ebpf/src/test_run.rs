@@ -7,7 +7,7 @@ use libbpf_rs::libbpf_sys;
 use crate::error::EbpfError;
 use crate::program::PortProgram;
 
-/// What a test run gave.
+/// Result of a test run.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TestRun {
     /// The XDP action.
@@ -19,8 +19,9 @@ pub struct TestRun {
 }
 
 impl PortProgram {
-    /// Runs the program on `count` copies of one frame, as if the device had received them in batches of 64, and has the kernel do what
-    /// the program says: frames that it redirects leave. On the processor that the caller runs on.
+    /// Runs the program on `count` copies of one frame, as if the device had received them in
+    /// batches of 64, and makes the kernel apply the verdicts: redirected frames leave. Runs on the
+    /// caller's processor.
     ///
     /// # Errors
     ///

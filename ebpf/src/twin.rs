@@ -1,5 +1,5 @@
-//! Whether two loaded programs are the same one: then the one that is attached can stay when its switch is replaced. To replace it costs a
-//! grace period of the kernel.
+//! Comparison of two loaded programs: if they are equal, the attached one can stay when its switch
+//! is replaced. To replace it costs a grace period of the kernel.
 
 use std::collections::BTreeMap;
 use std::os::fd::{AsRawFd, BorrowedFd, FromRawFd, OwnedFd};
@@ -7,10 +7,10 @@ use std::os::fd::{AsRawFd, BorrowedFd, FromRawFd, OwnedFd};
 use libbpf_rs::libbpf_sys;
 use libbpf_rs::{MapCore, MapFlags, MapHandle, MapInfo, MapType};
 
-/// As many maps as a program can have here, all those of the express path among them.
+/// Maximum number of a program's maps here, including all those of the express path.
 const MAPS_MAX: usize = 32;
 
-/// A program by what the kernel says of it.
+/// Identity of a program by the kernel's information.
 #[derive(Debug)]
 pub(crate) struct Identity {
     /// A hash of its instructions, in which maps have no numbers.
@@ -20,7 +20,7 @@ pub(crate) struct Identity {
 }
 
 impl Identity {
-    /// `None` where the kernel does not tell.
+    /// Returns `None` if the kernel has no information.
     pub(crate) fn of(program: BorrowedFd<'_>) -> Option<Self> {
         let mut map_ids = vec![0u32; MAPS_MAX];
         let mut info = libbpf_sys::bpf_prog_info {
@@ -45,12 +45,12 @@ impl Identity {
         })
     }
 
-    /// Whether all of these maps are the program's.
     pub(crate) fn has(&self, maps: &[u32]) -> bool {
         maps.iter().all(|map| self.map_ids.contains(map))
     }
 
-    /// Whether the other program does the same as this one, each with maps of its own: instructions, constants, and which maps they are.
+    /// Returns true if the other program is equal to this one, each with maps of its own:
+    /// instructions, constants, and the kinds of maps.
     pub(crate) fn is_twin_of(&self, other: &Self) -> bool {
         if (self.tag, self.kind) != (other.tag, other.kind) {
             return false;
@@ -65,7 +65,7 @@ impl Identity {
     }
 }
 
-/// What a program takes a map to be.
+/// Properties of a map for a program.
 #[derive(Debug, PartialEq, Eq)]
 struct Shape {
     kind: MapType,
@@ -73,7 +73,7 @@ struct Shape {
     value_size: u32,
     max_entries: u32,
     flags: u32,
-    /// Of a map that nothing can write to: what the program was loaded with.
+    /// Contents of a read-only map: the program was loaded with them.
     constants: Option<Vec<u8>>,
 }
 
@@ -82,7 +82,7 @@ impl Shape {
     fn of(id: u32) -> Option<(String, Self)> {
         let map = MapHandle::from_map_id(id).ok()?;
         let MapInfo { info } = map.info().ok()?;
-        // The kernel sets the flag for maps of devices, too.
+        // The kernel also sets the flag for maps of devices.
         let is_constant =
             map.map_type() == MapType::Array && info.map_flags & libbpf_sys::BPF_F_RDONLY_PROG != 0;
         let constants = match is_constant {
@@ -101,7 +101,6 @@ impl Shape {
     }
 }
 
-/// The program with this number.
 pub(crate) fn by_number(id: u32) -> Option<OwnedFd> {
     // SAFETY: a system call without pointers.
     let fd = unsafe { libbpf_sys::bpf_prog_get_fd_by_id(id) };

@@ -9,7 +9,7 @@ use weir_ebpf::{
     ExpressMaps, Extras, Fallback, FrameClass, PortProgram, PortSettings, Verdict,
 };
 
-/// A veth pair and a bpffs of the test's own, removed again also when the test fails.
+/// A veth pair and a bpffs of the test's own, removed also when the test fails.
 struct Bench {
     device: String,
     root: PathBuf,
@@ -45,7 +45,7 @@ impl Bench {
         self.root.join("port")
     }
 
-    /// The id of the attached program, as ip(8) prints it.
+    /// Returns true if ip(8) prints an attached program.
     fn has_program(&self) -> bool {
         let output = Command::new("ip")
             .args(["-details", "link", "show", &self.device])
@@ -113,7 +113,7 @@ fn generic_mode_can_be_asked_for() {
     }
 }
 
-/// A program that asks its device when frames came in.
+/// Loads a program that records the time of arrival by its device.
 fn load_for(ifindex: u32) -> Result<PortProgram, EbpfError> {
     let extras = Extras {
         hardware_time_of: Some(ifindex),
@@ -140,7 +140,7 @@ fn a_program_that_asks_its_device_is_good_for_no_other() {
     let mode = program.attach(bench.ifindex(), AttachMode::Auto, Some(&bench.pins()));
     assert_eq!(mode.unwrap(), AttachedMode::Native);
 
-    // One that asks nobody takes its place without a moment between the two, and back.
+    // One without requests replaces it without a gap, and back.
     let mut plain = PortProgram::load(&PortSettings::default()).unwrap();
     plain
         .attach(bench.ifindex(), AttachMode::Auto, Some(&bench.pins()))
@@ -182,7 +182,7 @@ fn what_a_dead_process_left_is_taken_away() {
     assert!(!remove_stale(&bench.pins()).unwrap(), "nothing is left");
 }
 
-/// The number of the link to a device that this process has open.
+/// Number of the link to a device that this process has open.
 fn link_number(ifindex: u32) -> Option<String> {
     let files = std::fs::read_dir("/proc/self/fdinfo").unwrap();
     let texts = files.filter_map(|file| std::fs::read_to_string(file.ok()?.path()).ok());
@@ -197,7 +197,7 @@ fn link_number(ifindex: u32) -> Option<String> {
     texts.filter(has).find_map(number)
 }
 
-/// The number of the program that is attached, as ip(8) prints it.
+/// Returns the number of the attached program, as ip(8) prints it.
 fn program_number(bench: &Bench) -> String {
     let output = Command::new("ip")
         .args(["-details", "link", "show", &bench.device])
@@ -210,10 +210,11 @@ fn program_number(bench: &Bench) -> String {
     format!("{} {}", words[at + 1], words[at + 2])
 }
 
-/// A frame whose fate is the fallback's to say.
+/// A frame whose fate is up to the fallback.
 const FRAME: [u8; 60] = [2; 60];
 
-/// To replace it would take a grace period, while neighbours wait. Its settings are the new owner's, and what the old one has seen is not.
+/// To replace it would take a grace period, while neighbours wait. Its settings are the new
+/// owner's, and the old owner's counts are not.
 #[test]
 #[ignore = "needs root"]
 fn the_same_program_stays_with_its_maps() {
@@ -240,7 +241,7 @@ fn the_same_program_stays_with_its_maps() {
     assert_eq!(second.verdict_counters().unwrap(), Default::default());
     assert_eq!(second.class_counters().unwrap(), Default::default());
     second.test_run(&FRAME).unwrap();
-    // Whose program runs and whose settings it follows: both are the same by now.
+    // The program that runs and its settings: both are the same by now.
     first.test_run(&FRAME).unwrap();
     let passed = |program: &PortProgram| program.verdict_counters().unwrap().get(Verdict::Passed);
     assert_eq!((passed(&first), passed(&second)), (2, 2));
@@ -255,7 +256,7 @@ fn the_same_program_stays_with_its_maps() {
     assert!(!bench.pins().exists());
 }
 
-/// Its maps are shared with others, which the next owner has not.
+/// Its maps are shared with others, which the next owner does not have.
 #[test]
 #[ignore = "needs root"]
 fn another_program_is_replaced() {
@@ -297,7 +298,8 @@ fn another_program_is_replaced() {
     assert!(!bench.has_program());
 }
 
-/// A process was killed after it had attached its program, and before it had pinned the maps of that.
+/// A process was killed after it had attached its program, and before it had pinned the program's
+/// maps.
 #[test]
 #[ignore = "needs root"]
 fn a_program_whose_maps_are_not_pinned_is_replaced() {

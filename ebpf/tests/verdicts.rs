@@ -20,7 +20,8 @@ fn load(settings: &PortSettings) -> PortProgram {
     PortProgram::load(settings).expect("these tests need root (CAP_BPF, CAP_NET_ADMIN)")
 }
 
-/// An AF_XDP socket that is bound to nothing: enough for an entry of the XSKMAP in a test run.
+/// Opens an AF_XDP socket that is bound to nothing: enough for an entry of the XSKMAP in a test
+/// run.
 fn socket() -> OwnedFd {
     // The kernel takes only sockets with an RX ring into the map, so a real one is bound on loopback.
     unbound::socket_with_rx_ring()
@@ -68,7 +69,7 @@ impl Port {
         }
     }
 
-    /// The metadata of a frame that must be redirected unchanged.
+    /// Returns the metadata of a frame that must be redirected unchanged.
     fn meta(&self, frame: &[u8]) -> Meta {
         let TestRun { action, meta, data } = self.program.test_run(frame).unwrap();
         assert_eq!(action, XDP_REDIRECT);
@@ -141,7 +142,7 @@ fn classes_by_ethertype_and_address() {
             FrameClass::Data,
         ),
         (ethernet(HOST, 0x0806, &[0; 28]), FrameClass::Data),
-        // control protocols are never tagged: such a frame is somebody's data
+        // control protocols are never tagged: such a frame is a station's data
         (tagged(&[(0x8100, 0)], 0x8808, &[1, 1]), FrameClass::Data),
         (tagged(&[(0x8100, 0)], 0x88cc, &[0; 46]), FrameClass::Data),
     ];
@@ -320,7 +321,8 @@ fn without_a_socket_the_fallback_decides() {
     }
 }
 
-/// A buffer that is full, and what follows it, are parts of a frame that a driver has cut, whatever headers they seem to have.
+/// A full buffer, and the one after it, are parts of a frame that a driver has cut, whatever
+/// headers they seem to have.
 #[test]
 #[ignore = "needs root"]
 fn parts_of_a_cut_frame_are_dropped() {

@@ -17,10 +17,10 @@ pub const EXIT_IN_USE: u8 = 3;
 /// Exit status when a second signal cut the draining short.
 pub const EXIT_CUT_SHORT: u8 = 4;
 
-/// Exit status with which the switch asks its keeper to start it anew.
+/// Exit status by which the switch requests its restart from the keeper.
 pub const EXIT_AGAIN: u8 = 5;
 
-/// What the manual page says beside the command line.
+/// Additional text of the manual page beside the command line.
 pub const MANUAL: Manual = Manual {
     section: "8",
     files: &[
@@ -168,7 +168,7 @@ BPF file system) and CAP_IPC_LOCK (for packet memory); root has them all. Enter
 a network namespace with nsenter, not `ip netns exec`, which hides mounted BPF
 file systems.";
 
-/// Reads a time with its unit: `1s`, `250ms`, `0s`.
+/// Parses a time with its unit: `1s`, `250ms`, `0s`.
 fn parse_time(text: &str) -> Result<Duration, String> {
     let wrong =
         || format!("`{text}` is not a time: write a number and a unit, such as 250ms or 1s");

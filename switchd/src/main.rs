@@ -27,10 +27,10 @@ use weir_switchd::os::{memory, placement, privileges, random, service};
 
 /// Threads for the API and the metrics; the dataplane and the control plane have their own.
 const WORKERS: usize = 2;
-/// How long the switch before may take beyond its draining to leave its place, once the keeper has ended.
+/// Time for the previous switch, beyond its draining, to leave its place once the keeper has ended.
 const ORPHAN_WAIT: Duration = Duration::from_secs(5);
 const ORPHAN_POLL: Duration = Duration::from_millis(5);
-/// Signals that wait to be seen at most; more say nothing new.
+/// Maximum number of pending signals; further ones have no effect.
 const SIGNALS_CAPACITY: usize = 4;
 
 fn main() -> ExitCode {
@@ -67,7 +67,7 @@ fn main() -> ExitCode {
         );
         return ExitCode::from(cli::EXIT_CONFIG);
     }
-    // What ran before has had its memory.
+    // The previous switch had its memory already.
     let checked = match cli.in_force {
         Some(_) => Ok(()),
         None => memory::check(&config),
@@ -122,14 +122,13 @@ fn main() -> ExitCode {
     if let Err(error) = placed {
         tracing::warn!(%error, "cannot keep other threads off the dataplane's CPUs");
     }
-    // What the command line says stays, whatever the file says later.
+    // The command line's level stays, whatever the file sets later.
     let level = cli.log_level.is_none().then_some(level);
     let status = run(&cli, (config, text), &log, level);
     log.flush();
     ExitCode::from(status)
 }
 
-/// The configuration and its text.
 fn load(cli: &Cli) -> Result<(DaemonConfig, String), FileError> {
     let Some(in_force) = &cli.in_force else {
         return DaemonConfig::load_with_text(&cli.config);
@@ -138,7 +137,8 @@ fn load(cli: &Cli) -> Result<(DaemonConfig, String), FileError> {
     Ok((DaemonConfig::parse(&text, &cli.config)?, text))
 }
 
-/// The keeper's life. It keeps its privileges: what it starts needs them, and gives up the rest itself.
+/// Runs the keeper. It keeps its privileges: its children need them, and drop the others
+/// themselves.
 fn keep(cli: &Cli, config: &DaemonConfig) -> ExitCode {
     let level = cli.log_level.as_deref().unwrap_or(&config.log.level);
     let log = match logging::start(level, setup::log_format(config)) {
@@ -163,7 +163,7 @@ fn keep(cli: &Cli, config: &DaemonConfig) -> ExitCode {
     ExitCode::from(status)
 }
 
-/// `--loop`. What it takes is what a switch takes, and it keeps its privileges for as long.
+/// Runs `--loop`. It needs the same resources as a switch, and keeps its privileges for as long.
 fn try_device(cli: &Cli, config: &DaemonConfig, device: &str) -> ExitCode {
     let level = cli.log_level.as_deref().unwrap_or("warn");
     let signals = match trial::signals() {
@@ -334,7 +334,8 @@ async fn serve(
     Ok(daemon::run(plan, start, signals).await?)
 }
 
-/// Waits for the keeper's word. Where the keeper has ended, the switch before may have left its place all the same: then it is taken.
+/// Waits for the keeper's word. If the keeper has ended, the previous switch may have left its
+/// place all the same: then it is taken.
 async fn wait_for_the_place(
     keeping: &mut Keeping,
     config: &DaemonConfig,
@@ -358,7 +359,7 @@ async fn wait_for_the_place(
     Err(gone)
 }
 
-/// Makes what needs no place yet, beside the switch that has it.
+/// Makes the parts that need no place yet, beside the running switch.
 async fn make_ready(
     config: &DaemonConfig,
     plan: &mut daemon::Plan,
@@ -378,7 +379,7 @@ async fn until_stopped(signals: &mut mpsc::Receiver<Signal>) {
     }
 }
 
-/// Every SIGTERM, SIGINT and SIGHUP from now on, and what else is put in.
+/// Receives every SIGTERM, SIGINT and SIGHUP from now on, and other signals put into the channel.
 fn signals() -> std::io::Result<(mpsc::Sender<Signal>, mpsc::Receiver<Signal>)> {
     let (sender, signals) = mpsc::channel(SIGNALS_CAPACITY);
     for (kind, meaning) in [

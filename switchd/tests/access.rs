@@ -1,5 +1,5 @@
-//! Who may ask the daemon, with processes of other users: the API's sockets, and metrics behind TLS and a token.
-//! Needs root.
+//! Access to the daemon by processes of other users: the API's sockets, and metrics behind TLS and
+//! a token. Needs root.
 
 use std::fs::Permissions;
 use std::net::{Ipv4Addr, SocketAddr, TcpListener};
@@ -14,12 +14,12 @@ use tokio::task::JoinHandle;
 use weir_config::daemon::{read_socket, ApiConfig, Protection, TlsFiles};
 use weir_switchd::daemon::{run, DaemonError, Ended, Plan, Signal};
 
-/// Groups that every Debian has: whose members may change something, and who may look.
+/// Groups that every Debian has: the members of the first may change something, those of the second
+/// may read.
 const OPERATORS: &str = "daemon";
 const OPERATORS_ID: u32 = 1;
 const READERS: &str = "games";
 const READERS_ID: u32 = 60;
-/// Of nobody in particular.
 const STRANGERS_ID: u32 = 64_999;
 const TOKEN: &str = "0123456789abcdef0123456789abcdef";
 
@@ -68,7 +68,7 @@ impl Daemon {
             stop,
             task,
         };
-        // What it answers has to have begun, too.
+        // Its service has to have begun as well.
         support::until(async || daemon.socket.exists().then_some(())).await;
         assert_eq!(support::get(&daemon.socket, "/v1/status").await.status, 200);
         daemon
@@ -82,7 +82,8 @@ impl Daemon {
     }
 }
 
-/// What `curl` with `arguments` says as a user of nobody, member of `group` alone: status and body; 0 for no connection.
+/// Runs `curl` with `arguments` as a user without an account, member of `group` alone: returns
+/// status and body; 0 for no connection.
 async fn curl(group: u32, arguments: &[&str]) -> (u16, String) {
     let mut command = Command::new("setpriv");
     command
@@ -170,7 +171,7 @@ async fn readers_look_operators_change_and_strangers_do_neither() {
             match (may_connect, may_change) {
                 (true, false) => {
                     assert_eq!(answered, 403, "{change:?}: {body}");
-                    // Where to ask instead.
+                    // The socket to use instead.
                     assert!(body.contains(full), "{body}");
                 }
                 (true, true) => assert!(![0, 401, 403].contains(&answered), "{change:?}: {body}"),
@@ -220,7 +221,8 @@ fn free_address() -> SocketAddr {
     free.local_addr().unwrap()
 }
 
-/// A daemon whose metrics want TLS and [`TOKEN`], their address, and the certificate.
+/// Starts a daemon whose metrics need TLS and [`TOKEN`]; returns it with their address, and the
+/// certificate.
 async fn protected() -> (Daemon, SocketAddr, TlsFiles) {
     let directory = directory();
     let files = certificate::make(directory.path(), "first");
@@ -310,7 +312,7 @@ async fn metrics_want_tls_and_the_token() {
     daemon.end().await;
 }
 
-/// Connections that say nothing, or do not speak TLS, hold up nobody who does.
+/// Silent connections, or ones without TLS, hold up no other client.
 #[tokio::test]
 #[ignore = "needs root"]
 async fn a_slow_handshake_holds_up_nobody() {

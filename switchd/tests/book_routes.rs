@@ -4,7 +4,6 @@ use std::path::Path;
 
 use weir_api::routes::methods;
 
-/// Paths of the API in a page, as requests write them.
 fn paths(page: &str) -> Vec<String> {
     let words = page.split([' ', '`', '\n', '"']);
     let paths = words.filter_map(|word| {

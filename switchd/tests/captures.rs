@@ -52,13 +52,12 @@ async fn what_is_not_legal_is_refused_with_what_is() {
     daemon.end().await.unwrap();
 }
 
-/// A client of one capture, as far as it has read.
 struct Reader {
     stream: tokio::net::UnixStream,
 }
 
 impl Reader {
-    /// Begins a capture and reads no more than that it has begun.
+    /// Begins a capture and reads only up to its begin.
     async fn start(daemon: &Running, body: &str) -> Self {
         let mut stream = tokio::net::UnixStream::connect(&daemon.socket)
             .await
@@ -75,7 +74,7 @@ impl Reader {
         Self { stream }
     }
 
-    /// Everything else, to the end: frames, and the last figures of every interface.
+    /// Reads the rest to the end: frames, and the last figures of every interface.
     async fn read(mut self) -> Captured {
         let mut rest = Vec::new();
         let read = tokio::time::timeout(LIMIT, self.stream.read_to_end(&mut rest)).await;
@@ -119,17 +118,16 @@ impl Reader {
     }
 }
 
-/// What a capture's file says.
 #[derive(Debug, Default)]
 struct Captured {
     frames: u64,
-    /// Of the last one.
     comment: Option<String>,
     /// By interface: seen, matched, copied, lost.
     statistics: Vec<[u64; 4]>,
 }
 
-/// The parts of a chunked answer (RFC 9112, section 7.1), which must end as a whole one does.
+/// Returns the parts of a chunked answer (RFC 9112, section 7.1), which must end as a whole one
+/// does.
 fn joined(mut chunked: &[u8]) -> Vec<u8> {
     let mut whole = Vec::new();
     loop {
@@ -146,7 +144,7 @@ fn joined(mut chunked: &[u8]) -> Vec<u8> {
     }
 }
 
-/// What the API says of the one capture that runs: seen, matched, copied, lost.
+/// Returns the API's figures of the one running capture: seen, matched, copied, lost.
 async fn figures(daemon: &Running) -> [u64; 4] {
     let all: Vec<Capture> = get(&daemon.socket, "/v1/captures").await.json();
     assert_eq!(all.len(), 1);
@@ -159,12 +157,12 @@ async fn figures(daemon: &Running) -> [u64; 4] {
     ]
 }
 
-/// Shows frames to whoever captures, as the dataplane does.
+/// Shows frames to captures, as the dataplane does.
 fn offer(taps: &Mutex<Taps>, count: u64, bytes: &[u8]) {
     offer_of(taps, count, bytes, None);
 }
 
-/// The same by a device whose clock has these lowest bits.
+/// Like [`offer`], with a device whose clock has these lowest bits.
 fn offer_of(taps: &Mutex<Taps>, count: u64, bytes: &[u8], hardware_nanos: Option<u64>) {
     for _ in 0..count {
         taps.lock().unwrap().offer(&Sight {
@@ -179,7 +177,7 @@ fn offer_of(taps: &Mutex<Taps>, count: u64, bytes: &[u8], hardware_nanos: Option
     }
 }
 
-/// The dataplane takes a tap some time after it was told to.
+/// Waits until the dataplane has the tap, which takes some time.
 async fn until_tapped(taps: &Mutex<Taps>) {
     until(async || taps.lock().unwrap().is_on().then_some(())).await;
 }
@@ -227,7 +225,7 @@ async fn a_capture_says_when_the_device_received_a_frame() {
 
 #[tokio::test]
 async fn whoever_does_not_read_costs_a_bounded_amount_of_memory() {
-    /// Sockets, the HTTP library and our own queue of parts keep so much.
+    /// Maximum kept by sockets, the HTTP library and our own queue of parts.
     const KEPT_MAX: u64 = 2 << 20;
     const FRAME: [u8; 1_024] = [7; 1_024];
     const FRAMES_AT_ONCE: u64 = 16;
@@ -248,7 +246,7 @@ async fn whoever_does_not_read_costs_a_bounded_amount_of_memory() {
     assert_eq!((matched, copied + lost), (seen, seen));
     assert!(copied * FRAME.len() as u64 <= KEPT_MAX, "{full:?}");
     assert!(copied > 64, "more than the ring has come through: {full:?}");
-    // Whoever reads after all gets every frame that was kept, and hears of the others.
+    // A reader that resumes gets every frame that was kept, and the number of the others.
     let ended = request(&daemon.socket, "DELETE", "/v1/captures/1").await;
     assert_eq!(ended.status, 200, "{ended:?}");
     let captured = reader.read().await;

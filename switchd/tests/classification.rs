@@ -17,7 +17,6 @@ const CASES: u32 = 20_000;
 const HEADER_LENGTH: usize = 14;
 const ETHERTYPE_CLCM: u16 = 0x88b5;
 const FRAGMENT_HEADER: u8 = 44;
-/// What both read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Reading {
     class: FrameClass,
@@ -64,7 +63,7 @@ impl Reading {
     }
 }
 
-/// An AF_XDP socket with an RX ring, bound to nothing: the map takes no other.
+/// Opens an AF_XDP socket with an RX ring, bound to nothing: the map takes no other.
 fn socket() -> OwnedFd {
     let entries = 8u32;
     // SAFETY: plain system calls with values that live through them.
@@ -83,7 +82,7 @@ fn socket() -> OwnedFd {
     }
 }
 
-/// All priorities by tables that give each value away.
+/// Maps all priorities by tables in which each value is unique.
 fn settings(pcp: bool, dscp: bool) -> PortSettings {
     PortSettings {
         default_priority: 1,
@@ -135,7 +134,7 @@ fn address() -> impl Strategy<Value = [u8; 6]> {
     ]
 }
 
-/// The first bytes of a network header, which is IP more often than not.
+/// First bytes of a network header, mostly of IP.
 fn network() -> impl Strategy<Value = Vec<u8>> {
     let first =
         prop_oneof![4 => Just(0x45), 1 => 0x40..0x50u8, 4 => 0x60..0x70u8, 1 => any::<u8>()];
@@ -147,7 +146,7 @@ fn network() -> impl Strategy<Value = Vec<u8>> {
     let rest = prop::collection::vec(any::<u8>(), 0..90);
     (first, protocol, fragment, rest).prop_map(|(first, protocol, fragment, mut rest)| {
         rest.insert(0, first);
-        // Where IPv4 and IPv6 have their protocol.
+        // Offsets of the protocol in IPv4 and IPv6.
         for (version, at) in [(4, 9), (6, 6)] {
             if first >> 4 == version && rest.len() > at {
                 rest[at] = protocol;

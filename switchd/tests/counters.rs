@@ -18,7 +18,6 @@ use weir_switchd::daemon::RunningDataplane;
 use weir_switchd::metrics::{render, Format};
 use weir_switchd::model::histogram::Histogram;
 
-/// Gives each counter a value that no other has.
 fn number<T>(declared: &[Counter<T>], counters: &mut T, last: &mut u64) {
     for counter in declared {
         *last += 1;
@@ -42,14 +41,15 @@ fn levels() -> LevelGauges {
     }
 }
 
-/// What a daemon tells.
+/// Counters reported by a daemon.
 struct Told {
     metrics: String,
     places: Vec<Counters>,
 }
 
 impl Told {
-    /// Each of `declared` must be told with its value in `counters`, at `port` or the whole switch. How many there are.
+    /// Checks that each of `declared` is reported with its value in `counters`, at `port` or for
+    /// the whole switch. Returns their number.
     fn check<T>(
         &self,
         declared: &[Counter<T>],
@@ -89,7 +89,6 @@ impl Told {
         declared.len()
     }
 
-    /// Counters at a place.
     fn count(&self, port: Option<&str>) -> usize {
         let is_here = |place: &&Counters| (place.port.as_deref(), place.priority) == (port, None);
         self.places.iter().find(is_here).unwrap().counters.len()

@@ -304,7 +304,7 @@ async fn history_keeps_the_newest_samples() {
     daemon.end().await.unwrap();
 }
 
-/// The events of a lost queue are made good for from the snapshot.
+/// Events lost in a full queue are recovered from the snapshot.
 #[tokio::test]
 async fn lost_events_are_reconciled() {
     let fake = FakeDataplane::start();

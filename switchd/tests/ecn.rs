@@ -11,7 +11,7 @@ use weir_config::daemon::DaemonConfig;
 use weir_core::{Bytes, Command, CommandError, MarkAt, PartsPerMillion, RedConfig};
 use weir_switchd::daemon::reload::{by_hand, Reloader};
 
-/// What follows [`FILE`].
+/// Configuration after [`FILE`].
 const OTHER: &str = r#"
 [[class]]
 name = "other"
@@ -71,7 +71,7 @@ impl Daemon {
         get(&self.running.socket, "/v1/config").await.json()
     }
 
-    /// What the dataplane was told of marking, by priority.
+    /// Returns the marking commands to the dataplane, by priority.
     fn told(&self) -> Vec<(u8, Option<RedConfig>)> {
         let commands = self.running.remote.commands().into_iter();
         let marking = |command| match command {
@@ -213,8 +213,9 @@ async fn what_is_not_legal_is_refused_and_changes_nothing() {
     daemon.running.end().await.unwrap();
 }
 
-/// What was set by hand stays while the file says what it did, whatever else a reload changes; it is in what the next switch
-/// begins with and in what `config save` writes. A file with other values has them in force.
+/// Settings made by hand stay while the file keeps its values, whatever else a reload changes; the
+/// next switch begins with them and `config save` writes them. A file with other values has them in
+/// force.
 #[tokio::test]
 async fn a_reload_keeps_what_was_set_unless_the_file_changes_it() {
     let daemon = Daemon::start(FakeDataplane::start()).await;

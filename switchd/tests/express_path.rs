@@ -40,7 +40,7 @@ pause = "obey"
 destination = "02:00:00:00:00:01"
 ports = ["p1"]
 "#;
-/// What is added to it for a switch of which every frame is lossless.
+/// Addition for a switch with lossless frames only.
 const LOSSLESS: &str = r#"
 [[class]]
 name = "lossless"
@@ -63,7 +63,7 @@ struct Stage {
     program: Option<PortProgram>,
 }
 
-/// A program that passes all frames to the kernel: a veth has NAPI with it.
+/// Attaches a program that passes all frames to the kernel: a veth has NAPI with it.
 fn attach_host() -> PortProgram {
     let mut host = PortProgram::load(&PortSettings::default()).unwrap();
     let device = if_nametoindex("h1").unwrap();
@@ -115,7 +115,7 @@ impl Stage {
         self.link.snapshots.recv_timeout(LIMIT).unwrap()
     }
 
-    /// Whether frames leave by `p1` on the path, and if not, why.
+    /// Waits for a state of the express path at `p1`.
     fn wait_for(&mut self, state: Express) {
         let began = Instant::now();
         loop {
@@ -133,7 +133,7 @@ impl Stage {
         }
     }
 
-    /// A PAUSE by the host behind `p1`.
+    /// Sends a PAUSE from the host behind `p1`.
     fn pause(&self, quanta: Quanta) {
         let mut buffer = [0; 64];
         let length = MacControl::Pause { quanta }.emit(DESTINATION, &mut buffer);
@@ -144,7 +144,8 @@ impl Stage {
         self.snapshot().ports[1].counters.priority[PRIORITY].express_tx_frames
     }
 
-    /// Frames `numbers` come out as they went in and in order. As many as the hosts' sockets hold are on their way.
+    /// Carries frames `numbers`, and checks that they come out unchanged and in order. At most as
+    /// many as the hosts' sockets hold are on their way.
     fn carry(&mut self, numbers: std::ops::Range<u32>) {
         const WINDOW: usize = 64;
         let lengths = [60, 61, 64, 577, 1024, 1513, 1514].into_iter().cycle();
@@ -167,7 +168,6 @@ impl Stage {
         assert_eq!(self.h1.receive(), sent, "frame {number}");
     }
 
-    /// Every frame is accounted for, on both paths.
     fn assert_balanced(&mut self, carried: u64) {
         let began = Instant::now();
         while self.snapshot().held_frames > 0 {
@@ -187,13 +187,14 @@ impl Stage {
         assert_eq!(lost, 0);
     }
 
-    /// Nothing else is under way: a frame takes the path for certain, after so many before.
+    /// Carries a frame that certainly takes the path, since no other is under way, after `passed`
+    /// earlier ones.
     fn carry_one_by_the_path(&mut self, passed: u64) {
         self.carry(0..1);
         assert_eq!(self.passed(), passed + 1);
     }
 
-    /// So many frames come in, and the core drops them.
+    /// Sends `count` frames that the core drops.
     fn assert_dropped(&mut self, count: u32) {
         for number in 0..count {
             self.h0.send(&frame(number, 100));
@@ -204,7 +205,8 @@ impl Stage {
         }
     }
 
-    /// The next switch takes over what the one before has left, carries a hundred frames, and ends.
+    /// Starts the next switch, which takes over the stored frames of the previous one, carries a
+    /// hundred frames, and ends.
     fn succeed(mut self, left: Vec<LeftFrame>) {
         let next = Dataplane::start_anew(&config(CONFIG), &self.network.pins, left, None).unwrap();
         self.link = next.link().unwrap();
@@ -261,7 +263,7 @@ fn open_and_shut(classes: &str) {
     let quanta = [Quanta(1_000), Quanta::ZERO];
     for turn in 0..300u32 {
         if turn % 3 == 0 {
-            // What comes waits for 51 µs, or until the next says otherwise.
+            // Frames wait for 51 µs, or until the next pause changes it.
             stage.pause(quanta[turn as usize % 2]);
         }
         stage.carry(turn * 40..turn * 40 + turn % 40);
@@ -330,7 +332,7 @@ fn without_napi_at_the_other_end_nothing_passes_and_nothing_is_lost() {
     stage.stop();
 }
 
-/// Whoever changes a route finds no frame by the old one afterwards.
+/// After a change of a route no frame takes the old one.
 #[test]
 #[ignore = "needs root"]
 fn routes_change_while_frames_pass() {
@@ -354,7 +356,7 @@ fn routes_change_while_frames_pass() {
     stage.stop();
 }
 
-/// The device goes, and comes back: what cannot leave is counted.
+/// The device goes, and comes back: frames that cannot leave are counted.
 #[test]
 #[ignore = "needs root"]
 fn a_port_that_is_given_up_takes_no_frames() {
@@ -379,7 +381,7 @@ fn a_port_that_is_given_up_takes_no_frames() {
     stage.stop();
 }
 
-/// The programs of the switch before stay until those of the next take their place.
+/// The programs of the previous switch stay until those of the next replace them.
 #[test]
 #[ignore = "needs root"]
 fn a_switch_that_takes_over_opens_it_again() {
@@ -404,7 +406,7 @@ fn mortal_clock() -> weir_core::Instant {
     clock::now()
 }
 
-/// As a process that is killed leaves them: programs are attached, and nobody closes an egress any more.
+/// State after a killed process: programs are attached, and no egress is closed any more.
 #[test]
 #[ignore = "needs root"]
 fn programs_forward_nothing_for_a_core_that_is_dead() {

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
-/// From the ground up. Rooms of one floor do not know each other.
+/// From the ground up. Modules of one floor do not use each other.
 const FLOORS: [&[&str]; 8] = [
     &["cli", "logging", "model"],
     &["os"],
@@ -14,7 +14,6 @@ const FLOORS: [&[&str]; 8] = [
     &["metrics", "page"],
     &["daemon"],
 ];
-/// The same inside the dataplane.
 const DATAPLANE_FLOORS: [&[&str]; 10] = [
     &["closing", "error"],
     &["memory"],
@@ -36,14 +35,14 @@ fn floor(room: &str) -> Option<usize> {
     FLOORS.iter().position(|rooms| rooms.contains(&room))
 }
 
-/// What compiles into the daemon: no comments, and nothing behind the first test.
+/// Returns the code that compiles into the daemon: no comments, and nothing behind the first test.
 fn code(text: &str) -> String {
     let lines = text.lines().take_while(|line| *line != "#[cfg(test)]");
     let lines = lines.map(|line| line.split("//").next().unwrap_or(line));
     lines.collect::<Vec<_>>().join("\n")
 }
 
-/// The rooms that `text` names, by `crate::ROOM` or `crate::{ROOM, …}`.
+/// Returns the modules that `text` names, by `crate::ROOM` or `crate::{ROOM, …}`.
 fn named(text: &str) -> BTreeSet<String> {
     let mut rooms = BTreeSet::new();
     for behind in text.split("crate::").skip(1) {
@@ -67,7 +66,8 @@ fn named(text: &str) -> BTreeSet<String> {
     rooms
 }
 
-/// What `text`, in `room` and so many modules below the root, takes from its own floor or from above it.
+/// Returns the uses by `text`, in `room` and this many modules below the root, of its own floor or
+/// of one above.
 fn arrows_up(room: &str, depth: usize, text: &str) -> Vec<String> {
     let text = code(text);
     let here = floor(room);
@@ -82,8 +82,8 @@ fn arrows_up(room: &str, depth: usize, text: &str) -> Vec<String> {
     arrows
 }
 
-/// All sources, each with its room and its module's depth below the root. Tests are in files of their own or behind
-/// `#[cfg(test)]`.
+/// Returns all sources, each with its top module and its module's depth below the root. Tests are
+/// in files of their own or behind `#[cfg(test)]`.
 fn files() -> Vec<(PathBuf, String, usize)> {
     fn walk(folder: &Path, found: &mut Vec<PathBuf>) {
         for entry in std::fs::read_dir(folder).unwrap() {
@@ -136,7 +136,7 @@ fn nothing_is_taken_from_above() {
     );
 }
 
-/// In a room of the dataplane `super` is the room itself, and in its `mod.rs` the dataplane.
+/// In a module of the dataplane `super` is the module itself, and in its `mod.rs` the dataplane.
 #[test]
 fn nothing_is_taken_from_above_inside_the_dataplane() {
     let floor = |room: &str| {

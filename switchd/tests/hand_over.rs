@@ -7,7 +7,8 @@ use weir_core::Command;
 use weir_switchd::control;
 use weir_switchd::daemon::RunningDataplane;
 
-/// Whoever reads the records of suspicions holds their lock: the CLCM that a suspicion asks for leaves all the same.
+/// A reader of the records of suspicions holds their lock: the CLCM that a suspicion needs is sent
+/// all the same.
 #[test]
 fn a_reader_of_the_records_does_not_hold_up_a_clcm() {
     let fake = FakeDataplane::start();

@@ -47,8 +47,8 @@ fn gauges() -> LevelGauges {
     }
 }
 
-/// What the API says of a switch whose dataplane says `gauges()` of port 1, with two more destinations
-/// in its Level Table than it tells.
+/// Returns the API's answer for a switch whose dataplane reports `gauges()` of port 1, with two
+/// more destinations in its Level Table than it lists.
 async fn ask(info: SwitchInfo) -> Levels {
     let fake = FakeDataplane::start();
     {

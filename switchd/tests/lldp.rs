@@ -57,7 +57,8 @@ impl Wire {
         self.send(&buffer[..length.unwrap()]);
     }
 
-    /// The next frame from the daemon, and its source address; waits on a thread of its own.
+    /// Returns the next frame from the daemon, and its source address; waits on a thread of its
+    /// own.
     async fn receive(&self) -> (Lldp, MacAddress) {
         let socket = self.0.try_clone().unwrap();
         let bytes = tokio::task::spawn_blocking(move || {
@@ -88,7 +89,7 @@ fn announcement(depth: u8) -> Announcement {
     }
 }
 
-/// With the other ends of its ports' LLDP sockets.
+/// Starts a daemon; also returns the other ends of its ports' LLDP sockets.
 async fn start() -> (Running, Vec<Wire>) {
     let fake = FakeDataplane::start();
     let (ours, wires): (Vec<_>, Vec<_>) = (0..3).map(|_| Wire::pair()).unzip();
@@ -122,7 +123,7 @@ impl Running {
         .await
     }
 
-    /// What the dataplane was told last about the neighbour at `p0`.
+    /// Waits for the last command about the neighbour at `p0`.
     async fn until_told(&self, wanted: Neighbour) {
         until(async || {
             let commands = self.remote.commands();

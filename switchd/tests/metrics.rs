@@ -26,7 +26,7 @@ use weir_switchd::dataplane::messages::Ring;
 use weir_switchd::metrics::{render, Format};
 use weir_switchd::model::histogram::Histogram;
 
-/// A priority with Levels in what is scraped.
+/// A priority with Levels among the scraped ones.
 const LEVELS: u8 = 4;
 
 struct Scraped {
@@ -36,7 +36,7 @@ struct Scraped {
     openmetrics: String,
 }
 
-/// Starts a control plane on a fake dataplane and renders what it knows.
+/// Starts a control plane on a fake dataplane and renders its metrics.
 async fn scrape() -> Scraped {
     let fake = FakeDataplane::start();
     {
@@ -329,7 +329,7 @@ async fn a_scrape_over_tcp_has_the_format_in_its_head() {
     server.await.unwrap().unwrap();
 }
 
-/// What `GET /metrics` gives to those who take gzip and `accept`: head and body.
+/// Returns head and body of `GET /metrics` for clients that accept gzip and `accept`.
 async fn compressed(mut stream: tokio::net::TcpStream, accept: &str) -> (String, Vec<u8>) {
     use tokio::io::{AsyncReadExt, AsyncWriteExt};
     let request = format!(
@@ -411,7 +411,7 @@ fn every_metric_is_documented_with_its_labels() {
     );
 }
 
-/// Whatever the text shows as a value of these labels, the page explains.
+/// Every value of these labels in the text is explained on the page.
 #[tokio::test]
 async fn every_label_value_is_documented() {
     let page = metrics_page();

@@ -1,4 +1,5 @@
-//! What comes to ports while no switch is there is counted by whoever holds the neighbours.
+//! Frames that arrive at ports while no switch runs are counted by the process that holds the
+//! neighbours.
 
 use crate::support::network::{config, frame, Host, Network, CONFIG, LIMIT};
 use weir_core::Quanta;
@@ -15,7 +16,7 @@ const MAC_CONTROL: [u8; 2] = [0x88, 0x08];
 fn link(device: &str) -> HeldLink {
     HeldLink {
         ifindex: nix::net::if_::if_nametoindex(device).unwrap(),
-        // What is sent itself did not come.
+        // A sent frame is not an arrival.
         pause: frame(0, 60),
         refresh_micros: 1_000,
     }
@@ -38,7 +39,7 @@ fn data_frames_that_no_program_takes_are_counted() {
     hold.end(&[]);
 }
 
-/// The switch is there still, or already: its program takes them.
+/// The switch is still there, or already: its program takes them.
 #[test]
 #[ignore = "needs root"]
 fn frames_that_a_switch_takes_are_not_missed() {
@@ -60,7 +61,8 @@ fn frames_that_a_switch_takes_are_not_missed() {
     assert_eq!(stopped.missed, 0);
 }
 
-/// A switch that leaves its place to another leaves its programs too: devices are not reset, and what comes is counted.
+/// A switch that leaves its place to another also leaves its programs: devices are not reset, and
+/// arriving frames are counted.
 #[test]
 #[ignore = "needs root"]
 fn programs_that_stay_for_the_next_switch_take_nothing() {

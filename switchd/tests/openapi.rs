@@ -18,7 +18,7 @@ use weir_switchd::model::clock;
 /// As in the parameters' example.
 const DESTINATION: MacAddress = MacAddress([2, 0, 0, 0, 0, 7]);
 
-/// A dataplane with something of everything that a snapshot may have.
+/// A dataplane with non-empty values in every part of a snapshot.
 fn busy() -> FakeDataplane {
     let fake = FakeDataplane::start();
     let mut state = fake.template.lock().unwrap();
@@ -77,7 +77,7 @@ fn busy() -> FakeDataplane {
     fake
 }
 
-/// The path with the parameters' examples, and all that may stand behind it.
+/// Returns the path with the parameters' examples, and all possible query parameters.
 fn example(route: &Route) -> String {
     let mut path = route.path.to_owned();
     let mut query = Vec::new();
@@ -99,7 +99,7 @@ fn example(route: &Route) -> String {
     }
 }
 
-/// Begins a capture, which lasts as long as what is returned.
+/// Begins a capture, which lasts as long as the returned stream.
 async fn capture(daemon: &Running) -> UnixStream {
     let mut stream = UnixStream::connect(&daemon.socket).await.unwrap();
     let request = "POST /v1/captures HTTP/1.1\r\nHost: weir\r\n\

@@ -1,9 +1,9 @@
-//! What the Debian package brings beside the programs: systemd units and the default configuration.
+//! Contents of the Debian package beside the programs: systemd units and the default configuration.
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
-/// As `systemd-analyze security` rates the units, in tenths: below 5 it says OK.
+/// Limit for `systemd-analyze security` of the units, in tenths: below 5 it reports OK.
 const EXPOSURE_LIMIT: &str = "40";
 
 fn packaging() -> PathBuf {
@@ -18,7 +18,7 @@ fn systemd_analyze(arguments: &[&str], unit: &Path) -> Output {
         .unwrap_or_else(|error| panic!("systemd-analyze: {error}; `cargo xtask setup` installs it"))
 }
 
-/// The unit `name` with the programs as they are here, in `directory`.
+/// Returns the unit `name` with the programs as built here, in `directory`.
 fn unit(name: &str, directory: &Path) -> PathBuf {
     let text = std::fs::read_to_string(packaging().join("systemd").join(name)).unwrap();
     assert!(text.contains("/usr/sbin/weir-switchd"));
@@ -46,8 +46,8 @@ fn systemd_understands_the_units_and_their_sandbox_is_tight() {
     }
 }
 
-/// A port without `wait = true` whose device comes late: the switch is started until it is there, and only what no start mends
-/// ends that.
+/// A port without `wait = true` whose device comes late: the switch is restarted until it is there,
+/// and only an error that no restart can fix ends that.
 #[test]
 fn units_start_a_switch_for_as_long_as_a_device_is_missing() {
     for name in ["weir-switchd.service", "weir-switchd@.service"] {
@@ -101,7 +101,7 @@ fn the_default_configuration_is_legal_once_ports_are_named() {
     assert_eq!(without.status.code(), Some(2), "{without:?}");
     assert!(String::from_utf8_lossy(&without.stderr).contains("port"));
 
-    // What begins with `#` and no space is a setting; the rest is prose.
+    // A line with `#` and no space is a setting; the rest is prose.
     let is_setting = |line: &&str| line.starts_with('#') && !line.starts_with("# ") && *line != "#";
     assert_eq!(text.lines().filter(is_setting).count(), 11);
     let all: String = text

@@ -41,7 +41,6 @@ fn now_unless(fails: &AtomicBool, thread: &str) -> Instant {
     clock::now()
 }
 
-/// A running daemon.
 struct Daemon {
     stop: mpsc::Sender<Signal>,
     task: JoinHandle<Result<Ended, DaemonError>>,
@@ -73,7 +72,7 @@ impl Daemon {
     }
 }
 
-/// PFC, and not LLDP.
+/// Returns true for PFC, false for LLDP.
 fn is_control(frame: &[u8]) -> bool {
     MacControl::parse(frame).is_ok()
 }

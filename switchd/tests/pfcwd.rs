@@ -183,7 +183,7 @@ async fn a_host_that_stalls_its_port_is_a_storm_and_an_unknown_switch_is_not() {
     daemon.control.stop();
 }
 
-/// What the configuration knows of a neighbour that LLDP does not hear decides.
+/// If LLDP does not hear a neighbour, its configuration decides.
 #[tokio::test]
 async fn a_regular_switch_by_configuration_is_a_storm_when_no_clcm_came_back() {
     let mut settings = settings();

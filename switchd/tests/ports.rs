@@ -8,16 +8,14 @@ use weir_switchd::dataplane::messages::{Request, Snapshot};
 use weir_switchd::dataplane::tables::Tables;
 use weir_switchd::dataplane::Dataplane;
 
-/// The EtherType of pauses.
 const MAC_CONTROL: [u8; 2] = [0x88, 0x08];
-/// Times that a device comes and goes.
 const TIMES: u32 = 20;
 
 fn port(index: usize) -> PortId {
     PortId::from_index(index).unwrap()
 }
 
-/// A dataplane and its queues, of which there may be one pair of ends only.
+/// A dataplane and its queues, of which there may be only one pair of ends.
 struct Running {
     dataplane: Dataplane,
     link: weir_switchd::dataplane::link::DataplaneLink,
@@ -69,7 +67,7 @@ impl Running {
         self.link.requests.try_send(Request::Command(up)).unwrap();
     }
 
-    /// Frames pass from one host to the other, and none is lost.
+    /// Checks that frames pass from one host to the other, and none is lost.
     fn assert_forwards(&self, first: u32) {
         let (h0, h1) = (Host::new("h0"), Host::new("h1"));
         for number in first..first + 50 {
@@ -146,7 +144,8 @@ fn devices_of_threads_beside_the_core_come_and_go() {
     come_and_go(&text, 2);
 }
 
-/// A device that is there still is free for others as soon as it is released, and can be taken again.
+/// A device that is still there is free for others as soon as it is released, and can be attached
+/// again.
 #[test]
 #[ignore = "needs root"]
 fn a_device_that_is_released_is_free() {
@@ -195,7 +194,8 @@ fn a_port_waits_for_its_device() {
     assert!(error.to_string().contains("no device `p1`"), "{error}");
 }
 
-/// A device that cannot be used is refused with the reason, and leaves nothing behind; the next one is taken.
+/// A device that cannot be used is refused with the reason, and leaves nothing behind; the next one
+/// is attached.
 #[test]
 #[ignore = "needs root"]
 fn a_device_that_cannot_be_used_is_refused() {

@@ -15,7 +15,7 @@ use weir_core::{ClassMode, Command, CommandError, PortId};
 use weir_switchd::daemon::reload::Reloader;
 use weir_switchd::daemon::Signal;
 
-/// What follows [`FILE`].
+/// Configuration after [`FILE`].
 const ROUTED: &str = r#"[[route]]
 destination = "02:00:00:00:00:01"
 ports = ["p0"]
@@ -202,7 +202,8 @@ async fn what_can_change_does_so_at_once() {
     daemon.running.end().await.unwrap();
 }
 
-/// One setting that needs a restart, or that the dataplane refuses, keeps the others out of force, too.
+/// One setting that needs a restart, or that the dataplane refuses, also keeps the others out of
+/// force.
 #[tokio::test]
 async fn one_impossible_setting_holds_all_others_back() {
     let daemon = Daemon::start().await;
@@ -247,7 +248,7 @@ async fn one_impossible_setting_holds_all_others_back() {
     daemon.running.end().await.unwrap();
 }
 
-/// Nothing is to be confirmed where nothing was applied.
+/// Without any change there is nothing to confirm.
 #[tokio::test]
 async fn a_file_that_is_in_force_already_needs_no_confirmation() {
     let daemon = Daemon::start().await;
@@ -280,7 +281,7 @@ async fn what_is_in_force_is_shown_with_what_reloads_have_changed() {
     );
     daemon.write(&[("xoff = \"60KiB\"", "xoff = \"56KiB\"")]);
     daemon.reload("").await;
-    // What is not taken is not in force either.
+    // A refused setting is not in force either.
     daemon.write(&[
         ("xoff = \"60KiB\"", "xoff = \"54KiB\""),
         ("name = \"s1\"", "name = \"s2\""),
@@ -364,13 +365,13 @@ async fn without_a_file_there_is_nothing_to_read() {
     running.end().await.unwrap();
 }
 
-/// The status of an answer, and its text.
+/// Returns the status of an answer, and its text.
 async fn post(daemon: &Daemon, path: &str) -> (u16, String) {
     let answer = request(&daemon.running.socket, "POST", path).await;
     (answer.status, answer.body.clone())
 }
 
-/// The thresholds that the dataplane was told last.
+/// Returns the last thresholds sent to the dataplane.
 fn last_xoff(daemon: &Daemon) -> Option<u64> {
     daemon
         .commands()

@@ -411,7 +411,7 @@ async fn what_is_no_request_never_reaches_the_dataplane() {
     daemon.stop().await;
 }
 
-/// Tables are asked for while samples are taken all the time, which have none.
+/// Tables are requested while samples, which have none, are taken all the time.
 #[tokio::test]
 async fn many_ask_at_once_and_each_is_answered() {
     let daemon = Daemon::start(with_routes());

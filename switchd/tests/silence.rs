@@ -19,16 +19,17 @@ use weir_switchd::control;
 use weir_switchd::daemon::RunningDataplane;
 use weir_switchd::{api, metrics, page};
 
-/// More than any listener has places for.
+/// More connections than any listener has places for.
 const SILENT: usize = 300;
 
-/// Both ends of every connection are this process's, and most systems allow it 1,024 open files until it asks for more.
+/// Both ends of every connection are this process's, and most systems allow it 1,024 open files
+/// until it requests more.
 fn allow_many_files() {
     let (_, most) = getrlimit(Resource::RLIMIT_NOFILE).unwrap();
     setrlimit(Resource::RLIMIT_NOFILE, most, most).unwrap();
 }
 
-/// A server of `/` and of `/slow`, which is answered only once `release` is told.
+/// A server of `/` and of `/slow`, which is answered only after `release`.
 struct Served {
     address: SocketAddr,
     release: Arc<Notify>,
@@ -64,7 +65,7 @@ impl Served {
         TcpStream::connect(self.address).await.unwrap()
     }
 
-    /// A connection whose request is being answered.
+    /// Opens a connection whose request is being answered.
     async fn slow(&self) -> TcpStream {
         let before = self.entered.load(Ordering::Relaxed);
         let mut stream = self.connect().await;
@@ -78,7 +79,7 @@ impl Served {
     }
 }
 
-/// Whether the other side closes `stream`.
+/// Returns true if the other side closes `stream`.
 async fn is_closed(stream: &mut TcpStream) -> bool {
     let mut rest = Vec::new();
     let closed = tokio::time::timeout(LIMIT, stream.read_to_end(&mut rest));
@@ -148,7 +149,7 @@ async fn whoever_sends_no_whole_request_is_cut_off() {
     until(async || slow.write_all(b"X: y\r\n").await.err().map(drop)).await;
 }
 
-/// An answer that takes its time is a reason to be silent.
+/// A slow answer is a reason to be silent.
 #[tokio::test]
 async fn a_request_that_is_being_answered_keeps_its_place() {
     let served = Served::start(Limits {
@@ -169,7 +170,7 @@ async fn a_request_that_is_being_answered_keeps_its_place() {
     assert_eq!(answer(slow).await.body, "slow");
 }
 
-/// A connection that has had its answer goes after those that have never asked.
+/// A connection that has had its answer is closed after those that have never sent a request.
 #[tokio::test]
 async fn the_silent_go_first() {
     let served = Served::start(Limits {

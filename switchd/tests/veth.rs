@@ -62,7 +62,7 @@ fn frames_come_out_as_they_went_in() {
     network.assert_nothing_attached();
 }
 
-/// A device with two queues gets two sockets, or is refused where the file leaves one out.
+/// A device with two queues gets two sockets, or is refused if the file leaves one out.
 #[test]
 #[ignore = "needs root"]
 fn every_queue_of_a_device_has_a_socket() {
@@ -90,7 +90,7 @@ fn every_queue_of_a_device_has_a_socket() {
     dataplane.stop(LIMIT, Programs::Detach).unwrap();
 }
 
-/// What the program does with frames shows, by verdict, and not what it did before there were sockets.
+/// The program's verdicts on frames are shown, except those from before the sockets.
 #[test]
 #[ignore = "needs root"]
 fn verdicts_are_counted_and_a_port_can_fall_back() {

@@ -14,7 +14,6 @@ use weir_core::{Bytes, Duration, Instant};
 use weir_switchd::control::ControlSettings;
 use weir_switchd::dataplane::messages::Snapshot;
 
-/// What the dataplane says.
 type Template = Arc<Mutex<Snapshot>>;
 
 async fn start(settings: ControlSettings) -> (Running, Template) {
@@ -25,7 +24,7 @@ async fn start(settings: ControlSettings) -> (Running, Template) {
 
 const CLEAR: &str = "/v1/watermarks/clear";
 
-/// What the dataplane says of the lossless priority at the first port from now on.
+/// Sets the dataplane's values of the lossless priority at the first port.
 fn say(template: &Template, held_max: u64, change: impl FnOnce(&mut PriorityGauges)) {
     let mut state = template.lock().unwrap();
     state.held_frames = 5;
@@ -38,7 +37,7 @@ fn of(all: &Watermarks, reader: Reader) -> Option<&ReaderWatermarks> {
     all.readers.iter().find(|marks| marks.reader == reader)
 }
 
-/// Frames; ingress, headroom and egress of the first port.
+/// Returns frames, and ingress, headroom and egress of the first port.
 fn peaks(marks: &ReaderWatermarks) -> [u64; 4] {
     let mut queues = marks.queues.iter();
     let queue = queues.find(|queue| queue.port == "p0" && queue.priority == LOSSLESS);

@@ -25,7 +25,6 @@ pub fn figures(directory: &Path) -> Result<()> {
     Ok(())
 }
 
-/// The mdBook that the book is rendered with: a higher one may lay it out in another way.
 const MDBOOK: [&str; 5] = [
     "--version",
     "0.5.4",

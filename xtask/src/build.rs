@@ -7,7 +7,7 @@ use std::process::Command;
 
 use anyhow::{bail, Context, Error, Result};
 
-/// What there is to install.
+/// Programs to install.
 pub const PROGRAMS: [&str; 8] = [
     "weir-switchd",
     "weir-endpoint",
@@ -187,8 +187,8 @@ pub fn wire_bench() -> Result<PathBuf> {
 /// It has the core's test harness built in, which no other program should have.
 pub const EXPLORER: &str = "weir-explore";
 
-/// Builds programs, optimised. All packages are selected, so that every build has the same features, and compiles no
-/// dependency again.
+/// Builds optimised programs. All packages are selected, so that every build has the same features,
+/// and recompiles no dependency.
 fn build(programs: &[&str]) -> Result<()> {
     let mut options = vec!["--workspace", "--exclude", EXPLORER];
     options.extend(programs.iter().flat_map(|program| ["--bin", program]));
@@ -221,7 +221,7 @@ pub fn replace_by(program: &Path, arguments: &[OsString]) -> Error {
     Error::new(error).context(format!("starting {}", program.display()))
 }
 
-/// Where cargo builds.
+/// Returns cargo's target directory.
 pub fn target_directory() -> PathBuf {
     std::env::var_os("CARGO_TARGET_DIR").map_or_else(|| root().join("target"), PathBuf::from)
 }

@@ -8,9 +8,9 @@ use anyhow::{bail, Context, Result};
 
 use crate::build::root;
 
-/// What the namespaces of all labs begin with, followed by the process id.
+/// Prefix of all labs' namespaces, followed by the process id.
 const NAMESPACE: &str = "weir-";
-/// What the directories of all labs begin with, followed by the process id.
+/// Prefix of all labs' directories, followed by the process id.
 const DIRECTORY: &str = "lab-";
 
 /// Removes everything of labs that no longer run, or everything that begins with `prefix`.
@@ -56,7 +56,7 @@ fn left_behind() -> BTreeSet<String> {
         .collect()
 }
 
-/// The process id in a name such as `weir-4711-0-s1` or `lab-4711-0`.
+/// Returns the process id in a name such as `weir-4711-0-s1` or `lab-4711-0`.
 fn lab_process(name: &str, prefix: &str) -> Option<String> {
     let (process, _) = name.strip_prefix(prefix)?.split_once('-')?;
     process

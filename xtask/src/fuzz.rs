@@ -11,18 +11,17 @@ use anyhow::{bail, Context, Result};
 use crate::build::root;
 use crate::tool::remedy;
 
-/// A run may take this much memory.
 const MEMORY_MEBIBYTES: u32 = 2048;
-/// One execution may take this long.
 const EXECUTION_SECONDS: u32 = 20;
-/// Where the record stands, and between which lines.
+/// Page of the record, and its lines.
 const PAGE: &str = "docs/src/experiments/robustness/fuzzing.md";
 const RECORD_BEGIN: &str = "<!-- record -->";
 const RECORD_END: &str = "<!-- end of record -->";
-/// From a report of libFuzzer, the lines that say what it found: the first of them.
+/// Maximum number of lines of a libFuzzer report that describe the finding.
 const FINDINGS_SHOWN: usize = 12;
 
-/// How long the inputs of a target may become, in bytes: somewhat longer than what it reads.
+/// Returns the maximum length of a target's inputs in bytes: somewhat longer than the part that it
+/// reads.
 fn input_length_max(target: &str) -> u32 {
     match target {
         "frame" | "mac_control" | "echo" | "reflection" => 128,
@@ -41,14 +40,13 @@ pub struct Bound {
     pub seconds: Option<u64>,
 }
 
-/// What one run came to.
 #[derive(Debug)]
 struct Outcome {
     target: String,
     executions: u64,
     seconds: u64,
     memory_mebibytes: u64,
-    /// The first lines of what was found.
+    /// The first lines of the finding.
     finding: Option<String>,
 }
 
@@ -100,7 +98,7 @@ pub fn run(targets: &[String], bound: Bound, keep: bool, record: bool) -> Result
     Ok(())
 }
 
-/// The one of rustup, which knows `+nightly`; the cargo that runs us is of one toolchain.
+/// Returns rustup's cargo, which accepts `+nightly`; the cargo that runs us is of one toolchain.
 fn cargo() -> Command {
     Command::new("cargo")
 }
@@ -141,7 +139,6 @@ fn all_targets() -> Result<Vec<String>> {
     Ok(targets)
 }
 
-/// Inputs that this machine has found and nobody has committed.
 fn found_corpus(target: &str) -> PathBuf {
     root().join("target/fuzz/corpus").join(target)
 }
@@ -153,7 +150,7 @@ fn archive(target: &str) -> PathBuf {
         .join(format!("{target}.tar"))
 }
 
-/// Unpacks the committed corpus; returns where its inputs are.
+/// Unpacks the committed corpus; returns the directory of its inputs.
 fn unpack(target: &str) -> Result<PathBuf> {
     let directory = root().join("target/fuzz/committed").join(target);
     make_empty(&directory)?;
@@ -243,7 +240,8 @@ fn fuzz(target: &str, bound: Bound) -> Result<Outcome> {
 }
 
 impl Outcome {
-    /// One line of libFuzzer: shows progress, keeps figures, and the beginning of what was found.
+    /// Handles one line of libFuzzer: shows progress, and keeps figures and the beginning of the
+    /// finding.
     fn read(&mut self, line: &str, report: &mut Vec<String>) {
         let figure = |name: &str| line.strip_prefix(name)?.trim().parse::<u64>().ok();
         if let Some(count) = figure("stat::number_of_executed_units:") {
@@ -270,7 +268,8 @@ impl Outcome {
     }
 }
 
-/// The smallest set of inputs that reaches what all found ones reach becomes the committed corpus.
+/// Reduces the found inputs to the smallest set with the same coverage, which becomes the committed
+/// corpus.
 fn minimise(target: &str) -> Result<()> {
     let smallest = root().join("target/fuzz/smallest").join(target);
     make_empty(&smallest)?;
@@ -294,7 +293,7 @@ fn minimise(target: &str) -> Result<()> {
     Ok(())
 }
 
-/// Files and bytes of a directory.
+/// Returns the number of files and bytes of a directory.
 fn size_of(directory: &Path) -> Result<(u64, u64)> {
     let (mut files, mut bytes) = (0, 0);
     for entry in std::fs::read_dir(directory).with_context(|| directory.display().to_string())? {
@@ -304,7 +303,7 @@ fn size_of(directory: &Path) -> Result<(u64, u64)> {
     Ok((files, bytes))
 }
 
-/// What targets are built of, but for libraries of others.
+/// Packages of the targets, except external libraries.
 const SOURCES: [&str; 6] = [
     "crates/api",
     "crates/config",
@@ -314,7 +313,7 @@ const SOURCES: [&str; 6] = [
     "tests/fuzz/fuzz_targets",
 ];
 
-/// The commit that is run; of a tree with changes to the sources that a commit does not have, it says so.
+/// Returns the commit that runs; marks a tree with uncommitted changes to the sources.
 fn commit() -> Result<String> {
     let git = |arguments: &[&str]| -> Result<String> {
         let output = Command::new("git")
@@ -335,7 +334,7 @@ fn commit() -> Result<String> {
     })
 }
 
-/// Puts a row into the book's table, in the place of the target's last one.
+/// Puts a row into the book's table, replacing the target's last one.
 fn write_record(outcome: &Outcome, commit: &str) -> Result<()> {
     let path = root().join(PAGE);
     let page = std::fs::read_to_string(&path).with_context(|| PAGE.to_owned())?;
@@ -361,7 +360,7 @@ fn row(outcome: &Outcome, commit: &str, files: u64, bytes: u64) -> String {
     row
 }
 
-/// `None` when the page has no record.
+/// Returns `None` when the page has no record.
 fn with_row(page: &str, target: &str, row: &str) -> Option<String> {
     let (before, rest) = page.split_once(RECORD_BEGIN)?;
     let (record, after) = rest.split_once(RECORD_END)?;
@@ -377,7 +376,7 @@ fn with_row(page: &str, target: &str, row: &str) -> Option<String> {
     ))
 }
 
-/// 1234567 as `1,234,567`.
+/// Formats 1234567 as `1,234,567`.
 fn in_groups(number: u64) -> String {
     let digits = number.to_string();
     let mut text = String::new();

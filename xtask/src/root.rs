@@ -20,7 +20,7 @@ pub fn require(command: &str) -> Result<()> {
     )
 }
 
-/// Whether this process is root.
+/// Returns true if this process is root.
 pub fn is_root() -> bool {
     status_field("Uid:")
         .ok()

@@ -88,7 +88,7 @@ pub fn bench(bench: BenchArguments) -> Result<()> {
     build::bench()
 }
 
-/// What `weir-bench` measures under this name.
+/// Runs `weir-bench` with its measurements under this name.
 fn bench_switches(name: &str, bench: BenchArguments) -> Result<()> {
     root::require(&format!("cargo xtask bench --{name}"))?;
     setup::run(false, setup::Purpose::Lab)?;

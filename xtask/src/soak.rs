@@ -1,4 +1,4 @@
-//! What takes too long for the tests.
+//! Soak tests, which take too long for the tests.
 
 use std::path::Path;
 use std::process::Command;

@@ -14,20 +14,18 @@ use nix::sys::resource::{getrusage, UsageWho};
 use nix::sys::time::TimeValLike;
 use serde::{Deserialize, Serialize};
 
-/// Names the file to which [`one`] adds.
+/// Environment variable for the file to which [`one`] adds.
 const LOG: &str = "WEIR_TEST_TIMES";
 /// Set by cargo-nextest for each test.
 const PACKAGE: &str = "CARGO_PKG_NAME";
-/// Rows of single tests.
 const LONGEST: usize = 12;
 
-/// One test.
 #[derive(Debug, PartialEq, Serialize, Deserialize)]
 struct Test {
     package: String,
     name: String,
     clock_s: f64,
-    /// Of the test and of every process that it has waited for.
+    /// Of the test and of all child processes that it has waited for.
     processor_s: f64,
 }
 
@@ -94,7 +92,7 @@ impl Times {
     }
 }
 
-/// Seconds of processor time of all processes that this one has waited for.
+/// Seconds of processor time of all child processes that this one has waited for.
 fn processor_s() -> f64 {
     getrusage(UsageWho::RUSAGE_CHILDREN).map_or(0.0, |usage| {
         let microseconds =

@@ -7,7 +7,7 @@ use anyhow::{bail, Context, Result};
 
 use crate::build;
 
-/// Whether a tool is there: `command` asks it for its version. Nothing of the answer is shown.
+/// Returns true if a tool is installed: `command` asks for its version. The answer is not shown.
 pub fn answers(command: &mut Command) -> bool {
     command
         .stdout(Stdio::null())
@@ -16,7 +16,8 @@ pub fn answers(command: &mut Command) -> bool {
         .is_ok_and(|status| status.success())
 }
 
-/// How to get a tool that does not [answer](answers); `None` for one that is there.
+/// Returns the installation command of a tool that does not [answer](answers); `None` for an
+/// installed one.
 pub fn remedy<'a>(command: &mut Command, remedy: &'a str) -> Option<&'a str> {
     (!answers(command)).then_some(remedy)
 }

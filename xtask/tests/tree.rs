@@ -5,7 +5,8 @@ use std::path::Path;
 
 use cargo_metadata::{MetadataCommand, Package};
 
-/// Files and folders of the package's `tests` that no target begins at and `tests/main.rs` does not name.
+/// Returns files and folders of the package's `tests` that neither belong to a target nor are named
+/// in `tests/main.rs`.
 fn not_compiled(package: &Package) -> Vec<String> {
     let tests = package.manifest_path.with_file_name("tests");
     let Ok(main) = std::fs::read_to_string(tests.join("main.rs")) else {

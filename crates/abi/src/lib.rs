@@ -17,7 +17,8 @@ mod generated {
 
 pub use generated::*;
 
-/// What weir-host's programs in the kernel and userspace share; `include/weir_host_abi.h` owns the layout.
+/// Types shared by weir-host's programs in the kernel and userspace; `include/weir_host_abi.h` owns
+/// the layout.
 pub mod host {
     #![allow(
         dead_code,
@@ -30,7 +31,7 @@ pub mod host {
     include!(concat!(env!("OUT_DIR"), "/weir_host_abi.rs"));
 }
 
-/// What a frame is.
+/// Class of a frame.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum FrameClass {
     /// Anything that is not a control protocol of this switch.
@@ -59,14 +60,14 @@ impl FrameClass {
     }
 }
 
-/// What became of a frame.
+/// Fate of a frame.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Verdict {
     /// It went to the queue's socket.
     Redirected,
     /// The kernel got it: LLDP, or there is no socket and the port's fallback is to pass.
     Passed,
-    /// No socket: nobody got it.
+    /// No socket: the frame is lost.
     Dropped,
     /// No whole Ethernet header.
     TooShort,

@@ -1,4 +1,4 @@
-//! What a frame costs in a class of mode `level`, against mode `pfc`: receive, transmit and complete on a
+//! Frame cost in a class of mode `level`, against mode `pfc`: receive, transmit and complete on a
 //! switch core, the two in turns in one process. `cargo xtask bench` runs it.
 
 #![allow(clippy::disallowed_methods, clippy::disallowed_types)] // a benchmark reads the clock
@@ -15,25 +15,23 @@ use weir_core::{
 };
 
 const ROUNDS: usize = 201;
-/// A round's figure is the median of its parts: most parts are so short that nothing else ran meanwhile.
+/// A round's figure is the median of its parts, most of which are too short for anything else to
+/// run meanwhile.
 const PARTS_OF_ROUND: usize = 10;
 const FRAMES_IN_ROUND: usize = 20_000;
-/// Frames that are in the switch at once, beside those that a Feedback holds.
 const BURST: usize = 64;
 const FABRIC_PORTS: u8 = 8;
 const EDGE_PORT: PortId = PortId::new(FABRIC_PORTS);
 const PRIORITY: Priority = Priority::ALL[3];
 const LENGTH: Bytes = Bytes::new(1500);
-/// Frames from the edge port that a Feedback holds back at each fabric port.
 const HELD: usize = 32;
-/// D, in classes with Levels.
 const DEPTH: u8 = 4;
 
 #[derive(Clone, Copy)]
 struct Case {
     destinations: usize,
-    /// Every burst comes with a PFC frame from each neighbour. With Levels it is Feedback 1, under which
-    /// frames from hosts wait in the switch all the time; without, it is a resume.
+    /// Every burst comes with a PFC frame from each neighbour. With Levels it is Feedback 1, under
+    /// which frames from hosts wait in the switch all the time; without, it is a resume.
     feedback: bool,
 }
 
@@ -51,7 +49,6 @@ fn main() {
     }
 }
 
-/// One line of the table.
 fn compare(case: Case) -> String {
     let mut pfc = Bench::new(case, false);
     let mut level = Bench::new(case, true);
@@ -118,7 +115,6 @@ impl Bench {
         bench
     }
 
-    /// Nanoseconds for each frame.
     fn round(&mut self) -> f64 {
         let mut parts = [0.0; PARTS_OF_ROUND];
         for part in &mut parts {
@@ -208,7 +204,7 @@ fn egress(destination: usize) -> PortId {
     PortId::new((destination % usize::from(FABRIC_PORTS)) as u8)
 }
 
-/// Buffers that no burst fills: what is measured is the cost of the rules, not of pausing.
+/// Buffers that no burst fills: the bench measures the cost of the rules, not of pausing.
 fn config(destinations: usize, levels: bool) -> SwitchConfig {
     let lossy = ClassConfig {
         headroom_by_cable: false,

@@ -1,4 +1,4 @@
-//! What a port counts. Plain numbers that only grow; the caller reads them and takes differences.
+//! Counters of a port. Plain numbers that only grow; the caller reads them and takes differences.
 
 use crate::metric::Definition;
 use crate::units::{Duration, PRIORITY_COUNT};
@@ -89,7 +89,7 @@ pub struct Counter<T: 'static> {
     pub metric: &'static Definition,
     /// The values of the metric's labels behind those of the place.
     pub labels: &'static [&'static str],
-    /// Where it means something.
+    /// Links on which the counter applies.
     pub shown: Shown,
     /// The field of `&T`.
     pub read: fn(&T) -> u64,
@@ -108,7 +108,8 @@ impl<T> Counter<T> {
         (self.read)(counters)
     }
 
-    /// The same in the metric's unit: time is counted in nanoseconds, and shown in seconds.
+    /// Returns the value in the metric's unit: time is counted in nanoseconds, and shown in
+    /// seconds.
     pub fn sample(&self, counters: &T) -> f64 {
         let count = self.get(counters);
         match self.metric.name.ends_with("_seconds_total") {
@@ -118,14 +119,14 @@ impl<T> Counter<T> {
     }
 }
 
-/// Where a counter means something.
+/// Links on which a counter applies.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Shown {
     /// Everywhere.
     Always,
     /// In lossless classes.
     Lossless,
-    /// Where the link has Levels.
+    /// Links with Levels.
     Levels,
 }
 

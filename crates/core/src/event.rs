@@ -1,4 +1,4 @@
-//! What the dataplane tells the control plane.
+//! Events from the dataplane to the control plane.
 
 use crate::command::RerouteSelection;
 use crate::config::StormAction;
@@ -27,7 +27,7 @@ crate::named! {
 pub struct Event {
     /// When.
     pub at: Instant,
-    /// What.
+    /// Contents.
     pub kind: EventKind,
 }
 
@@ -44,7 +44,7 @@ pub enum EventKind {
         priority: Priority,
         /// Why nothing leaves.
         reason: SuspicionReason,
-        /// What waits there.
+        /// Bytes that wait there.
         queued: Bytes,
         /// For how long nothing has left.
         idle: Duration,
@@ -57,15 +57,15 @@ pub enum EventKind {
     /// A flow was moved to another member of its destination's group. It may be overtaken by its own later
     /// frames.
     FlowMoved {
-        /// Where it comes in.
+        /// Ingress port.
         ingress: PortId,
-        /// Where it went.
+        /// Old egress port.
         from: PortId,
-        /// Where it goes from now on.
+        /// New egress port.
         to: PortId,
         /// Its priority.
         priority: Priority,
-        /// Where to.
+        /// Destination address.
         destination: MacAddress,
         /// Which one.
         flow_hash: u32,
@@ -94,7 +94,7 @@ pub enum EventKind {
     },
     /// A CLCM came in by a fabric port.
     ClcmReceived {
-        /// Where it came in.
+        /// Ingress port.
         ingress: PortId,
         /// The message.
         message: Clcm,
@@ -129,7 +129,7 @@ pub enum EventKind {
         egress: PortId,
         /// The loop's priority.
         priority: Priority,
-        /// What left although the port was paused.
+        /// Bytes sent although the port was paused.
         released: Bytes,
     },
     /// A destination reached Level D at a switch that is not its own: frames to it travel further than
@@ -139,7 +139,7 @@ pub enum EventKind {
         ingress: PortId,
         /// Its priority.
         priority: Priority,
-        /// Where to.
+        /// Destination address.
         destination: MacAddress,
     },
     /// Flooded frames went round a loop: `port` floods and learns nothing from now on.
@@ -165,9 +165,9 @@ pub enum EventKind {
         address: MacAddress,
         /// Its VLAN; `None` in a switch to which tags mean nothing.
         vlan: Option<VlanId>,
-        /// Where it is now.
+        /// Current port.
         port: PortId,
-        /// Where it was before.
+        /// Previous port.
         other: PortId,
     },
     /// A link's round trip takes longer than the buffers of the classes with Levels are made for: frames
@@ -175,7 +175,7 @@ pub enum EventKind {
     RoundTripExceeded {
         /// The link's port.
         port: PortId,
-        /// What was measured.
+        /// Measured round trip.
         measured: Duration,
     },
     /// A link's round trip takes longer than the headroom that follows from its cable is for: lossless frames may be lost.
@@ -183,7 +183,7 @@ pub enum EventKind {
     CableExceeded {
         /// The link's port.
         port: PortId,
-        /// What was measured.
+        /// Measured round trip.
         measured: Duration,
         /// The longest that the headroom is for.
         round_trip_max: Duration,
@@ -192,7 +192,7 @@ pub enum EventKind {
     CableFits {
         /// The link's port.
         port: PortId,
-        /// What was measured last.
+        /// Last measured round trip.
         measured: Duration,
     },
     /// `egress` has been held at `priority` by its neighbour for the watchdog's detection time, with frames
@@ -204,7 +204,7 @@ pub enum EventKind {
         priority: Priority,
         /// For how long it has been held without throughput.
         idle: Duration,
-        /// What waits there.
+        /// Bytes that wait there.
         queued: Bytes,
     },
     /// The stall is over without having been called a storm.
@@ -220,7 +220,7 @@ pub enum EventKind {
         egress: PortId,
         /// The held priority.
         priority: Priority,
-        /// What is done.
+        /// Action taken.
         action: StormAction,
     },
     /// A storm is over, and its action with it.

@@ -20,8 +20,8 @@ impl FrameHandle {
     }
 }
 
-/// What the caller of [`Switch::receive`](crate::Switch::receive) still has to do with a frame that was
-/// taken.
+/// Remaining duties of the caller of [`Switch::receive`](crate::Switch::receive) for an admitted
+/// frame.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[must_use = "a frame that is not marked tells its sender nothing"]
 pub struct Admitted {
@@ -46,7 +46,7 @@ pub struct Discarded {
 /// One data frame on its way through the switch.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Frame {
-    /// Where its bytes are.
+    /// Handle of its bytes.
     pub handle: FrameHandle,
     /// Length from the destination address to the last payload byte, without FCS.
     pub length: Bytes,
@@ -60,14 +60,14 @@ pub struct Frame {
     pub flow_hash: u32,
 }
 
-/// How a frame is to leave.
+/// Form in which a frame leaves.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Form {
     /// As it came.
     AsIs,
     /// Without the tag that it came with.
     Untagged,
-    /// With this tag in the place of the one that it came with.
+    /// With this tag instead of the original one.
     Retagged(VlanTag),
     /// With this tag, where it came without one.
     Tagged(VlanTag),
@@ -96,7 +96,8 @@ impl Form {
     }
 }
 
-/// What the caller of [`Switch::receive_tagged`](crate::Switch::receive_tagged) has to do with a frame that was taken.
+/// Remaining duties of the caller of [`Switch::receive_tagged`](crate::Switch::receive_tagged) for
+/// an admitted frame.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[must_use = "a frame in the wrong form would leave with a tag that it must not have, or without one"]
 pub struct Tagged {

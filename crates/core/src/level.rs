@@ -13,7 +13,8 @@ pub const LEVEL_MAX: usize = 31;
 pub struct Level(u8);
 
 impl Level {
-    /// What a destination has by default (Level Assignment Rule 2), and the Feedback that restricts nothing.
+    /// Default Level of a destination (Level Assignment Rule 2), and the Feedback that restricts
+    /// nothing.
     pub const ZERO: Self = Self(0);
 
     /// A Level, unless it is above [`LEVEL_MAX`].
@@ -99,8 +100,9 @@ impl Budgets {
         self.as_slice().iter().copied().sum()
     }
 
-    /// What a release lends to Level D beside them: as much as the smallest budget, which like every one has room
-    /// for γmax + rT, so that the neighbour resumes whatever is stored by the budgets.
+    /// Returns the amount that a release lends to Level D: as much as the smallest budget, which
+    /// like every budget has room for γmax + rT, so that the neighbour resumes whatever is stored
+    /// by the budgets.
     pub fn loan(&self) -> Bytes {
         self.as_slice().iter().copied().min().unwrap_or_default()
     }

@@ -1,21 +1,21 @@
-//! What a metric is, whoever shows it. Counters of the core say themselves which metric they are part of (see
-//! [`counters`](crate::counters)).
+//! Definition of a metric, independent of how it is shown. Counters of the core name the metric
+//! that they belong to (see [`counters`](crate::counters)).
 
 use core::fmt;
 
-/// What a metric is.
+/// Type of a metric.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
     /// Only grows while the daemon runs.
     Counter,
     /// Goes up and down.
     Gauge,
-    /// How many observations were at most each of a list of bounds, their sum and their count.
+    /// Number of observations up to each of a list of bounds, their sum and their count.
     Histogram,
 }
 
 impl Kind {
-    /// As the text exposition format says it.
+    /// Returns the name in the text exposition format.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Counter => "counter",
@@ -30,7 +30,7 @@ impl Kind {
 pub struct Definition {
     /// Its name.
     pub name: &'static str,
-    /// What it is.
+    /// Type of the metric.
     pub kind: Kind,
     /// The labels of each of its series.
     pub labels: &'static [&'static str],
@@ -38,7 +38,7 @@ pub struct Definition {
     pub help: &'static str,
 }
 
-/// The name: expressions are written with it.
+/// Writes the name, which expressions contain.
 impl fmt::Display for Definition {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(self.name)

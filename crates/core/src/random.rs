@@ -26,7 +26,8 @@ impl SplitMix64 {
         (self.next_u64() >> 32) as u32
     }
 
-    /// A number below `bound`, which is small: the bias of the remainder does not matter here.
+    /// Returns a number below `bound`, which is small: the bias of the remainder does not matter
+    /// here.
     pub(crate) fn below(&mut self, bound: usize) -> usize {
         self.next_u32() as usize % bound.max(1)
     }
@@ -41,8 +42,8 @@ pub(crate) const fn mix(value: u64) -> u64 {
     z ^ (z >> 31)
 }
 
-/// The same, less well and in half the time: both halves folded into one, and the middle of a product (Knuth,
-/// The Art of Computer Programming, volume 3, section 6.4). 32 bits.
+/// Like [`mix`](Self::mix), less well and in half the time: both halves folded into one, and the
+/// middle of a product (Knuth, The Art of Computer Programming, volume 3, section 6.4). 32 bits.
 #[inline]
 pub(crate) const fn spread(value: u64) -> u64 {
     let folded = value ^ (value >> 32);

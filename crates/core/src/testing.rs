@@ -1,13 +1,14 @@
-//! What an explorer of all states needs: digests of a switch and of its control plane, and deliberate faults.
+//! Support for an explorer of all states: digests of a switch and of its control plane, and
+//! deliberate faults.
 //!
-//! Only with the feature `testing`. Without it nothing here is compiled, and a switch is neither copied nor made to
-//! fail.
+//! Only with the feature `testing`. Without it nothing here is compiled, and a switch is neither
+//! copied nor made to fail.
 
 use core::fmt::{self, Write};
 
 use crate::units::{Duration, Instant};
 
-/// How a digest sees time.
+/// Representation of time in a digest.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Clock {
     /// It is this moment and stays it: of moments to come only that they are to come counts.
@@ -17,7 +18,7 @@ pub enum Clock {
 }
 
 impl Clock {
-    /// What it is now.
+    /// Returns the present time.
     pub const fn now(self) -> Instant {
         match self {
             Self::Stopped(now) | Self::At(now) => now,
@@ -28,16 +29,17 @@ impl Clock {
 /// Faults that are made on purpose, so that an explorer can show that it finds them.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Faults {
-    /// A pause and a Feedback are told once and never again.
+    /// A pause and a Feedback are sent once and never refreshed.
     pub no_refresh: bool,
     /// A release makes no room for the frame of an MTU that it is to let in (CLCM paper, section 3.3).
     pub release_without_frame: bool,
-    /// The Level on arrival is that of equation (22) as it is printed, whatever Feedback let the frame out.
+    /// The Level on arrival is that of equation (22) as printed, whatever Feedback released the
+    /// frame.
     pub level_as_printed: bool,
 }
 
-/// 128 bits that stand for all that decides a state machine's future. Two states that mean the same give the same
-/// digest wherever their records lie in memory, and whatever they have counted.
+/// 128 bits that represent all state that decides a state machine's future. Two equivalent states
+/// have the same digest wherever their records lie in memory, and whatever their counters.
 #[derive(Clone, Debug)]
 pub struct Digest {
     clock: Clock,
@@ -62,7 +64,7 @@ impl Digest {
         }
     }
 
-    /// The same, but that whose turn it is among those that wait counts for nothing.
+    /// Returns the digest without the turns among waiting frames.
     #[must_use]
     pub const fn without_turns(self) -> Self {
         Self {
@@ -71,7 +73,7 @@ impl Digest {
         }
     }
 
-    /// How time is seen.
+    /// Returns the representation of time.
     pub const fn clock(&self) -> Clock {
         self.clock
     }
@@ -110,14 +112,14 @@ impl Digest {
         }
     }
 
-    /// Adds a number that says whose turn it is.
+    /// Adds a number that identifies a turn.
     pub fn turn(&mut self, word: impl Into<u64>) {
         if self.has_turns {
             self.word(word);
         }
     }
 
-    /// Adds what a value says of itself.
+    /// Adds a value's debug output.
     pub fn text(&mut self, value: &impl fmt::Debug) {
         struct Writer<'a>(&'a mut Digest);
         impl Write for Writer<'_> {

@@ -163,7 +163,7 @@ impl AddAssign for Bytes {
 
 impl Sub for Bytes {
     type Output = Self;
-    /// Debug builds assert that nothing more is taken than is there.
+    /// Debug builds assert that the result is not negative.
     fn sub(self, rhs: Self) -> Self {
         debug_assert!(self.0 >= rhs.0, "byte count below zero");
         self.saturating_sub(rhs)
@@ -257,7 +257,7 @@ impl Quanta {
     /// The longest pause one frame can ask for.
     pub const MAX: Self = Self(u16::MAX);
 
-    /// How long this pause lasts on a line of `rate`.
+    /// Returns how long this pause lasts on a line of `rate`.
     pub const fn at(self, rate: BitRate) -> Duration {
         rate.time_for(Bytes(self.0 as u64 * 64))
     }
@@ -267,7 +267,7 @@ impl Quanta {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Priority(u8);
 
-/// How many priorities there are (IEEE 802.1Q).
+/// Number of priorities (IEEE 802.1Q).
 pub const PRIORITY_COUNT: usize = 8;
 
 impl Priority {
@@ -319,7 +319,7 @@ impl fmt::Display for Priority {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct PortId(u8);
 
-/// How many ports one switch can have.
+/// Maximum number of ports of one switch.
 pub const PORT_COUNT_MAX: usize = 256;
 
 impl PortId {
@@ -354,8 +354,8 @@ impl fmt::Display for PortId {
     }
 }
 
-/// {Switch, Port} unique identifier of the CLCM paper (section 3.2.1): 32 random bits
-/// that stand for one suspected egress port while it is suspected.
+/// {Switch, Port} unique identifier of the CLCM paper (section 3.2.1): 32 random bits that identify
+/// one egress port while it is suspected.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Spuid(pub u32);
 
@@ -403,7 +403,7 @@ impl fmt::Display for MacAddress {
     }
 }
 
-/// What stands where six colon-separated hexadecimal bytes should.
+/// Text found instead of six colon-separated hexadecimal bytes.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("`{0}` is not a MAC address; write six hexadecimal bytes such as 02:00:00:00:00:01")]
 pub struct ParseMacError(pub String);

@@ -50,7 +50,7 @@ fn address(port: u8) -> MacAddress {
     MacAddress([2, 0, 0, 0, 0, port])
 }
 
-/// Every change of routes that there is, at one destination or another.
+/// Every kind of route change, at one destination or another.
 fn route_commands(round: u32, ingress: PortId) -> [Command; 6] {
     let destination = address((round / 100 % 6) as u8);
     let egress = PortId::new((ingress.get() + 1) % PORTS);
@@ -96,7 +96,6 @@ fn route_commands(round: u32, ingress: PortId) -> [Command; 6] {
     ]
 }
 
-/// Ports, and a pool of frames.
 fn switch_of(
     ports: Vec<PortConfig>,
     lifetime: Option<LifetimeConfig>,
@@ -124,7 +123,7 @@ fn port_config(port: u8) -> PortConfig {
     )
 }
 
-/// Every port is held by its neighbour by turns, and stalls are called storms.
+/// Neighbours hold every port in turn, and stalls are declared storms.
 #[test]
 fn storms_and_old_frames_allocate_nothing() {
     let ports = (0..PORTS)
@@ -277,7 +276,7 @@ fn forwarding_pausing_and_releasing_allocate_nothing() {
     );
 }
 
-/// The modes of a class, in buffers so small that they fill.
+/// Returns the modes of a class, in buffers so small that they fill.
 fn modes() -> [(&'static str, ClassMode); 3] {
     let (xoff, xon) = (Bytes::new(24 * 1024), Bytes::new(16 * 1024));
     let headroom = Bytes::new(32 * 1024);
@@ -295,7 +294,8 @@ fn modes() -> [(&'static str, ClassMode); 3] {
     ]
 }
 
-/// A frame from one port to another by turns; neighbours pause and resume, and with Levels also restrict.
+/// Frames from one port to another in turn; neighbours pause and resume, and with Levels also
+/// restrict.
 #[test]
 fn every_mode_with_marks_and_pauses_allocates_nothing() {
     for (name, mode) in modes() {

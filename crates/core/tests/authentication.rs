@@ -13,7 +13,7 @@ use weir_core::{
 };
 
 const KEY: [u8; 32] = [7; 32];
-/// Long enough for nonces to be exchanged, whatever is lost once.
+/// Enough time to exchange nonces even if every message is lost once.
 const SETTLED: Duration = Duration::from_secs(3);
 
 struct Node {
@@ -51,7 +51,6 @@ impl Node {
         }
     }
 
-    /// All that port 0 sends now.
     fn sent(&mut self, now: Instant) -> Vec<Vec<u8>> {
         let mut frames = Vec::new();
         while let Some(Transmission::Control(frame)) = self.switch.transmit(now, port(0)) {
@@ -69,7 +68,7 @@ impl Node {
         self.switch.apply(now, command).unwrap();
     }
 
-    /// The identifiers of all CLCM that counted since this was last asked.
+    /// Returns the identifiers of all CLCM accepted since the last call.
     fn heard(&mut self) -> Vec<u32> {
         let mut heard = Vec::new();
         while let Some(event) = self.switch.poll_event() {
@@ -119,7 +118,7 @@ impl Line {
         }
     }
 
-    /// Carries frames for `span`; those that `lost` names by their number are not.
+    /// Carries frames for `span`, except those whose number `lost` selects.
     fn run(&mut self, span: Duration, mut lost: impl FnMut(usize) -> bool) {
         let end = self.now + span;
         let mut number = 0;
@@ -152,7 +151,6 @@ impl Line {
         self.run(SETTLED, |_| false);
     }
 
-    /// Each says something that the other has to hear.
     fn expect_talk(&mut self) {
         for from in 0..2 {
             let spuid = 1000 + from as u32;
@@ -201,7 +199,7 @@ fn without_a_key_frames_are_as_they_were() {
     assert_eq!(node.sent(now), [plain]);
 }
 
-/// While keys are handed out switch by switch: those that have none understand those that have.
+/// While keys are handed out switch by switch, switches without a key understand those with one.
 #[test]
 fn a_switch_without_the_key_reads_sealed_messages_and_is_not_believed() {
     let mut line = Line::new([Node::new(1, Some(KEY), 11, 0), Node::new(2, None, 0, 0)]);
@@ -219,7 +217,7 @@ fn a_switch_without_the_key_reads_sealed_messages_and_is_not_believed() {
     assert_eq!(line.nodes[1].heard(), [77]);
 }
 
-/// A CLCM of 77 as it goes over a line with a key.
+/// Returns a CLCM of 77 as it is sent over a line with a key.
 fn pair_message() -> Vec<u8> {
     let mut line = pair();
     line.nodes[0].say(line.now, 77);
@@ -253,7 +251,7 @@ fn what_was_recorded_is_worth_nothing_at_any_link_or_time() {
         for frame in &recorded {
             line.expect_nothing_of(frame);
         }
-        // It has disturbed nobody for long.
+        // The disturbance ends soon.
         line.settle();
         for node in &mut line.nodes {
             node.heard();
@@ -262,7 +260,7 @@ fn what_was_recorded_is_worth_nothing_at_any_link_or_time() {
     };
     // To the same two switches, in both directions.
     replay(&mut line);
-    // After one has begun anew, with its clock gone on, and with its clock set back.
+    // After a restart, with its clock gone on, and with its clock set back.
     let now = line.now;
     line.nodes[0] = Node::new(1, Some(KEY), 111, 9_000_000);
     replay(&mut line);
@@ -311,7 +309,7 @@ fn each_message_counts_once() {
     assert_eq!((to.heard(), to.drops(DropReason::Replayed)), (vec![5], 1));
 }
 
-/// Messages wait until the neighbour has told its nonce; they are bounded as ever, and hold up no data.
+/// Messages wait until the neighbour has sent its nonce; they remain bounded, and hold up no data.
 #[test]
 fn messages_wait_for_the_neighbours_nonce() {
     let mut alone = Node::new(1, Some(KEY), 11, 0);

@@ -1,5 +1,4 @@
-//! What a switch occupies, counted by an allocator of this test's own, against the tables of the book
-//! (docs/src/experiments/speed/core-speed.md).
+//! Memory of a switch, counted by an allocator of this test's own, against the tables of the book
 
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::cell::Cell;
@@ -42,11 +41,11 @@ unsafe impl GlobalAlloc for Counting {
 #[global_allocator]
 static ALLOCATOR: Counting = Counting;
 
-/// Enough for the buffers of every size that is looked at.
+/// Enough for the largest buffers in the tables.
 const FRAMES: usize = 1 << 17;
 const PORTS: [usize; 5] = [4, 16, 32, 64, 256];
 const DESTINATIONS: [usize; 5] = [16, 256, 1024, 4096, 65_536];
-/// By how much a figure of the book may be off: another compiler lays structures out differently.
+/// Tolerance for the book's figures: another compiler lays structures out differently.
 const TOLERANCE: f64 = 0.02;
 
 #[derive(Clone, Copy)]
@@ -57,8 +56,8 @@ struct Size {
     frames: usize,
 }
 
-/// Bytes of a switch of one lossless class (with D = 4 where it has Levels) and seven lossy ones, its
-/// configuration included.
+/// Bytes of a switch of one lossless class (with D = 4 where it has Levels) and seven lossy ones,
+/// including its configuration.
 fn occupied(size: Size) -> f64 {
     let before = HELD_BYTES.with(Cell::get);
     let mut switch = Switch::new(config(size)).unwrap();
@@ -101,7 +100,6 @@ fn config(size: Size) -> SwitchConfig {
     }
 }
 
-/// The rows as the book has them.
 fn tables() -> Vec<Vec<String>> {
     let base = |with_levels| Size {
         with_levels,

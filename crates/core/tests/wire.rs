@@ -1,4 +1,4 @@
-//! Wire formats, byte by byte, and under any bytes whatever.
+//! Wire formats, byte by byte, and on any input.
 
 use proptest::prelude::*;
 use weir_core::wire::clcm::{Clcm, Hop, HopsFull, Phase, FRAME_LENGTH_MAX, HOPS_MAX};
@@ -29,7 +29,7 @@ fn message(hops: u32) -> Clcm {
     message
 }
 
-/// Hexadecimal digits of the code blocks after `heading` in a page of the book.
+/// Returns the bytes of the hexadecimal code blocks after `heading` in a page of the book.
 fn golden(page: &str, heading: &str) -> Vec<u8> {
     let block = page
         .split(heading)

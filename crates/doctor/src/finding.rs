@@ -1,10 +1,10 @@
-//! What was found, and what mends it.
+//! Findings and their remedies.
 
 use std::path::{Path, PathBuf};
 
 use serde::Serialize;
 
-/// How good something is.
+/// Grade of a finding.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Grade {
@@ -27,7 +27,7 @@ impl Grade {
     }
 }
 
-/// What was looked at.
+/// Subject of a finding.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize)]
 #[serde(rename_all = "kebab-case")]
 #[allow(missing_docs)] // their names say it; the book has a table
@@ -110,7 +110,7 @@ impl Check {
     }
 }
 
-/// What mends a finding.
+/// Remedy of a finding.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Remedy {
@@ -146,18 +146,18 @@ impl std::fmt::Display for Remedy {
     }
 }
 
-/// One line of what the doctor says.
+/// One line of the doctor's report.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Finding {
-    /// How good it is.
+    /// Grade.
     pub grade: Grade,
     /// The device that it is about; `None` for the host.
     pub device: Option<String>,
-    /// What was looked at.
+    /// Subject.
     pub check: Check,
-    /// What was found, with units.
+    /// Finding, with units.
     pub found: String,
-    /// What mends it. Every problem has one.
+    /// Its remedy. Every problem has one.
     pub remedy: Option<Remedy>,
 }
 

@@ -8,7 +8,7 @@ use crate::refusal::Refusal;
 use crate::tree::{Leaf, Node, Value};
 use crate::wire;
 
-/// How values are written.
+/// Encoding of values.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Encoding {
     /// JSON with plain names and numbers.
@@ -20,7 +20,7 @@ pub enum Encoding {
 }
 
 impl Encoding {
-    /// All of them, as Capabilities says it.
+    /// All of them, in the form of Capabilities.
     pub const ALL: [wire::Encoding; 3] = [
         wire::Encoding::Json,
         wire::Encoding::JsonIetf,
@@ -69,7 +69,7 @@ impl Encoding {
         wire::TypedValue { value: Some(value) }
     }
 
-    /// What is below the first `depth` elements, in the node of `module`.
+    /// Encodes the part below the first `depth` elements, in the node of `module`.
     fn object(self, nodes: &[Chosen<'_>], depth: usize, module: Option<&str>) -> Map<String, Json> {
         let mut object = Map::new();
         let next = |chosen: &Chosen<'_>| chosen.node.path.get(depth).cloned();
@@ -101,7 +101,7 @@ impl Encoding {
         object
     }
 
-    /// With the module in front where it is not that of the node above.
+    /// Adds the module in front if it differs from that of the node above.
     fn name(self, name: &str, module: &str, above: Option<&str>) -> String {
         match self {
             Self::JsonIetf if above != Some(module) => format!("{module}:{name}"),

@@ -1,4 +1,4 @@
-//! What gNMI counts.
+//! Counters of gNMI.
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
@@ -31,12 +31,11 @@ impl Figures {
         self.state().streams
     }
 
-    /// Counts `more` at `field`.
     pub(crate) fn count(&self, field: fn(&mut GnmiCounters) -> &mut u64, more: u64) {
         *field(&mut self.state().counters) += more;
     }
 
-    /// Counts a refusal, and gives what is sent.
+    /// Counts a refusal, and returns the status to send.
     pub fn refuse(&self, refusal: &Refusal) -> tonic::Status {
         self.count(refusal.counter(), 1);
         refusal.to_status()

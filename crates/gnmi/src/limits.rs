@@ -1,4 +1,4 @@
-//! Bounds of what clients may ask. Each is said in the error that whoever goes beyond it is given.
+//! Limits on clients' requests. The error for exceeding one names it.
 
 use std::time::Duration;
 
@@ -18,7 +18,7 @@ pub const RESPONSE_BYTES_MAX: usize = 4 * 1024 * 1024;
 pub const STREAMS_MAX: usize = 16;
 /// The first message of a Subscribe must have come by then.
 pub const FIRST_MESSAGE_WAIT: Duration = Duration::from_secs(10);
-/// Nothing is told more often: the least interval of samples and heartbeats, and between two looks for changes.
+/// Minimum interval of samples and heartbeats, and between two checks for changes.
 pub const INTERVAL_MIN: Duration = Duration::from_millis(250);
 /// Between two samples of counters whose subscriber leaves it to the target.
 pub const INTERVAL_DEFAULT: Duration = Duration::from_secs(10);
@@ -30,6 +30,6 @@ pub const UPDATES_MAX: usize = 256;
 pub const QUEUE_MAX: usize = 8;
 /// A subscriber that has taken nothing for this long loses its call.
 pub const READER_WAIT: Duration = Duration::from_secs(30);
-/// What subscribers are told may be so old: however many they are, the switch is looked at for them eight times a second at
-/// most.
+/// Maximum age of values for subscribers: however many they are, at most eight snapshots a second
+/// are taken for them.
 pub const LOOK_AGE_MAX: Duration = Duration::from_millis(125);

@@ -9,7 +9,7 @@ use crate::wire;
 pub struct Module {
     /// Its name.
     pub name: &'static str,
-    /// Whose it is.
+    /// Publisher.
     pub organization: &'static str,
     /// The version whose nodes are meant.
     pub version: &'static str,
@@ -25,7 +25,7 @@ pub const INTERFACES: Module = Module {
     root: "interfaces",
 };
 
-/// What Ethernet adds to interfaces.
+/// Ethernet's additions to interfaces.
 pub const ETHERNET: Module = Module {
     name: "openconfig-if-ethernet",
     organization: "OpenConfig working group",
@@ -41,7 +41,7 @@ pub const QOS: Module = Module {
     root: "qos",
 };
 
-/// What OpenConfig has no leaf for: pauses, Levels, suspicions. It is in `packaging/yang`.
+/// Leaves that OpenConfig lacks: pauses, Levels, suspicions. It is in `packaging/yang`.
 pub const WEIR: Module = Module {
     name: "weir-switch",
     organization: "Weir",
@@ -57,7 +57,7 @@ pub const ORIGIN_OPENCONFIG: &str = "openconfig";
 /// The origin of [`WEIR`].
 pub const ORIGIN_WEIR: &str = "weir";
 
-/// As Capabilities says it.
+/// In the form of Capabilities.
 pub fn to_wire() -> Vec<wire::ModelData> {
     let model = |module: &Module| wire::ModelData {
         name: module.name.to_owned(),
@@ -84,13 +84,13 @@ pub fn module_at(elems: &[Elem], depth: usize) -> &'static str {
 pub struct Roots(Vec<&'static str>);
 
 impl Roots {
-    /// Whether this one is among them.
+    /// Returns true if this root is among them.
     pub fn has(&self, root: &str) -> bool {
         self.0.contains(&root)
     }
 }
 
-/// What `origin` names; all for none. Clients also give a module's name as the origin.
+/// Returns the roots of `origin`; all for none. Clients also use a module's name as the origin.
 ///
 /// # Errors
 ///

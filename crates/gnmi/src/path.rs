@@ -45,7 +45,7 @@ pub fn to_wire(elems: &[Elem], leaf: Option<&str>) -> wire::Path {
     }
 }
 
-/// What a client asks for: a node with all below it, or many by wildcards.
+/// Requested path: a node with all below it, or many by wildcards.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Pattern {
     parts: Vec<Part>,
@@ -61,12 +61,11 @@ enum Part {
     One {
         /// `None` for `*`, any.
         name: Option<Name>,
-        /// What the client says of keys; `None` for `*`, any value. Keys it does not name may have any.
+        /// Requested keys; `None` for `*`, any value. Unnamed keys may have any.
         keys: Vec<(String, Option<String>)>,
     },
 }
 
-/// A node's name, with its module where the client says that.
 #[derive(Clone, Debug, PartialEq, Eq)]
 struct Name {
     module: Option<String>,
@@ -112,8 +111,9 @@ impl Pattern {
         Ok(Self { parts, roots })
     }
 
-    /// How many elements of the way to `leaf` in the node `elems` the pattern takes: the node that is so deep is what was
-    /// asked for, and the leaf is that node or below it. `None` when it was not asked for.
+    /// Returns how many elements of the path to `leaf` in the node `elems` the pattern takes: the
+    /// node at this depth is the requested one, and the leaf is that node or below it. `None` when
+    /// it was not requested.
     pub fn matches(&self, elems: &[Elem], leaf: &str) -> Option<usize> {
         if !elems.first().is_some_and(|root| self.roots.has(root.name)) {
             return None;
@@ -147,7 +147,7 @@ impl Pattern {
         None
     }
 
-    /// The switch may serve such a node, whatever entries its lists have.
+    /// Returns true if the switch may serve such a node, for any entries of its lists.
     pub fn is_served(&self) -> bool {
         self.is_among(&schema::WAYS)
     }
@@ -162,7 +162,7 @@ impl Pattern {
         ways.any(|(elems, leaf)| self.matches(elems, leaf).is_some())
     }
 
-    /// Whether it names an entry of a list by a key.
+    /// Returns true if it names an entry of a list by a key.
     pub fn names_an_entry(&self) -> bool {
         let mut keys = self.parts.iter().flat_map(|part| match part {
             Part::Deep => &[][..],
@@ -171,7 +171,7 @@ impl Pattern {
         keys.any(|(_, value)| value.is_some())
     }
 
-    /// With the parts behind each `...` that may come next: it may stand for nothing.
+    /// Adds the parts behind each `...` that may come next: it may stand for nothing.
     fn without_deep(&self, mut next: u64) -> u64 {
         for (index, part) in self.parts.iter().enumerate() {
             if *part == Part::Deep && next & (1 << index) != 0 {
@@ -185,7 +185,7 @@ impl Pattern {
 /// Bits for all parts and the end.
 const _: () = assert!(ELEMENTS_MAX < u64::BITS as usize);
 
-/// Whether one node, the leaf behind the last of `elems`, is what a part names.
+/// Returns true if a part names this node, which is the leaf behind the last of `elems`.
 fn takes(
     name: Option<&Name>,
     keys: &[(String, Option<String>)],

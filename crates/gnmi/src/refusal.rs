@@ -25,7 +25,7 @@ impl Refusal {
         }
     }
 
-    /// What the client says makes no sense, or is more than is taken.
+    /// Invalid request, or one beyond the limits.
     pub fn bad_request(message: impl Into<String>) -> Self {
         Self::new(Code::InvalidArgument, message, |counters| {
             &mut counters.bad_requests
@@ -44,7 +44,7 @@ impl Refusal {
         })
     }
 
-    /// Who asks does not show the token.
+    /// The client does not show the token.
     pub fn unauthenticated(message: impl Into<String>) -> Self {
         Self::new(Code::Unauthenticated, message, |counters| {
             &mut counters.unauthenticated
@@ -65,26 +65,25 @@ impl Refusal {
         })
     }
 
-    /// The subscriber does not read what it is told.
+    /// The subscriber does not read its messages.
     pub fn slow_reader(message: impl Into<String>) -> Self {
         Self::new(Code::ResourceExhausted, message, |counters| {
             &mut counters.slow_readers
         })
     }
 
-    /// The client opened a call and said nothing.
+    /// The client opened a call and sent nothing.
     pub fn silent(message: impl Into<String>) -> Self {
         Self::new(Code::DeadlineExceeded, message, |counters| {
             &mut counters.silent
         })
     }
 
-    /// What kind of refusal it is, as gRPC has it.
+    /// Returns the gRPC code of the refusal.
     pub fn code(&self) -> Code {
         self.code
     }
 
-    /// What counts it.
     pub(crate) fn counter(&self) -> fn(&mut GnmiCounters) -> &mut u64 {
         self.counter
     }

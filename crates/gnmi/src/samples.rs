@@ -5,7 +5,6 @@ use serde_json::{from_value, json, Value as Json};
 use crate::tree::{Device, State};
 use crate::wire::{Path, PathElem};
 
-/// The whole switch.
 pub(crate) fn state() -> State {
     let ports = ["p1", "p2"];
     State {
@@ -38,13 +37,12 @@ pub(crate) fn state() -> State {
     }
 }
 
-/// The same with this port up or down.
 pub(crate) fn with_link(mut state: State, port: usize, up: bool) -> State {
     state.ports[port].link_up = up;
     state
 }
 
-/// A path as clients write it, without escapes.
+/// Parses a path in clients' notation, without escapes.
 pub(crate) fn path(text: &str) -> Path {
     let (origin, text) = match text.split_once(":/") {
         Some((origin, text)) => (origin, text),

@@ -1,15 +1,15 @@
-//! The messages of gNMI as they are on the wire: package `gnmi` of `gnmi.proto`, version 0.10. Written down here by their
-//! field numbers, so that no machine needs a protobuf compiler. Fields that the protocol has given up are left out: what is
-//! not known is skipped when it is read.
+//! The messages of gNMI as they are on the wire: package `gnmi` of `gnmi.proto`, version 0.10.
+//! Written down here by their field numbers, so that no machine needs a protobuf compiler.
+//! Deprecated fields are left out: unknown fields are skipped.
 
 use std::collections::BTreeMap;
 
 use prost::{Enumeration, Message, Oneof};
 
-/// The version of the protocol that is spoken, as Capabilities says it.
+/// The supported version of the protocol, in the form of Capabilities.
 pub const PROTOCOL_VERSION: &str = "0.10.0";
 
-/// Where a node is.
+/// Path of a node.
 #[derive(Clone, PartialEq, Eq, Message)]
 pub struct Path {
     /// Which tree: whose data it names. Empty for any.
@@ -65,7 +65,7 @@ pub enum Value {
     JsonIetf(Vec<u8>),
 }
 
-/// How values are written.
+/// Encoding of values.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Enumeration)]
 #[repr(i32)]
 pub enum Encoding {
@@ -90,18 +90,18 @@ pub struct Update {
     /// Its value now.
     #[prost(message, optional, tag = "3")]
     pub val: Option<TypedValue>,
-    /// How many earlier values a slow reader has not been told.
+    /// Number of earlier values that a slow reader has missed.
     #[prost(uint32, tag = "4")]
     pub duplicates: u32,
 }
 
-/// What is so at one time.
+/// State at one time.
 #[derive(Clone, PartialEq, Message)]
 pub struct Notification {
     /// Nanoseconds since 1970.
     #[prost(int64, tag = "1")]
     pub timestamp: i64,
-    /// What all paths begin with.
+    /// Common prefix of all paths.
     #[prost(message, optional, tag = "2")]
     pub prefix: Option<Path>,
     /// Nodes with their values.
@@ -116,7 +116,7 @@ pub struct Notification {
 #[derive(Clone, PartialEq, Eq, Message)]
 pub struct CapabilityRequest {}
 
-/// What there is.
+/// Capabilities.
 #[derive(Clone, PartialEq, Eq, Message)]
 pub struct CapabilityResponse {
     /// YANG modules.
@@ -136,7 +136,7 @@ pub struct ModelData {
     /// Its name.
     #[prost(string, tag = "1")]
     pub name: String,
-    /// Whose it is.
+    /// Publisher.
     #[prost(string, tag = "2")]
     pub organization: String,
     /// Its version.
@@ -147,16 +147,16 @@ pub struct ModelData {
 /// Asks for nodes once.
 #[derive(Clone, PartialEq, Eq, Message)]
 pub struct GetRequest {
-    /// What all paths begin with.
+    /// Common prefix of all paths.
     #[prost(message, optional, tag = "1")]
     pub prefix: Option<Path>,
     /// Which nodes.
     #[prost(message, repeated, tag = "2")]
     pub path: Vec<Path>,
-    /// What kind of data.
+    /// Type of data.
     #[prost(enumeration = "DataType", tag = "3")]
     pub r#type: i32,
-    /// How values are to be written.
+    /// Encoding of values.
     #[prost(enumeration = "Encoding", tag = "5")]
     pub encoding: i32,
     /// The modules that matter; empty for all.
@@ -170,15 +170,15 @@ pub struct GetRequest {
 pub enum DataType {
     /// Everything.
     All = 0,
-    /// What is wanted: `config` containers.
+    /// Intended values: `config` containers.
     Config = 1,
-    /// What is: `state` containers.
+    /// Present state: `state` containers.
     State = 2,
-    /// What is and was never wanted, such as counters.
+    /// State without intended values, such as counters.
     Operational = 3,
 }
 
-/// The nodes asked for.
+/// The requested nodes.
 #[derive(Clone, PartialEq, Message)]
 pub struct GetResponse {
     /// One for each path.
@@ -186,7 +186,7 @@ pub struct GetResponse {
     pub notification: Vec<Notification>,
 }
 
-/// What a subscriber says.
+/// Message of a subscriber.
 #[derive(Clone, PartialEq, Eq, Message)]
 pub struct SubscribeRequest {
     /// The first or a later message.
@@ -212,7 +212,7 @@ pub struct Poll {}
 /// All that a call subscribes to.
 #[derive(Clone, PartialEq, Eq, Message)]
 pub struct SubscriptionList {
-    /// What all paths begin with.
+    /// Common prefix of all paths.
     #[prost(message, optional, tag = "1")]
     pub prefix: Option<Path>,
     /// Each with its own mode.
@@ -224,15 +224,15 @@ pub struct SubscriptionList {
     /// The modules that matter; empty for all.
     #[prost(message, repeated, tag = "7")]
     pub use_models: Vec<ModelData>,
-    /// How values are to be written.
+    /// Encoding of values.
     #[prost(enumeration = "Encoding", tag = "8")]
     pub encoding: i32,
-    /// What is so at the beginning is not told.
+    /// The initial state is not sent.
     #[prost(bool, tag = "9")]
     pub updates_only: bool,
 }
 
-/// How long a subscription lasts.
+/// Duration of a subscription.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Enumeration)]
 #[repr(i32)]
 pub enum ListMode {
@@ -250,21 +250,21 @@ pub struct Subscription {
     /// Behind the list's prefix.
     #[prost(message, optional, tag = "1")]
     pub path: Option<Path>,
-    /// When values are told; of mode STREAM.
+    /// Time of updates; of mode STREAM.
     #[prost(enumeration = "SubscriptionMode", tag = "2")]
     pub mode: i32,
     /// Nanoseconds between two samples; zero for the least.
     #[prost(uint64, tag = "3")]
     pub sample_interval: u64,
-    /// Samples that are as before are not told.
+    /// Unchanged samples are not sent.
     #[prost(bool, tag = "4")]
     pub suppress_redundant: bool,
-    /// Nanoseconds after which they are told all the same; zero for never.
+    /// Nanoseconds after which they are sent nevertheless; zero for never.
     #[prost(uint64, tag = "5")]
     pub heartbeat_interval: u64,
 }
 
-/// When values are told.
+/// Time of updates.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Enumeration)]
 #[repr(i32)]
 pub enum SubscriptionMode {
@@ -276,10 +276,10 @@ pub enum SubscriptionMode {
     Sample = 2,
 }
 
-/// What a subscriber is told.
+/// Message to a subscriber.
 #[derive(Clone, PartialEq, Message)]
 pub struct SubscribeResponse {
-    /// Values, or that all were told.
+    /// Values, or the mark that all were sent.
     #[prost(oneof = "SubscribeTell", tags = "1, 3")]
     pub response: Option<SubscribeTell>,
 }
@@ -290,7 +290,7 @@ pub enum SubscribeTell {
     /// Values.
     #[prost(message, tag = "1")]
     Update(Notification),
-    /// All nodes that there are have been told once.
+    /// All nodes have been sent once.
     #[prost(bool, tag = "3")]
     Sync(bool),
 }

@@ -86,7 +86,7 @@ fn the_module_has_all_leaves() {
     check("packaging/yang/weir-switch.yang", &text);
 }
 
-/// The nodes of `rows`, all of which are below the same first `depth` nodes.
+/// Writes the nodes of `rows`, all of which are below the same first `depth` nodes.
 fn write_nodes(text: &mut String, rows: &[(Vec<&str>, &Row)], depth: usize) {
     let indent = "  ".repeat(depth + 1);
     for same in rows.chunk_by(|one, next| one.0.get(depth) == next.0.get(depth)) {

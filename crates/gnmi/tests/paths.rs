@@ -1,4 +1,4 @@
-//! Paths are matched as a slow model says that they are.
+//! Paths are matched as in a slow model.
 
 use proptest::collection::vec;
 use proptest::prelude::*;
@@ -38,7 +38,7 @@ fn node() -> impl Strategy<Value = Elem> {
     })
 }
 
-/// Whether `asked` names exactly the node that `nodes` lead to.
+/// Returns true if `asked` names exactly the node that `nodes` lead to.
 fn model(asked: &[PathElem], nodes: &[Elem]) -> bool {
     let Some((first, rest)) = asked.split_first() else {
         return nodes.is_empty();
@@ -59,7 +59,7 @@ fn model(asked: &[PathElem], nodes: &[Elem]) -> bool {
         && model(rest, below)
 }
 
-/// No file of failures: what fails is written down as a test of its own.
+/// Keeps no file of failures: a failure becomes a test of its own.
 fn cases(cases: u32) -> ProptestConfig {
     ProptestConfig {
         failure_persistence: None,
@@ -120,7 +120,7 @@ proptest! {
     }
 }
 
-/// Any characters, up to more than a path may have.
+/// Any characters, up to more than the limit of a path.
 fn text() -> impl Strategy<Value = String> {
     (".{0,6}", 1_usize..60).prop_map(|(text, times)| text.repeat(times))
 }

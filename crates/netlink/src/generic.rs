@@ -17,11 +17,11 @@ const CTRL_ATTR_FAMILY_NAME: u16 = 2;
 pub struct Family(u16);
 
 impl Family {
-    /// The family of this name.
+    /// Finds the family of this name.
     ///
     /// # Errors
     ///
-    /// What the kernel says; `NotFound` when it has none.
+    /// The kernel's error; `NotFound` when it has none.
     pub fn find(name: &str) -> io::Result<Self> {
         let name = attribute(CTRL_ATTR_FAMILY_NAME, &[name.as_bytes(), &[0]].concat());
         let answer = Self(GENL_ID_CTRL).ask(CTRL_CMD_GETFAMILY, &name)?;
@@ -29,11 +29,11 @@ impl Family {
         number.map(Self).ok_or_else(bad_answer)
     }
 
-    /// Asks with these attributes, and gives those of the answer.
+    /// Sends a request with these attributes, and returns those of the answer.
     ///
     /// # Errors
     ///
-    /// What the kernel says.
+    /// The kernel's error.
     pub fn ask(self, command: u8, attributes: &[u8]) -> io::Result<Vec<u8>> {
         let answer = ask(
             Protocol::NetlinkGeneric,
@@ -44,11 +44,11 @@ impl Family {
         attributes.map(<[u8]>::to_vec).ok_or_else(bad_answer)
     }
 
-    /// Asks for a list; `each` gets the attributes of every entry.
+    /// Requests a list; `each` gets the attributes of every entry.
     ///
     /// # Errors
     ///
-    /// What the kernel says.
+    /// The kernel's error.
     pub fn dump(
         self,
         command: u8,
@@ -61,11 +61,11 @@ impl Family {
         })
     }
 
-    /// Has it do something.
+    /// Sends a command.
     ///
     /// # Errors
     ///
-    /// What the kernel says.
+    /// The kernel's error.
     pub fn order(self, command: u8, attributes: &[u8]) -> io::Result<()> {
         let body = with_command(command, attributes);
         order(Protocol::NetlinkGeneric, self.0, 0, &body)

@@ -1,7 +1,7 @@
 //! Messages on devices, by rtnetlink.
 
 // linux/rtnetlink.h
-/// Changes a device, and tells of one.
+/// Changes a device, or reports one.
 pub const RTM_NEWLINK: u16 = 16;
 /// Asks for a device.
 pub const RTM_GETLINK: u16 = 18;

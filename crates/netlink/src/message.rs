@@ -33,7 +33,8 @@ pub fn messages(mut bytes: &[u8]) -> impl Iterator<Item = &[u8]> {
     })
 }
 
-/// What follows so many bytes of headers in a message of this type; `None` for what is no such message, or is cut.
+/// Returns the bytes after `headers` bytes of headers in a message of this type; `None` for another
+/// message, or a truncated one.
 pub fn body(message: &[u8], of_kind: u16, headers: usize) -> Option<&[u8]> {
     let length = u32_at(message, 0)? as usize;
     let body = message.get(headers..length)?;
@@ -58,7 +59,7 @@ pub fn find(bytes: &[u8], kind: u16) -> Option<&[u8]> {
         .map(|(_, value)| value)
 }
 
-/// An attribute as it stands in a message.
+/// Encodes an attribute of a message.
 pub fn attribute(kind: u16, value: &[u8]) -> Vec<u8> {
     let mut bytes = ((ATTRIBUTE_HEADER + value.len()) as u16)
         .to_ne_bytes()

@@ -1,7 +1,9 @@
-//! How a device's NAPIs go on polling before they ask for interrupts again, by the family `netdev` (Linux 6.13).
+//! How a device's NAPIs go on polling before they ask for interrupts again, by the family `netdev`
+//! (Linux 6.13).
 //!
-//! A NAPI that has found frames does not end: it looks again after `gro_flush_timeout`, and asks for interrupts once that was in vain
-//! `napi_defer_hard_irqs` times (Documentation/networking/napi.rst, "Software IRQ coalescing").
+//! A NAPI that has found frames does not end: it polls again after `gro_flush_timeout`, and enables
+//! interrupts once that was in vain `napi_defer_hard_irqs` times
+//! (Documentation/networking/napi.rst, "Software IRQ coalescing").
 
 use std::io;
 
@@ -18,7 +20,7 @@ const NETDEV_A_NAPI_ID: u16 = 2;
 const NETDEV_A_NAPI_DEFER_HARD_IRQS: u16 = 5;
 const NETDEV_A_NAPI_GRO_FLUSH_TIMEOUT: u16 = 6;
 
-/// How a NAPI puts interrupts off.
+/// Deferral of interrupts by a NAPI.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Deferral {
     /// Looks in vain before it asks for interrupts (`napi_defer_hard_irqs`); 0: at once.
@@ -32,15 +34,15 @@ pub struct Deferral {
 pub struct Napi {
     /// Its number, for as long as the device is up.
     pub id: u32,
-    /// How it puts interrupts off.
+    /// Its deferral of interrupts.
     pub deferral: Deferral,
 }
 
-/// Those of a device; none while it is down.
+/// Returns the NAPIs of a device; none while it is down.
 ///
 /// # Errors
 ///
-/// What the kernel says. An older one does not have the question, or not the answer (`Unsupported`).
+/// The kernel's error. An older one lacks the request, or the answer (`Unsupported`).
 pub fn of_device(ifindex: u32) -> io::Result<Vec<Napi>> {
     let (mut all, mut is_known) = (Vec::new(), true);
     let device = attribute(NETDEV_A_NAPI_IFINDEX, &ifindex.to_ne_bytes());
@@ -54,7 +56,7 @@ pub fn of_device(ifindex: u32) -> io::Result<Vec<Napi>> {
     }
 }
 
-/// `None` for an entry without what a kernel tells that lets it be set.
+/// Returns `None` for an entry without the attributes that allow to set it.
 fn parse(entry: &[u8]) -> Option<Napi> {
     let interval = find(entry, NETDEV_A_NAPI_GRO_FLUSH_TIMEOUT)?;
     Some(Napi {
@@ -67,11 +69,11 @@ fn parse(entry: &[u8]) -> Option<Napi> {
     })
 }
 
-/// Has a NAPI put interrupts off so.
+/// Sets the deferral of a NAPI.
 ///
 /// # Errors
 ///
-/// What the kernel says; `NotFound` when the NAPI is gone.
+/// The kernel's error; `NotFound` when the NAPI is gone.
 pub fn set(id: u32, deferral: Deferral) -> io::Result<()> {
     let all = [
         attribute(NETDEV_A_NAPI_ID, &id.to_ne_bytes()),

@@ -10,7 +10,7 @@ use crate::socket::{
 };
 
 // linux/rtnetlink.h, linux/pkt_sched.h
-/// Makes or changes a queueing discipline, and tells of one.
+/// Makes or changes a queueing discipline, or reports one.
 pub const RTM_NEWQDISC: u16 = 36;
 const RTM_DELQDISC: u16 = 37;
 /// Asks for queueing disciplines.
@@ -20,27 +20,28 @@ pub const TCMSG: usize = 20;
 const HANDLE_AT: usize = 8;
 /// The attribute with the kind's name.
 pub const TCA_KIND: u16 = 1;
-/// The attribute with what the kind is told.
+/// The attribute with the options of the kind.
 pub const TCA_OPTIONS: u16 = 2;
 /// The place of the root.
 pub const TC_H_ROOT: u32 = u32::MAX;
-/// What a device has by default that hands on at once whatever it is given.
+/// Default discipline of a device that passes frames on at once.
 const KEEPS_NOTHING: &str = "noqueue";
 
-/// What is at a device's root.
+/// Queueing discipline at a device's root.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Root {
     /// As `tc` calls it.
     pub kind: String,
-    /// What `tc` writes in front of the colon, in hexadecimal; 0: the kernel has made it by itself.
+    /// Number in front of the colon in `tc`, in hexadecimal; 0: the kernel has made it by itself.
     pub handle: u32,
 }
 
-/// What keeps frames at the root of a device; none where nothing does, as while it is down.
+/// Returns the queueing discipline at the root of a device; `None` without one, as while the device
+/// is down.
 ///
 /// # Errors
 ///
-/// What the kernel says.
+/// The kernel's error.
 pub fn root(ifindex: u32) -> io::Result<Option<Root>> {
     let answer = match ask_whether(RTM_GETQDISC, &tcmsg(ifindex, 0, TC_H_ROOT, 0)) {
         // Of what the kernel has made itself and that keeps nothing it says nothing, or that it is not there.
@@ -52,7 +53,7 @@ pub fn root(ifindex: u32) -> io::Result<Option<Root>> {
     Ok(root.filter(|root| root.kind != KEEPS_NOTHING))
 }
 
-/// `None` for bytes that are no answer.
+/// Returns `None` for bytes that are no answer.
 fn parse(answer: &[u8]) -> Option<Root> {
     let handle = u32_at(body(answer, RTM_NEWQDISC, HEADER)?, HANDLE_AT)?;
     let kind = find(body(answer, RTM_NEWQDISC, HEADER + TCMSG)?, TCA_KIND)?;
@@ -62,11 +63,12 @@ fn parse(answer: &[u8]) -> Option<Root> {
     })
 }
 
-/// Puts a queueing discipline of this kind at the root of a device at which nobody has put one, under this handle.
+/// Puts a queueing discipline of this kind at the root of a device without a configured one, under
+/// this handle.
 ///
 /// # Errors
 ///
-/// What the kernel says; `NotFound` when it does not have the kind.
+/// The kernel's error; `NotFound` when it lacks the kind.
 pub fn add(ifindex: u32, kind: &str, handle: u32) -> io::Result<()> {
     make(ifindex, kind, handle, NLM_F_CREATE | NLM_F_EXCL)
 }
@@ -75,7 +77,7 @@ pub fn add(ifindex: u32, kind: &str, handle: u32) -> io::Result<()> {
 ///
 /// # Errors
 ///
-/// What the kernel says.
+/// The kernel's error.
 pub fn replace(ifindex: u32, kind: &str) -> io::Result<()> {
     make(ifindex, kind, 0, NLM_F_CREATE | NLM_F_REPLACE)
 }
@@ -86,11 +88,12 @@ fn make(ifindex: u32, kind: &str, handle: u32, flags: u16) -> io::Result<()> {
     order(Protocol::NetlinkRoute, RTM_NEWQDISC, flags, &body)
 }
 
-/// Takes what is at the root away, if it has this handle, or whatever it is (0); the kernel's default comes back.
+/// Removes the queueing discipline at the root if it has this handle, or any one (0); the kernel's
+/// default comes back.
 ///
 /// # Errors
 ///
-/// What the kernel says.
+/// The kernel's error.
 pub fn remove(ifindex: u32, handle: u32) -> io::Result<()> {
     let body = tcmsg(ifindex, handle << 16, TC_H_ROOT, 0);
     order(Protocol::NetlinkRoute, RTM_DELQDISC, 0, &body)

@@ -25,16 +25,15 @@ pub const NLM_F_REPLACE: u16 = 0x100;
 pub const NLM_F_EXCL: u16 = 0x200;
 /// An order makes what is not there.
 pub const NLM_F_CREATE: u16 = 0x400;
-/// What one message of an answer may have; the kernel sends half of it at most.
+/// Maximum size of one message of an answer; the kernel sends at most half of it.
 pub const ANSWER_MAX: usize = 64 << 10;
-/// An answer that does not come in this time is an error.
 const PATIENCE_SECONDS: i64 = 10;
 
-/// A netlink socket.
+/// Opens a netlink socket.
 ///
 /// # Errors
 ///
-/// What the kernel says.
+/// The kernel's error.
 pub fn open(protocol: Protocol) -> io::Result<OwnedFd> {
     let socket = socket(
         AddressFamily::Netlink,
@@ -47,11 +46,11 @@ pub fn open(protocol: Protocol) -> io::Result<OwnedFd> {
     Ok(socket)
 }
 
-/// Sends a question and gives the one message that answers it, with its header.
+/// Sends a request and returns the one message that answers it, with its header.
 ///
 /// # Errors
 ///
-/// What the kernel says.
+/// The kernel's error.
 pub fn ask(protocol: Protocol, kind: u16, body: &[u8]) -> io::Result<Vec<u8>> {
     let answer = exchange(protocol, &message(kind, NLM_F_REQUEST, body))?;
     match said(&answer) {
@@ -60,12 +59,12 @@ pub fn ask(protocol: Protocol, kind: u16, body: &[u8]) -> io::Result<Vec<u8>> {
     }
 }
 
-/// The same of rtnetlink, for a question that the kernel answers as it tells of changes, to who asks as well (`NLM_F_ECHO`), or has
-/// nothing to say to but that it has heard it: `None`.
+/// Sends a request to rtnetlink that the kernel answers with a notification (`NLM_F_ECHO`), or only
+/// acknowledges: `None`.
 ///
 /// # Errors
 ///
-/// What the kernel says.
+/// The kernel's error.
 pub fn ask_whether(kind: u16, body: &[u8]) -> io::Result<Option<Vec<u8>>> {
     let flags = NLM_F_REQUEST | NLM_F_ACK | NLM_F_ECHO;
     let answer = exchange(Protocol::NetlinkRoute, &message(kind, flags, body))?;
@@ -75,32 +74,32 @@ pub fn ask_whether(kind: u16, body: &[u8]) -> io::Result<Option<Vec<u8>>> {
     }
 }
 
-/// Has the kernel do something, with these flags beside the usual ones.
+/// Sends a command, with these flags beside the usual ones.
 ///
 /// # Errors
 ///
-/// What the kernel says.
+/// The kernel's error.
 pub fn order(protocol: Protocol, kind: u16, flags: u16, body: &[u8]) -> io::Result<()> {
     let flags = NLM_F_REQUEST | NLM_F_ACK | flags;
     let answer = exchange(protocol, &message(kind, flags, body))?;
     said(&answer).unwrap_or(Ok(()))
 }
 
-/// A question whose answer is a list; `each` gets every message's body.
+/// Sends a request whose answer is a list; `each` gets every message's body.
 ///
 /// # Errors
 ///
-/// What the kernel says.
+/// The kernel's error.
 pub fn dump(protocol: Protocol, kind: u16, body: &[u8], each: impl FnMut(&[u8])) -> io::Result<()> {
     let socket = open(protocol)?;
     dump_on(&socket, &mut vec![0u8; ANSWER_MAX], kind, body, each)
 }
 
-/// The same for who asks again and again: with a socket and a buffer of [`ANSWER_MAX`] that are there already.
+/// Like [`dump`], for repeated requests: with an existing socket and buffer of [`ANSWER_MAX`].
 ///
 /// # Errors
 ///
-/// What the kernel says.
+/// The kernel's error.
 pub fn dump_on(
     socket: &OwnedFd,
     buffer: &mut [u8],
@@ -126,12 +125,11 @@ pub fn dump_on(
     }
 }
 
-/// What is said of an answer that cannot be read.
+/// Returns the error for an unreadable answer.
 pub fn bad_answer() -> io::Error {
     io::Error::new(io::ErrorKind::InvalidData, "netlink: bad answer")
 }
 
-/// Sends a message and gives the one that answers it.
 fn exchange(protocol: Protocol, message: &[u8]) -> io::Result<Vec<u8>> {
     let socket = open(protocol)?;
     send(socket.as_raw_fd(), message, MsgFlags::empty())?;
@@ -141,7 +139,7 @@ fn exchange(protocol: Protocol, message: &[u8]) -> io::Result<Vec<u8>> {
     Ok(answer)
 }
 
-/// Of a message that says how something went: how it did. `None` for others.
+/// Returns the result that a message reports. `None` for other messages.
 fn said(message: &[u8]) -> Option<io::Result<()>> {
     if kind(message) != Some(NLMSG_ERROR) {
         return None;

@@ -37,8 +37,9 @@ Example, for COMMAND:
 }
 
 impl Generated {
-    /// Writes what is asked for about `command`. `script` has a shell's completions of a program that completes names
-    /// itself; without one they follow from the command line's definition. `pages` is what its manual says beside that.
+    /// Writes the requested output about `command`. `script` has a shell's completions of a program
+    /// that completes names itself; without one they follow from the command line's definition.
+    /// `pages` has the additional text of its manual.
     ///
     /// # Errors
     ///
@@ -62,7 +63,6 @@ impl Generated {
     }
 }
 
-/// Prints a command's completions for a shell.
 fn completions(mut command: clap::Command, shell: Shell, output: Output) -> Result<()> {
     let name = command.get_name().to_owned();
     let mut script = Vec::new();

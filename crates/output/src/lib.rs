@@ -13,14 +13,14 @@ use anyhow::Result;
 use comfy_table::{presets, CellAlignment, ContentArrangement, Table};
 use serde::Serialize;
 
-/// Where answers go, and in which form.
+/// Destination and form of answers.
 #[derive(Clone, Copy, Debug)]
 pub struct Output {
     json: bool,
     captured: bool,
 }
 
-/// What was printed by an [`Output`] that captures.
+/// Text captured from an [`Output`].
 static CAPTURED: Mutex<String> = Mutex::new(String::new());
 
 impl Output {
@@ -32,7 +32,7 @@ impl Output {
         }
     }
 
-    /// The same, kept for [`taken`](Self::taken) instead of printed.
+    /// Returns this output, kept for [`taken`](Self::taken) instead of printed.
     pub fn captured(self) -> Self {
         Self {
             captured: true,
@@ -40,7 +40,7 @@ impl Output {
         }
     }
 
-    /// What was captured since the last call.
+    /// Returns the text captured since the last call.
     pub fn taken(self) -> String {
         std::mem::take(&mut *CAPTURED.lock().unwrap_or_else(PoisonError::into_inner))
     }
@@ -80,8 +80,8 @@ impl Output {
     }
 }
 
-/// Whether standard output gets colours: a terminal does unless `NO_COLOR` is set, and anything does when
-/// `CLICOLOR_FORCE` is.
+/// Returns true if standard output gets colours: a terminal does unless `NO_COLOR` is set, and any
+/// output does when `CLICOLOR_FORCE` is.
 pub fn colour() -> bool {
     let set = |name: &str| std::env::var_os(name).is_some_and(|value| !value.is_empty());
     let forced =
@@ -89,17 +89,17 @@ pub fn colour() -> bool {
     !set("NO_COLOR") && (forced || io::stdout().is_terminal())
 }
 
-/// What stands where there is nothing to show.
+/// Sign for a missing value.
 pub const NONE: &str = "–";
 
-/// True when whoever read the output is gone, which is no failure.
+/// Returns true when the output's reader is gone, which is no failure.
 pub fn is_broken_pipe(error: &anyhow::Error) -> bool {
     error
         .downcast_ref::<io::Error>()
         .is_some_and(|error| error.kind() == io::ErrorKind::BrokenPipe)
 }
 
-/// Columns that tell what a row is about: where a table is folded, each part has them.
+/// Columns that identify a row: where a table is folded, each part has them.
 const KEYS: [&str; 6] = ["id", "switch", "port", "priority", "class", "pool"];
 /// Between two columns.
 const GAP: usize = 2;

@@ -1,4 +1,5 @@
-//! Manual pages as man-pages(7) wants them: a command's definition, and what its help says after the options in sections of their names.
+//! Manual pages in the form of man-pages(7): a command's definition, and the help text after the
+//! options in sections of their names.
 
 use std::io::{self, Write};
 use std::path::Path;
@@ -7,7 +8,7 @@ use clap::Command;
 use clap_mangen::Man;
 use roff::{bold, roman, Roff};
 
-/// What a program's definition does not say, for the pages of all its commands.
+/// Text beyond a program's definition, for the pages of all its commands.
 #[derive(Clone, Copy, Debug)]
 pub struct Manual {
     /// Of the manual: `"1"` for commands, `"8"` for daemons.
@@ -23,14 +24,12 @@ pub struct Manual {
 const EXAMPLES: &str = "EXAMPLES";
 const EXIT_STATUS: &str = "EXIT STATUS";
 const NOTES: &str = "NOTES";
-/// A heading has so many words at most: a longer line with a colon is a sentence.
+/// Maximum number of words of a heading: a longer line with a colon is a sentence.
 const HEADING_WORDS_MAX: usize = 3;
 
-/// A part of a help text that stands under one heading.
 #[derive(Debug, PartialEq, Eq)]
 struct Part {
     heading: String,
-    /// Paragraphs, each of its lines.
     paragraphs: Vec<Vec<String>>,
 }
 
@@ -122,7 +121,7 @@ impl Manual {
     }
 }
 
-/// As `--help` has it: options with their values, or that there are some.
+/// Like `--help`: options with their values, or a placeholder for them.
 fn synopsis(page: &mut Vec<u8>, command: &Command) -> io::Result<()> {
     let usage = command.clone().render_usage().to_string();
     let usage = usage.trim_start_matches("Usage:").trim();
@@ -140,7 +139,7 @@ fn help_after(command: &Command) -> String {
     help.map(ToString::to_string).unwrap_or_default()
 }
 
-/// A section of names, each with what it is.
+/// Writes a section of names with their descriptions.
 fn named(roff: &mut Roff, heading: &str, names: &[(&str, &str)]) {
     if names.is_empty() {
         return;
@@ -153,7 +152,7 @@ fn named(roff: &mut Roff, heading: &str, names: &[(&str, &str)]) {
     }
 }
 
-/// A help text by its headings; what has none are notes.
+/// Splits a help text by its headings; text without one is notes.
 fn parts(help: &str) -> Vec<Part> {
     let mut parts: Vec<Part> = Vec::new();
     for paragraph in help.split("\n\n").filter(|text| !text.trim().is_empty()) {
@@ -174,7 +173,8 @@ fn parts(help: &str) -> Vec<Part> {
     parts
 }
 
-/// Takes the heading off a paragraph: `Examples:` above lines that are set in, or `Exit status: …`, or `Exit status 1: …`.
+/// Takes the heading off a paragraph: `Examples:` above indented lines, or `Exit status: …`, or
+/// `Exit status 1: …`.
 fn headed(mut lines: Vec<String>) -> (String, Vec<String>) {
     let first = lines[0].clone();
     let is_list = lines.len() > 1 && lines[1..].iter().all(|line| line.starts_with(' '));
@@ -210,7 +210,7 @@ impl Part {
     }
 }
 
-/// Lines that are set in stand as they are, others are filled.
+/// Indented lines keep their breaks, others are filled.
 fn render_lines(roff: &mut Roff, lines: &[String]) {
     for lines in lines.chunk_by(|a, b| a.starts_with(' ') == b.starts_with(' ')) {
         if !lines[0].starts_with(' ') {

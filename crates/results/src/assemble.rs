@@ -13,10 +13,10 @@ use weir_core::{Instant, ModeKind};
 
 use crate::{slowdown, verdict};
 
-/// What only the runner knows.
+/// Values that only the runner knows.
 #[derive(Clone, Debug)]
 pub struct Parts {
-    /// Who ran it.
+    /// Runner.
     pub runner: Runner,
     /// Frames that all switches hold after the drain.
     pub held_frames: u64,
@@ -90,7 +90,7 @@ pub fn assemble(scenario: &Scenario, parts: Parts) -> RunResult {
     result
 }
 
-/// What a switch said at `described.at`, in a run whose traffic began at `start`.
+/// Converts a switch's event at `described.at`, in a run whose traffic began at `start`.
 pub fn run_event(switch: &str, start: Instant, described: Described) -> RunEvent {
     RunEvent {
         seconds: seconds_since(start, described.at),

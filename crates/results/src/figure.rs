@@ -3,13 +3,13 @@
 use crate::chart::{self, Axis, Chart, Column, Panel, Style};
 use crate::quantity::Unit;
 
-/// Places across for which a curve keeps its least and its greatest value.
+/// Horizontal positions for which a curve keeps its least and its greatest value.
 const PLACES_MAX: usize = 480;
 
 /// One panel.
 #[derive(Clone, Debug)]
 pub struct Curves {
-    /// What is shown.
+    /// Shown quantity.
     pub label: &'static str,
     /// The unit of its axis.
     pub unit: Unit,
@@ -58,7 +58,8 @@ fn drawn(curve: &Curve, seconds: f64) -> chart::Curve {
     }
 }
 
-/// Which values are drawn, in their order: all of them, or the least and the greatest of each place.
+/// Returns the indices of drawn values: all of them, or the least and the greatest of each
+/// position.
 fn extremes(values: &[f64]) -> Vec<usize> {
     let size = values.len().div_ceil(PLACES_MAX);
     if size <= 2 {

@@ -1,4 +1,4 @@
-//! What the tests of several modules begin with.
+//! Common fixtures of the tests of several modules.
 
 use weir_api::run::{BufferResult, RunEvent, RunResult, Series, RUN_FORMAT};
 use weir_config::scenario::Scenario;

@@ -9,10 +9,10 @@ use weir_core::ModeKind;
 use crate::chart::{self, carried, Axis, Chart, Column, Marks, Moment, Panel, Style};
 use crate::quantity::{self, Unit};
 
-/// Curves are drawn with at most this many points; each is the mean of the samples it stands for.
+/// Maximum number of points of a curve; each is the mean of the samples it stands for.
 const POINTS_MAX: usize = 400;
 
-/// What a scenario's pictures are drawn against.
+/// Reference values of a scenario's pictures.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Limits {
     /// The threshold of the first lossless class, in bytes: a line across the buffers.
@@ -128,8 +128,9 @@ fn releases(result: &RunResult) -> Option<Marks> {
 /// A name, and values in base units at even distances over the run.
 type Curve = (String, Vec<f64>);
 
-/// Frames are counted when a host reads them, which may be after the interval in which they arrived: a host that was late reads more
-/// in one interval than its line carries in it. What the line cannot have carried in an interval is drawn in the ones before.
+/// Frames are counted when a host reads them, which may be after the interval in which they
+/// arrived: a late host reads more in one interval than its line carries in it. The excess over the
+/// line's capacity is drawn in the previous intervals.
 fn throughput(result: &RunResult, limits: Limits) -> Vec<Curve> {
     let name = |flow: &String| format!("flow {flow}");
     let line = limits.line_bits_per_second.map(|rate| rate as f64);
@@ -146,7 +147,7 @@ fn throughput(result: &RunResult, limits: Limits) -> Vec<Curve> {
         .collect()
 }
 
-/// Ingress buffers that ever held something.
+/// Ingress buffers that were ever used.
 fn occupancy(result: &RunResult) -> Vec<Curve> {
     result
         .series

@@ -1,4 +1,5 @@
-//! How much longer flows took than in an empty network, by their size: as papers on congestion control plot it.
+//! Slowdown of flows relative to an empty network, by their size: as papers on congestion control
+//! plot it.
 
 use weir_api::run::{FlowResult, RunResult, SlowdownBin};
 
@@ -6,7 +7,8 @@ use crate::chart::{Axis, Chart, Column, Curve, Panel, Style};
 use crate::quantity::{amount, time, Unit};
 use crate::table::grid;
 
-/// Where bins end, in bytes; the last bin has no end. The same for all runs, so that two runs can be laid side by side.
+/// Upper ends of bins, in bytes; the last bin has no end. Equal for all runs, so that two runs can
+/// be compared.
 pub const EDGES: [u64; 10] = [
     1_000, 3_000, 10_000, 30_000, 100_000, 300_000, 1_000_000, 3_000_000, 10_000_000, 30_000_000,
 ];
@@ -103,7 +105,7 @@ pub fn chart(result: &RunResult) -> Option<Chart> {
         name: "times",
         size: 1.0,
     };
-    // A bin stands at its end, the last one as far behind its beginning as that is behind zero.
+    // A bin is drawn at its end, the last one as far behind its beginning as that is behind zero.
     let end = |bin: &SlowdownBin| bin.to_bytes.unwrap_or(bin.above_bytes * 2) as f64;
     let bins = &result.slowdown;
     let (first, last) = (end(bins.first()?), end(bins.last()?));
@@ -134,7 +136,7 @@ pub fn chart(result: &RunResult) -> Option<Chart> {
     })
 }
 
-/// For how long neighbours were paused, and how full buffers were.
+/// Formats the total pauses of neighbours, and the occupancy of buffers.
 fn pressure(result: &RunResult) -> String {
     let buffers = || result.buffers.iter();
     let seconds = |nanos: u64| time(Some(nanos as f64 / 1e9));
@@ -151,7 +153,7 @@ fn pressure(result: &RunResult) -> String {
     )
 }
 
-/// `3 kB to 10 kB`.
+/// Formats `3 kB to 10 kB`.
 fn sizes(bin: &SlowdownBin) -> String {
     match (bin.above_bytes, bin.to_bytes) {
         (0, Some(to)) => format!("up to {}", decimal(to)),

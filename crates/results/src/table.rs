@@ -24,8 +24,8 @@ const HEADINGS: [&str; 11] = [
 
 /// The demo's table: one row for each result.
 ///
-/// "Before" is the mean rate that all flows together had until they stood still, or of the whole run if they
-/// never did; "after" that of the last third of the run.
+/// "Before" is the mean rate that all flows together had until they stalled, or of the whole run if
+/// they never did; "after" that of the last third of the run.
 pub fn demo(results: &[&RunResult]) -> String {
     let rows: Vec<Vec<String>> = results.iter().map(|result| row(result)).collect();
     grid(&HEADINGS, &rows)
@@ -50,7 +50,7 @@ pub fn grid(headings: &[&str], rows: &[Vec<String>]) -> String {
     out
 }
 
-/// What a run is called in tables and pictures.
+/// Returns the title of a run in tables and pictures.
 pub fn title(result: &RunResult) -> String {
     let (mode, policy) = (&result.mode, &result.policy);
     match (mode.known(), policy.known()) {
@@ -65,9 +65,7 @@ pub fn title(result: &RunResult) -> String {
     }
 }
 
-/// Flows at most that have a line each.
 const FLOW_LINES_MAX: usize = 100;
-/// Of more flows so many have.
 const FLOW_LINES_OF_MANY: usize = 10;
 
 /// One line for each flow, of more than a hundred for the first ten, then what the switches did, then the expectations.
@@ -137,7 +135,6 @@ pub fn run(result: &RunResult) -> String {
     out
 }
 
-/// One line.
 fn application(one: &ApplicationResult) -> String {
     let status = match one.exit_status {
         Some(status) => format!("status {status}"),
@@ -159,7 +156,7 @@ fn application(one: &ApplicationResult) -> String {
     )
 }
 
-/// Who moved flows, and how many.
+/// Formats the switches that moved flows, and the numbers.
 fn rerouted(result: &RunResult) -> String {
     if result.masters.is_empty() {
         return String::new();

@@ -1,5 +1,4 @@
-//! What a run means: locked or not, how fast it was noticed and released, and whether it is what the
-//! scenario expects.
+//! Verdict on a run: locked or not, time to detection and release, and the scenario's expectations.
 
 use std::collections::BTreeSet;
 
@@ -23,8 +22,8 @@ pub struct Timing {
     pub recover_seconds: Option<f64>,
 }
 
-/// True when no flow between switches made progress in the last third while frames were held. Says
-/// nothing of a network in which no flow crosses from switch to switch.
+/// True when no flow between switches made progress in the last third while frames were held. Never
+/// true for a network in which no flow crosses from switch to switch.
 pub fn is_deadlocked(scenario: &Scenario, flows: &[FlowResult], held_frames: u64) -> bool {
     let mut crossing = fabric_flows(scenario).peekable();
     held_frames > 0
@@ -78,7 +77,6 @@ pub fn timing(scenario: &Scenario, events: &[RunEvent], series: &Series) -> Timi
     timing
 }
 
-/// The throughput of flows between switches, of each or of all.
 fn fabric_curves<'a>(
     scenario: &'a Scenario,
     series: &'a Series,
@@ -88,7 +86,8 @@ fn fabric_curves<'a>(
     of_each.chain(series.throughput.get(Series::BETWEEN_SWITCHES))
 }
 
-/// The end of the first interval that begins after `from` in which a flow between switches arrived.
+/// Returns the end of the first interval that begins after `from` in which a flow between switches
+/// arrived.
 fn next_progress(scenario: &Scenario, series: &Series, from: f64) -> Option<f64> {
     let interval = series.interval_seconds;
     let first = (from / interval).ceil() as usize;
@@ -98,7 +97,7 @@ fn next_progress(scenario: &Scenario, series: &Series, from: f64) -> Option<f64>
         .min_by(f64::total_cmp)
 }
 
-/// The end of the last interval before `until` in which a flow between switches arrived.
+/// Returns the end of the last interval before `until` in which a flow between switches arrived.
 fn last_progress(scenario: &Scenario, series: &Series, until: f64) -> f64 {
     let interval = series.interval_seconds;
     let bins = (until / interval) as usize;
@@ -117,7 +116,8 @@ pub fn rate_before(result: &RunResult) -> f64 {
     )
 }
 
-/// When the flows that led to the first suspicion stood still, in seconds from the beginning of traffic.
+/// Returns when the flows that led to the first suspicion stalled, in seconds from the beginning of
+/// traffic.
 pub fn standstill(result: &RunResult) -> Option<f64> {
     let is_suspicion = |event: &&RunEvent| event.kind == EventName::Suspected;
     let suspected = result.events.iter().find(is_suspicion)?;
@@ -243,7 +243,8 @@ pub fn expectations(expect: &Expect, result: &RunResult) -> Vec<Expectation> {
     out
 }
 
-/// Losses in lossless classes that no one has said may happen: a scenario that says nothing of losses expects none.
+/// Returns losses in lossless classes that the scenario does not permit: a scenario without such a
+/// setting permits none.
 pub fn unexpected_loss(scenario: &Scenario, result: &RunResult) -> Option<Expectation> {
     if scenario.expect.lost.is_some() || scenario.expect.dropped.is_some() {
         return None;

@@ -29,7 +29,7 @@ pub const THEMED: [[&str; 2]; 8] = [
     ["#7a7a00", "#cccc4a"],
 ];
 
-/// The colours of pictures on [paper](Svg::on_paper), and what each is where the reader's theme is dark.
+/// The colours of pictures on [paper](Svg::on_paper), and their replacements in a dark theme.
 const ON_DARK: [[&str; 2]; 14] = [
     [PAPER, "#181a1b"],
     ["#f4f4f4", "#26292c"],
@@ -47,7 +47,6 @@ const ON_DARK: [[&str; 2]; 14] = [
     [PALETTE[7], "#cccc4a"],
 ];
 const PAPER: &str = "#ffffff";
-/// Of text that has no colour of its own.
 const INK_ON_DARK: &str = "#e6e6e6";
 
 /// The colour of a curve, by its place among the others.
@@ -55,7 +54,7 @@ pub const fn colour(index: usize) -> &'static str {
     PALETTE[index % PALETTE.len()]
 }
 
-/// Text as it stands between tags.
+/// Escapes text between tags.
 pub fn escaped(text: &str) -> String {
     text.replace('&', "&amp;")
         .replace('<', "&lt;")
@@ -96,8 +95,8 @@ impl Svg {
         }
     }
 
-    /// On paper of its own, whatever is behind the picture: white, or dark where the reader's theme is. Viewers that know no style sheets show it
-    /// white.
+    /// On paper of its own, independent of the background: white, or dark where the reader's theme
+    /// is. Viewers that know no style sheets show it white.
     pub fn on_paper(size: [f64; 2], font_size: u32) -> Self {
         let mut svg = Self::new(size, font_size);
         // Style sheets win over attributes.
@@ -208,7 +207,6 @@ mod tests {
         assert_eq!(document, lines.join("\n") + "\n");
     }
 
-    /// All files below a directory whose names end so.
     fn below(directory: &Path, end: &str) -> Vec<PathBuf> {
         let entries = std::fs::read_dir(directory).unwrap();
         let paths = entries.map(|entry| entry.unwrap().path());

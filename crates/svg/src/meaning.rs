@@ -1,18 +1,20 @@
-//! What a colour means, wherever Weir shows something: one meaning has one colour in pictures, on the live page, in the terminal and
-//! in Grafana.
+//! Meanings of colours in all of Weir's output: one meaning has one colour in pictures, on the live
+//! page, in the terminal and in Grafana.
 //!
-//! The live page's style sheet has these as its first variables, of the same names; a test compares them.
+//! The live page's style sheet has these as its first variables, of the same names; a test compares
+//! them.
 
 /// A colour with a meaning.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Meaning {
-    /// What it stands for, as a variable of a style sheet is called.
+    /// Meaning, as the name of a variable of a style sheet.
     pub name: &'static str,
     /// On light paper.
     pub light: &'static str,
     /// On dark paper.
     pub dark: &'static str,
-    /// The nearest of a terminal's sixteen colours, by its number (ECMA-48 and its bright half): the terminal's own theme says how it looks.
+    /// The nearest of a terminal's sixteen colours, by its number (ECMA-48 and its bright half):
+    /// the terminal's own theme determines its look.
     pub terminal: u8,
 }
 
@@ -44,7 +46,7 @@ pub const RELEASE: Meaning = Meaning {
     dark: "#2fd0a0",
     terminal: 2,
 };
-/// Something is lost or has stood still, and it is dealt with.
+/// Losses or stalls that are handled.
 pub const DEGRADED: Meaning = Meaning {
     name: "degraded",
     light: "#b07900",

@@ -16,7 +16,7 @@ const fn unit(name: &'static str, size: f64) -> Unit {
     Unit { name, size }
 }
 
-/// Each list largest first; the last one serves whatever is smaller.
+/// Each list largest first; the last one is used for all smaller values.
 const RATES: [Unit; 3] = [
     unit("Gbit/s", 1e9),
     unit("Mbit/s", 1e6),
@@ -30,7 +30,7 @@ const TIMES: [Unit; 4] = [
 ];
 const AMOUNTS: [Unit; 2] = [unit("MiB", 1_048_576.0), unit("KiB", 1024.0)];
 
-/// The largest unit of which `value` has at least one; the one called `nought` for zero.
+/// Returns the largest unit of which `value` has at least one; the one called `nought` for zero.
 fn fitting(units: &[Unit], nought: usize, value: f64) -> Unit {
     if value <= 0.0 {
         return units[nought];
@@ -94,7 +94,7 @@ pub fn amount(bytes: f64) -> String {
     format!("{} {}", short(unit.count(bytes), 1), unit.name)
 }
 
-/// At most so many `decimals`, and no zeros at their end.
+/// At most this many `decimals`, and no zeros at their end.
 pub fn short(value: f64, decimals: usize) -> String {
     let mut text = String::new();
     let _ = write!(text, "{value:.decimals$}");

@@ -6,7 +6,7 @@ use clap::Args;
 
 use crate::cli::complete;
 
-/// What stands below the options.
+/// Text below the options.
 pub const CAPTURE_HELP: &str = "\
 Without -w, each frame is one line: time, port, direction, addresses, EtherType,
 length, fate. Captures contain users' data: only root and the API socket's group

@@ -30,7 +30,7 @@ const ANSWER_LIMIT: Duration = Duration::from_secs(10);
 const DIRECTION_BITS: u32 = 3;
 const OUTBOUND: u32 = 2;
 
-/// Captures until a bound, Ctrl-C, or until nobody reads any more.
+/// Captures until a bound, Ctrl-C, or until the output is closed.
 pub fn run(target: &Target, output: &Output, arguments: &CaptureArguments) -> Result<()> {
     let request = CaptureRequest {
         ports: match arguments.ports.as_slice() {
@@ -70,7 +70,7 @@ pub fn run(target: &Target, output: &Output, arguments: &CaptureArguments) -> Re
     };
     let mut reader = Reader::new(sink);
     let copied = runtime.block_on(copy(&socket, streaming, &mut reader));
-    // What was read until then counts, whatever ended it.
+    // Frames read until then count, for any end of the capture.
     if !matches!(&copied, Err(error) if weir_output::is_broken_pipe(error)) {
         reader.summary();
     }
@@ -93,7 +93,7 @@ async fn copy(socket: &Path, mut streaming: Streaming, reader: &mut Reader) -> R
             _ = interrupt.recv() => {}
             _ = terminate.recv() => {}
         }
-        // Who asks twice does not want to wait for the figures.
+        // A second request means that the user does not wait for the figures.
         if asked_to_end {
             return Ok(());
         }
@@ -102,11 +102,12 @@ async fn copy(socket: &Path, mut streaming: Streaming, reader: &mut Reader) -> R
     }
 }
 
-/// Asks the daemon to end the capture: its answer then ends with the figures.
+/// Requests the end of the capture from the daemon: its answer then ends with the figures.
 fn ask_to_end(socket: &Path, number: Option<u64>) {
     let Some(number) = number else { return };
     let socket = socket.to_owned();
-    // Beside the answer, which is read on. Should it fail, the end of this program ends the capture too.
+    // Runs beside reading the answer. Should it fail, the end of this program also ends the
+    // capture.
     tokio::task::spawn_blocking(move || {
         let path = format!("{CAPTURES}/{number}");
         let ended: Result<serde_json::Value, _> =
@@ -117,15 +118,13 @@ fn ask_to_end(socket: &Path, number: Option<u64>) {
     });
 }
 
-/// Where it goes.
 enum Sink {
     /// The blocks as they are.
     Raw(Box<dyn Write>),
-    /// A line for each frame.
     Lines(Output),
 }
 
-/// What the statistics of one interface said last.
+/// Figures of the last statistics of one interface.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 struct Figures {
     seen: u64,
@@ -137,7 +136,7 @@ struct Figures {
 /// Cuts the answer into blocks.
 struct Reader {
     sink: Sink,
-    /// The beginning of a block that is not whole yet.
+    /// Beginning of an incomplete block.
     rest: Vec<u8>,
     parser: Option<PcapNgParser>,
     /// By interface.
@@ -205,7 +204,7 @@ impl Reader {
         bail!("capture truncated: the daemon's answer ends within a block")
     }
 
-    /// What was captured and what was missed, on standard error.
+    /// Prints captured and missed frames on standard error.
     fn summary(&self) {
         let sum = |of: fn(&Figures) -> u64| self.figures.iter().map(of).sum::<u64>();
         let (seen, matched) = (sum(|it| it.seen), sum(|it| it.matched));
@@ -250,7 +249,7 @@ fn note(figures: &mut Vec<Figures>, statistics: &InterfaceStatisticsBlock<'_>) {
     }
 }
 
-/// One frame for people, or as JSON.
+/// Prints one frame for people, or as JSON.
 fn line(output: Output, parser: &PcapNgParser, packet: &EnhancedPacketBlock<'_>) -> Result<()> {
     let options = parser
         .packet_interface(packet)

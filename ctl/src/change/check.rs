@@ -17,16 +17,16 @@ use crate::target::Target;
 use crate::{config, route, show};
 use weir_output::{table, Output, NONE};
 
-/// What the command would come to.
+/// Effect that the command would have.
 #[derive(Debug, Serialize)]
 pub struct Checked {
     /// True if it would change something.
     changed: bool,
-    /// What it would change, by key; the same keys in both.
+    /// Changes by key; the same keys in both.
     diff: Diff,
 }
 
-/// Values by key; `null` where there is none.
+/// Values by key; `null` if absent.
 #[derive(Debug, Default, Serialize)]
 struct Diff {
     before: BTreeMap<String, Value>,
@@ -34,7 +34,6 @@ struct Diff {
 }
 
 impl Diff {
-    /// Keeps what is different.
     fn add(&mut self, key: impl Into<String>, before: Value, after: Value) {
         if before != after {
             let key = key.into();
@@ -61,7 +60,7 @@ impl Diff {
     }
 }
 
-/// Whether `--check` says what the command would do.
+/// Returns true if `--check` supports the command.
 pub fn can_check(command: &Command) -> bool {
     match command {
         Command::Reload { .. } | Command::Restart { .. } | Command::Port(_) => true,
@@ -114,7 +113,7 @@ fn reload(target: &Target) -> Result<Diff> {
     for setting in report.applied {
         diff.add(setting.key, json!(setting.from), json!(setting.to));
     }
-    // What a reload does not apply stays different however often it is done.
+    // Settings that a reload cannot apply stay different however often it is repeated.
     for kept in report.kept {
         eprintln!("switchctl: {} would not be applied: {}", kept.key, kept.why);
     }
@@ -134,7 +133,7 @@ fn rollback(target: &Target, number: Option<u64>) -> Result<Diff> {
     Ok(diff)
 }
 
-/// With what was changed at run time; older daemons do not tell it.
+/// Returns the configuration with changes at run time; older daemons do not report it.
 fn in_force(running: &Configuration) -> &str {
     match running.now.is_empty() {
         true => &running.text,
@@ -155,7 +154,7 @@ fn port(target: &Target, command: &PortCommand) -> Result<Diff> {
     Ok(diff)
 }
 
-/// All ports of the switch, of which these must be some.
+/// Returns all ports of the switch, which must include these.
 fn known<'a>(target: &Target, names: impl IntoIterator<Item = &'a String>) -> Result<Vec<Port>> {
     let ports: Vec<Port> = target.get("/v1/ports")?;
     for name in names {
@@ -214,7 +213,7 @@ fn pfcwd(target: &Target, change: &PfcwdChange) -> Result<Diff> {
     Ok(diff)
 }
 
-/// The route as far as the command is about it, before and after.
+/// Returns the part of the route that concerns the command, before and after.
 fn routes(target: &Target, command: &RouteCommand) -> Result<Diff> {
     let mut diff = Diff::default();
     let detail = |path: &str| target.find::<RouteDetail>(path);

@@ -9,7 +9,7 @@ use crate::show;
 use crate::target::Target;
 use weir_output::{table, Output};
 
-/// Does what the command says.
+/// Runs the command.
 pub fn fdb(target: &Target, output: &Output, command: &FdbCommand) -> Result<()> {
     match command {
         FdbCommand::Show { of } => {

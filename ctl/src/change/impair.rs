@@ -67,7 +67,7 @@ fn in_turns(what: Impair, duty: &Duty) -> ImpairRequest {
     }
 }
 
-/// Those, or all.
+/// Ends the listed impairments, or all.
 fn stop(target: &Target, output: &Output, ids: &[u64]) -> Result<()> {
     let ids = match ids {
         [] => {
@@ -126,7 +126,7 @@ fn list(all: &[Impairment]) -> String {
     )
 }
 
-/// In a few words.
+/// Describes the request in a few words.
 fn what(request: &ImpairRequest) -> String {
     let span = |value: Option<f64>| seconds(value.unwrap_or(0.0));
     let one_in = match request.one_in {

@@ -13,16 +13,14 @@ use weir_output::Output;
 
 /// The old daemon answers by then.
 const READY_LIMIT: Duration = Duration::from_secs(70);
-/// Between two looks whether the new daemon forwards.
 const LOOK_INTERVAL: Duration = Duration::from_millis(50);
-/// How long a new daemon may take to notice that the keeper has ended, and to take its place all the same.
+/// Time for a new daemon to notice that the keeper has ended, and to take its place all the same.
 const ORPHAN_WAIT: Duration = Duration::from_secs(6);
-/// How long a new daemon may forward before it knows what the restart took.
+/// Time for a forwarding new daemon to know the restart's duration.
 const REPORT_WAIT: Duration = Duration::from_secs(3);
-/// After this long without one it is told that this takes time.
+/// Time without an answer after which the user gets a message that this takes time.
 const PATIENCE: Duration = Duration::from_secs(2);
 
-/// What a restart came to.
 #[derive(Debug, Serialize)]
 struct Report {
     pid_before: u32,
@@ -32,7 +30,7 @@ struct Report {
     restart: Restart,
 }
 
-/// What `--check` has found.
+/// Results of `--check`.
 #[derive(Debug, Serialize)]
 struct Checked {
     pid: u32,
@@ -56,7 +54,7 @@ pub fn check(target: &Target, output: &Output) -> Result<()> {
 struct Keeper(Option<PathBuf>);
 
 impl Keeper {
-    /// One that is not here from the beginning, as from outside a container, is not looked for.
+    /// Ignores a process that is not visible from the beginning, as from outside a container.
     fn new(pid: Option<u32>) -> Self {
         let keeper = Self(pid.map(|pid| PathBuf::from(format!("/proc/{pid}/stat"))));
         match keeper.has_ended() {
@@ -76,8 +74,9 @@ impl Keeper {
     }
 }
 
-/// False when frames were lost that the switch had taken. Those that came while there was none are told: a restart holds
-/// lossless classes back, and of lossy ones it promises nothing.
+/// Returns false when frames were lost that the switch had taken. Frames that arrived while there
+/// was no switch are reported: a restart holds lossless classes back, and guarantees nothing for
+/// lossy ones.
 pub fn restart(target: &Target, output: &Output, timeout: Duration) -> Result<bool> {
     let Status { pid: before, .. } = target.get("/v1/status")?;
     // The next switch is made ready before the answer comes.
@@ -96,7 +95,7 @@ pub fn restart(target: &Target, output: &Output, timeout: Duration) -> Result<bo
     let mut is_told = false;
     let [mut keeper_ended, mut another_since] = [None; 2];
     let status = loop {
-        // Nobody answers for a moment, or the one that ends.
+        // For a moment no daemon answers, or the one that ends.
         if keeper.has_ended() {
             keeper_ended.get_or_insert_with(Instant::now);
         }

@@ -1,7 +1,9 @@
-//! What a shell completes beside the words of the command line itself: names of this host and of a running switch.
+//! Shell completion beyond the words of the command line itself: names of this host and of a
+//! running switch.
 //!
-//! A shell runs this program with [`VARIABLE`] set. Whoever presses Tab waits for it: the daemon is asked once, for
-//! [`LIMIT`] at most, and where it does not answer there are no names, and no message either.
+//! A shell runs this program with [`VARIABLE`] set. The user waits for it: the daemon is asked
+//! once, for [`LIMIT`] at most, and where it does not answer there are no names, and no message
+//! either.
 
 use std::ffi::OsString;
 use std::time::Duration;
@@ -19,9 +21,9 @@ use crate::xdp;
 
 /// Set by a shell's script, to the shell's name.
 const VARIABLE: &str = "SWITCHCTL_COMPLETE";
-/// The program as scripts call it.
+/// Name of the program in scripts.
 const PROGRAM: &str = "switchctl";
-/// The longest that a daemon is waited for.
+/// Maximum wait for a daemon.
 const LIMIT: Duration = Duration::from_millis(200);
 
 /// Answers a shell and ends the process; does nothing unless a shell asks.
@@ -44,7 +46,7 @@ pub fn script(shell: Shell) -> Option<String> {
     String::from_utf8(script).ok()
 }
 
-/// The command line with options only where the word begins like one, or where nothing else can stand.
+/// The command line with options only if the word begins like one, or if nothing else is possible.
 fn command() -> Command {
     let mut command = Cli::command();
     command.build();
@@ -69,7 +71,7 @@ pub fn ports() -> ArgValueCandidates {
     ArgValueCandidates::new(the_ports)
 }
 
-/// The same, and `all`.
+/// Candidates for ports, and `all`.
 pub fn ports_or_all() -> ArgValueCandidates {
     ArgValueCandidates::new(|| {
         let mut candidates = the_ports();
@@ -154,7 +156,8 @@ fn ask<T: DeserializeOwned>(path: &str) -> Option<T> {
     target().get_within(path, LIMIT).ok()
 }
 
-/// As the words say that stand on the command line already; behind `--`, where the scripts put them.
+/// Takes the target from the present words of the command line; behind `--`, where the scripts put
+/// them.
 fn target() -> Target {
     let words = std::env::args_os().skip_while(|word| word != "--").skip(1);
     meant(words.collect())

@@ -1,4 +1,4 @@
-//! What `switchctl`'s manual pages say beside its command line.
+//! Additional text of `switchctl`'s manual pages.
 
 use weir_output::manual::Manual;
 

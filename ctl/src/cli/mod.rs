@@ -464,7 +464,7 @@ Example:
     Xdp(XdpCommand),
 }
 
-/// Seconds between two looks at a switch.
+/// Parses seconds between two polls of a switch.
 fn interval(text: &str) -> Result<Duration, String> {
     const LEAST: f64 = 0.1;
     const MOST: f64 = 3600.0;
@@ -480,7 +480,8 @@ fn time(text: &str) -> Result<Duration, String> {
     Ok(Duration::from_nanos(time.as_nanos()))
 }
 
-/// How long a reload waits to be confirmed: seconds, perhaps with the unit.
+/// Parses the time for which a reload waits for its confirmation: seconds, with or without the
+/// unit.
 fn waiting(text: &str) -> Result<Duration, String> {
     let seconds = text.strip_suffix('s').unwrap_or(text).parse::<f64>();
     match seconds {

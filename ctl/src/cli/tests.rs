@@ -51,7 +51,7 @@ fn every_command_has_an_example() {
     fn look(command: &clap::Command) {
         if command.get_subcommands().next().is_none() {
             let help = command.get_after_help().map(ToString::to_string);
-            // What every program can write about itself has examples for any.
+            // Pages that every program can print have examples for any program.
             let is_named =
                 |help: &String| help.contains("switchctl") || help.contains("for COMMAND:");
             assert!(
@@ -65,8 +65,8 @@ fn every_command_has_an_example() {
     look(&Cli::command());
 }
 
-/// A command's own options stand together, and those of all commands under a heading of their own; no line of ours is so long
-/// that it is wrapped once more.
+/// A command's own options are listed together, and those of all commands under a heading of their
+/// own; no line of ours is long enough to be wrapped again.
 #[test]
 fn help_fits_and_keeps_options_apart() {
     fn look(command: &clap::Command) {

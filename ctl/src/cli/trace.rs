@@ -5,7 +5,7 @@ use clap::Args;
 use super::complete;
 use crate::show::FrameArgument;
 
-/// What is explained beside the arguments.
+/// Explanation beside the arguments.
 pub const TRACE_HELP: &str = "\
 FRAME is fields with Open vSwitch's names, separated by commas, or the frame's
 bytes in hexadecimal, from the destination address on:

@@ -65,7 +65,7 @@ impl Pins {
     ///
     /// # Errors
     ///
-    /// When nothing says which, and there is none or more than one to choose from.
+    /// When none is selected, and there is none or more than one to choose from.
     pub fn pins(&self, target: &Target) -> Result<PathBuf, TargetError> {
         target.pins(self.run_dir.as_deref(), self.bpf_dir.as_deref())
     }

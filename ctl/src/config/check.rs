@@ -40,13 +40,12 @@ struct Verdict {
     /// Settings that do not work on this machine, or have no effect.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     warnings: Vec<Warning>,
-    /// What is valid, but may lose lossless frames.
+    /// Valid settings that may lose lossless frames.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     advice: Vec<Advice>,
     /// Ports whose devices are in this network namespace and cannot be used.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     unfit_devices: Vec<Unfit>,
-    /// Profiles of marking that no class has.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     unused_ecn_profiles: Vec<String>,
 }
@@ -135,7 +134,7 @@ fn unused(config: &DaemonConfig) -> Vec<String> {
     unused.cloned().collect()
 }
 
-/// What `switchctl plan` says of losses.
+/// Formats the warnings of `switchctl plan` about losses.
 fn warnings(source: &Source, advice: &[Advice]) -> String {
     let mut out = String::new();
     for one in advice {
@@ -155,7 +154,7 @@ fn warnings(source: &Source, advice: &[Advice]) -> String {
     out
 }
 
-/// Ports, with what follows from their cables where any is known.
+/// Formats ports, with values derived from their cables, if known.
 fn ports(config: &DaemonConfig) -> String {
     let charging = config.dataplane.frames().charging();
     let has_cables = config.ports.iter().any(|port| port.cable.is_some());

@@ -12,7 +12,7 @@ use crate::cli::DiffArguments;
 use crate::target::Target;
 use weir_output::{table, Output, NONE};
 
-/// The setting that a daemon leaves as its command line has it.
+/// The setting that a daemon leaves to its command line.
 const LOG_LEVEL: &str = "log.level";
 
 /// The command line is legal, but makes no sense.
@@ -20,19 +20,16 @@ const LOG_LEVEL: &str = "log.level";
 #[error("{0}")]
 pub struct Usage(&'static str);
 
-/// What is different.
 #[derive(Debug, Serialize)]
 struct Difference {
-    /// What is compared: files, or the running switch.
+    /// Compared object: files, or the running switch.
     before: String,
     after: String,
     changes: Vec<Step>,
-    /// Keys of what was changed at run time, which is not compared.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     by_hand: Vec<String>,
 }
 
-/// One setting.
 #[derive(Debug, Serialize)]
 struct Step {
     key: String,
@@ -40,12 +37,11 @@ struct Step {
     to: Option<String>,
     /// `reload` or `restart`.
     takes: &'static str,
-    /// Why a reload does not do, where that does not follow from the setting.
+    /// Reason for which a reload does not suffice, if the setting does not imply it.
     #[serde(skip_serializing_if = "Option::is_none")]
     why: Option<String>,
 }
 
-/// One side of the comparison.
 struct Side {
     name: String,
     config: DaemonConfig,

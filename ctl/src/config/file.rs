@@ -6,17 +6,17 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{bail, Context, Result};
 
-/// Backups of a file at most.
 const BACKUPS_MAX: usize = 10_000;
 
-/// Puts `text` in the place of the file's. The old text is in the file that is returned: `FILE.bak`, or the first of
-/// `FILE.bak.1`, `FILE.bak.2` and so on that is free. A backup that has the same text already is that file.
+/// Replaces the file's text by `text`. The returned file has the old text: `FILE.bak`, or the first
+/// of `FILE.bak.1`, `FILE.bak.2` and so on that is free. A backup that has the same text already is
+/// that file.
 ///
 /// # Errors
 ///
 /// When the file cannot be read or a directory not be written; the file is as it was then.
 pub fn replace(file: &Path, text: &str) -> Result<PathBuf> {
-    // Where a link leads, so that the link stays one.
+    // Follows a link, so that it remains one.
     let file = fs::canonicalize(file).with_context(|| file.display().to_string())?;
     let beside = |ending: &str| {
         let mut name = file.clone().into_os_string();
@@ -31,14 +31,14 @@ pub fn replace(file: &Path, text: &str) -> Result<PathBuf> {
     let backup = back_up(&file, (0..BACKUPS_MAX).map(number))?;
     let outcome = write(&file, &new, text);
     if outcome.is_err() {
-        // What is half written helps nobody.
+        // A partly written file is useless.
         let _ = fs::remove_file(&new);
     }
     outcome.with_context(|| file.display().to_string())?;
     Ok(backup)
 }
 
-/// Copies the file to the first of `places` that is free, unless one before it is such a copy.
+/// Copies the file to the first of `places` that is free, unless an earlier one is such a copy.
 fn back_up(file: &Path, places: impl Iterator<Item = PathBuf>) -> Result<PathBuf> {
     let text = fs::read(file).with_context(|| file.display().to_string())?;
     for place in places {

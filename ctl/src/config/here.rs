@@ -39,7 +39,6 @@ fn memory(config: &DaemonConfig, memory: Memory) -> Option<Warning> {
     Some(Warning { key, message })
 }
 
-/// The files that a configuration names, by their keys.
 fn files(config: &DaemonConfig) -> Vec<(&'static str, PathBuf)> {
     let (metrics, gnmi) = (&config.metrics, &config.gnmi);
     let named = [
@@ -68,7 +67,7 @@ fn unreadable((key, path): (&str, PathBuf)) -> Option<Warning> {
     })
 }
 
-/// `express = "on"` where a setting shuts the path for good.
+/// Warns of `express = "on"` if a setting disables the path for good.
 fn express(config: &DaemonConfig) -> Option<Warning> {
     let is_on = |express: Express| express == Express::On;
     let of_port = config

@@ -1,4 +1,5 @@
-//! `switchctl config …`: a daemon's files looked at (`check`, `diff`), and the running switch's own (`save`, `past`).
+//! `switchctl config …`: checks of a daemon's files (`check`, `diff`), and the running switch's own
+//! (`save`, `past`).
 
 pub mod check;
 mod devices;
@@ -14,18 +15,16 @@ use std::path::{Path, PathBuf};
 use weir_config::daemon::DaemonConfig;
 use weir_config::{FileError, Problem};
 
-/// Stands for standard input where a file is named.
 const STANDARD_INPUT: &str = "-";
-/// What standard input is called in messages.
 const STANDARD_INPUT_NAME: &str = "standard input";
-/// No configuration is longer.
+/// Maximum length of a configuration.
 const INPUT_MAX_BYTES: u64 = 16 << 20;
 
-/// A configuration, and where it is from.
+/// A configuration and its origin.
 struct Source {
     /// The file; [`STANDARD_INPUT_NAME`] for standard input.
     name: PathBuf,
-    /// What standard input had; `None` for a file.
+    /// Contents of standard input; `None` for a file.
     input: Option<String>,
     config: Result<DaemonConfig, FileError>,
 }

@@ -40,7 +40,7 @@ fn when(past: &Past) -> String {
         .unwrap_or_else(|| format!("{} s", past.unix_seconds))
 }
 
-/// What `config rollback` would put in force, and what is.
+/// Returns the configuration that `config rollback` would restore, and the one in force.
 ///
 /// # Errors
 ///
@@ -50,7 +50,7 @@ pub fn wanted(target: &Target, number: Option<u64>) -> Result<(DaemonConfig, Con
     Ok((parsed(&past)?, running))
 }
 
-/// The configuration that is meant, and the one in force.
+/// Returns the requested configuration, and the one in force.
 fn asked(target: &Target, number: Option<u64>) -> Result<(PastConfiguration, Configuration)> {
     let number = match number {
         Some(number) => number,

@@ -14,16 +14,15 @@ use super::file;
 use crate::target::Target;
 use weir_output::{table, Output, NONE};
 
-/// What came of it.
 #[derive(Debug, Serialize)]
 struct Saved {
     file: String,
     dry_run: bool,
-    /// What is in the file now, or would be.
+    /// Settings in the file now, or with `--check` after it.
     saved: Vec<AppliedSetting>,
-    /// What is not, because the file says something else that nobody has loaded.
+    /// Settings that are not saved, because the file has another value that is not loaded.
     kept: Vec<AppliedSetting>,
-    /// Where the text from before is.
+    /// File with the previous text.
     #[serde(skip_serializing_if = "Option::is_none")]
     backup: Option<PathBuf>,
 }
@@ -79,7 +78,7 @@ pub fn run(target: &Target, output: &Output, dry_run: bool) -> Result<bool> {
     Ok(saved.kept.is_empty())
 }
 
-/// What `config save` would write.
+/// Returns the settings that `config save` would write.
 ///
 /// # Errors
 ///
@@ -92,13 +91,12 @@ pub fn wanted(target: &Target) -> Result<Vec<AppliedSetting>> {
 /// The file and the running switch.
 struct States {
     running: Configuration,
-    /// Of the file.
     text: String,
     config: DaemonConfig,
-    /// What the switch has loaded, and what it has by now.
+    /// Configuration that the switch has loaded, and its present one.
     before: DaemonConfig,
     now: DaemonConfig,
-    /// The file with what was changed at run time.
+    /// The file with the changes at run time.
     wanted: DaemonConfig,
 }
 
@@ -164,7 +162,7 @@ fn told(saved: &Saved) -> String {
     text
 }
 
-/// `text`, which is `config`, with what `wanted` has instead.
+/// Returns `text`, whose content is `config`, with the values of `wanted`.
 fn edit(text: &str, config: &DaemonConfig, wanted: &DaemonConfig) -> Result<String> {
     let mut document: DocumentMut = text.parse()?;
     for route in &config.routes {
@@ -192,7 +190,7 @@ fn edit(text: &str, config: &DaemonConfig, wanted: &DaemonConfig) -> Result<Stri
     Ok(document.to_string())
 }
 
-/// `[[NAME]]`, made where there is none.
+/// Returns `[[NAME]]`, made if missing.
 fn tables<'a>(document: &'a mut DocumentMut, name: &str) -> Result<&'a mut ArrayOfTables> {
     let item = document
         .entry(name)
@@ -202,7 +200,7 @@ fn tables<'a>(document: &'a mut DocumentMut, name: &str) -> Result<&'a mut Array
     })
 }
 
-/// Addresses may be written in several ways.
+/// Addresses have several notations.
 fn is_to(table: &Table, route: &Route) -> bool {
     let written = table.get("destination").and_then(Item::as_str);
     let address = written.and_then(|text| text.parse::<weir_core::MacAddress>().ok());
@@ -260,7 +258,7 @@ fn put(table: &mut Table, key: &str, mut new: toml_edit::Value) {
     }
 }
 
-/// Only what is different: what the file leaves to its default stays unsaid.
+/// Writes only differences: values that the file leaves to its defaults stay absent.
 fn set_ecn(document: &mut DocumentMut, profile: &EcnProfile, before: &EcnProfile) -> Result<()> {
     let mut tables = tables(document, EcnProfile::TABLE)?.iter_mut();
     let is_it = |table: &&mut Table| {
@@ -286,7 +284,7 @@ fn set_pfcwd(document: &mut DocumentMut, port: &Port) -> Result<()> {
     let place = ports.iter().position(is_it);
     let table = place.and_then(|place| ports.get_mut(place));
     let table = table.with_context(|| format!("no [[port]] with the name `{}`", port.name))?;
-    // What was there may be a table of its own.
+    // The old entry may be a table of its own.
     table.remove(PfcwdConfig::TABLE);
     if let Some(pfcwd) = port.pfcwd {
         let mut own = InlineTable::new();

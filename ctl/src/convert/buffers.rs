@@ -12,14 +12,14 @@ use super::pools::{self, Share};
 
 /// SONiC's range of `dynamic_th`.
 const EXPONENT: (i64, i64) = (-8, 8);
-/// 1 in the units of α that are kept, so that 2⁻⁸ is whole.
+/// Unit of the fixed-point α, so that 2⁻⁸ is whole.
 const ONE: u128 = 1 << 8;
-/// Computed thresholds are whole numbers of this.
+/// Granularity of computed thresholds.
 const STEP: u64 = 1024;
-/// Charging is in cells of this.
+/// Size of a cell for charging.
 const CELL: u64 = 256;
 
-/// What one (port, priority group) has.
+/// Buffer of one (port, priority group).
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Group {
     /// Reserved and shared together: where XOFF is sent in a lossless group, or frames are dropped in a lossy one.
@@ -30,9 +30,9 @@ pub struct Group {
     pub headroom: Option<u64>,
     /// `BUFFER_PROFILE|name`.
     pub source: String,
-    /// How the limit was found.
+    /// Derivation of the limit.
     pub how: String,
-    /// What it has of a pool; the limit is then that of a group that is alone in it.
+    /// Share of a pool; the limit is then that of a group that is alone in it.
     pub share: Option<Share>,
 }
 
@@ -128,7 +128,7 @@ fn group(profile: &Row<'_>) -> Option<Group> {
     })
 }
 
-/// The threshold of a group that is alone in the pool.
+/// Returns the threshold of a group that is alone in the pool.
 fn dynamic(profile: &Row<'_>, alpha: u128) -> Option<(u64, String)> {
     let report = profile.report();
     let Some(pool) = pool(profile) else {
@@ -165,8 +165,8 @@ pub struct Thresholds {
     pub headroom: u64,
 }
 
-/// What a lossless priority has where the file does not say: room for a round trip of `span` and two frames, and as much
-/// below XOFF.
+/// Returns the assumed buffer of a lossless priority that the file does not describe: room for a
+/// round trip of `span` and two frames, and as much below XOFF.
 pub fn assumed(rate: BitRate, span: Duration, frame: Bytes) -> Thresholds {
     let headroom = (rate.bytes_in(span).get() + 2 * frame.get()).next_multiple_of(STEP);
     Thresholds {

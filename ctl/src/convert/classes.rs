@@ -14,10 +14,10 @@ use super::ports::Port;
 use super::qos::PortQos;
 use super::queues::{Ecn, Queue, Queues, Served};
 
-/// The source of what the file does not say.
+/// Source of assumed values.
 const ASSUMED: &str = "assumed: one round trip at line rate";
 
-/// What a class does when buffers fill.
+/// Behaviour of a class when buffers fill.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Buffers {
     /// Mode `pfc`.
@@ -41,13 +41,13 @@ pub struct Class {
     pub own: BTreeMap<String, Threshold>,
     /// Its headroom is that of each port's cable, the one in `buffers` the largest of them.
     pub headroom_by_cable: bool,
-    /// What it gets of the line, and where it is from.
+    /// Its share of the line, with the source.
     pub served: Option<(Served, String)>,
     /// Marking, and where it is from.
     pub ecn: Option<(Ecn, String)>,
 }
 
-/// What classes are made from.
+/// Input for classes.
 pub struct Source<'a> {
     /// The file.
     pub database: Database<'a>,
@@ -59,7 +59,7 @@ pub struct Source<'a> {
     pub queues: &'a Queues,
     /// γmax.
     pub frame: Bytes,
-    /// How frames are charged.
+    /// Charging of frames.
     pub charging: Charging,
 }
 
@@ -106,7 +106,7 @@ impl Source<'_> {
         classes
     }
 
-    /// What a priority has of a pool, if all ports that say something of it agree that it has.
+    /// Returns a priority's share of a pool, if all ports that configure one agree.
     fn pooled(&self, priority: u8, is_lossless: bool) -> Option<(Buffers, String)> {
         let report = self.database.report();
         let mut all: Option<(Share, String)> = None;
@@ -150,7 +150,7 @@ impl Source<'_> {
         all.map(|(share, from)| (Buffers::Pooled(share), from))
     }
 
-    /// Leaves the headroom to the cables, where they ask for more than the file has; whether it does.
+    /// Leaves the headroom to the cables, if they need more than the file has; returns true if so.
     fn by_cables(&self, (buffers, source): (Buffers, String)) -> ((Buffers, String), bool) {
         let ports = || self.ports.iter().map(|(port, _)| port);
         let asked = ports().filter_map(|port| port.cable_headroom(self.charging));
@@ -193,7 +193,7 @@ impl Source<'_> {
         }
     }
 
-    /// The thresholds of ports that are not the one of `buffers`.
+    /// Returns thresholds of ports that differ from `buffers`.
     fn own_thresholds(&self, priority: u8, buffers: &Buffers) -> BTreeMap<String, Threshold> {
         let Buffers::Pooled(of_class) = buffers else {
             return BTreeMap::new();
@@ -210,7 +210,6 @@ impl Source<'_> {
         self.ports.iter().filter_map(own).collect()
     }
 
-    /// Notes ports on which a priority is not lossless.
     fn note_lossy_ports(&self, priority: u8) {
         for (port, _) in self
             .ports
@@ -294,7 +293,7 @@ impl Source<'_> {
         (Buffers::Pfc(thresholds), ASSUMED.to_owned())
     }
 
-    /// A chip answers sooner than a program. Of a port whose cable is known, that is told of all of them.
+    /// A chip reacts sooner than a program. For ports with known cables there is one note for all.
     fn check_headroom(&self, port: &Port, source: &str, headroom: u64) {
         if port.cable.is_some() {
             return;
@@ -375,7 +374,7 @@ fn value<T>(sourced: &Option<(T, String)>) -> Option<&T> {
     sourced.as_ref().map(|(value, _)| value)
 }
 
-/// `lossless` and `lossy`, with the priorities where there are several.
+/// Names the classes `lossless` and `lossy`, with the priorities if there are several.
 fn name(classes: &mut [Class]) {
     let word = |class: &Class| match class.buffers.0 {
         Buffers::Pfc(_) => "lossless",

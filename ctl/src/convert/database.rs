@@ -4,7 +4,7 @@ use serde_json::{Map, Value};
 
 use super::notes::Report;
 
-/// No size, rate, time or length of a switch is beyond this; sums of as many as there can be fit 64 bits.
+/// Upper bound of every size, rate, time and length of a switch; sums of them fit 64 bits.
 const NUMBER_MAX: u64 = 1 << 40;
 
 /// The whole file.
@@ -38,7 +38,7 @@ impl<'a> Database<'a> {
         }
     }
 
-    /// Where notes and problems go.
+    /// Returns the collector of notes and problems.
     pub fn report(self) -> &'a Report {
         self.report
     }
@@ -108,7 +108,7 @@ impl<'a> Row<'a> {
         self.database
     }
 
-    /// Where notes and problems go.
+    /// Returns the collector of notes and problems.
     pub fn report(&self) -> &'a Report {
         self.database.report
     }
@@ -118,7 +118,7 @@ impl<'a> Row<'a> {
         self.fields.keys().map(String::as_str)
     }
 
-    /// Whether it has this field.
+    /// Returns true if it has this field.
     pub fn has(&self, field: &str) -> bool {
         self.fields.contains_key(field)
     }

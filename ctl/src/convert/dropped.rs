@@ -14,7 +14,6 @@ pub fn reason_to_drop(table: &str) -> Option<&'static str> {
     dropped.map(|(why, _)| *why)
 }
 
-/// Reasons, and the tables that each is for.
 const DROPPED: &[(&str, &str)] = &[
     (
         NO_ROUTER,

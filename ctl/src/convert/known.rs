@@ -1,4 +1,4 @@
-//! What SONiC's tables and fields are to Weir: carried over, or not and why.
+//! SONiC's tables and fields for Weir: carried over, or the reason against it.
 
 use super::database::Database;
 use super::dropped::{reason_to_drop, DEVICE, HOST, IDENTITY, NO_ROUTER};
@@ -9,7 +9,7 @@ struct Carried {
     name: &'static str,
     /// Fields that are carried over; `None` for a map, whose keys are numbers or ports.
     fields: Option<&'static [&'static str]>,
-    /// Fields that are not, and why.
+    /// Fields that are not, with the reason.
     dropped: &'static [(&'static str, &'static str)],
 }
 
@@ -209,7 +209,7 @@ const CARRIED: &[Carried] = &[
     },
 ];
 
-/// Whether what is not carried over says nothing of the switch.
+/// Returns true if a dropped entry does not affect the switch.
 pub fn is_beside(message: &str) -> bool {
     [DEVICE, IDENTITY, HOST].contains(&message)
 }
@@ -253,7 +253,7 @@ pub fn survey(database: Database<'_>) {
     }
 }
 
-/// Tables whose rows count only where another names them.
+/// Tables whose rows count only if another row names them.
 const NAMED: &[&str] = &[
     "BUFFER_POOL",
     "BUFFER_PROFILE",

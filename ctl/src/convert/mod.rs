@@ -33,19 +33,19 @@ use ports::Port;
 use weir_output::Output;
 use write::{plain, Converted};
 
-/// No switch's file is larger.
+/// Maximum size of a switch's file.
 const FILE_MAX_BYTES: u64 = 64 << 20;
-/// The name of a switch whose file has none.
+/// Name of a switch whose file has none.
 const NAME: &str = "sonic";
 
-/// What came of a file, for programs.
+/// Result of a conversion, for programs.
 #[derive(Serialize)]
 struct Answer<'a> {
     file: String,
     good: bool,
     problems: &'a [Problem],
     notes: &'a [Note],
-    /// The text, unless it went into a file.
+    /// The text, unless it was written to a file.
     #[serde(skip_serializing_if = "Option::is_none")]
     config: Option<&'a str>,
 }
@@ -111,7 +111,8 @@ fn about(path: &str, message: &str) -> String {
     }
 }
 
-/// Reads the file's JSON, and notes what an object has twice. The problem is that it is no JSON, or too much.
+/// Reads the file's JSON, and notes duplicate members. Returns a problem if it is no JSON, or too
+/// large.
 fn read(path: &Path, report: &Report) -> std::io::Result<Result<Value, Problem>> {
     let refuse = |message| Problem {
         path: String::new(),
@@ -138,8 +139,8 @@ pub fn write_new(path: &Path, text: &str) -> Result<()> {
         .with_context(|| path.display().to_string())
 }
 
-/// The configuration's text, which a daemon accepts, or why there is none; and what to know about it. `file` is named
-/// in a comment, and `report` has what was noted while it was read.
+/// Returns the configuration's text, which a daemon accepts, or the problems; and the notes. `file`
+/// is named in a comment, and `report` has the notes from reading.
 fn convert(root: &Value, file: &str, report: Report) -> (Vec<Note>, Result<String, Vec<Problem>>) {
     let converted = Database::open(root, &report).map(|database| converted(database, file));
     let text = converted.map(|converted| converted.to_toml());
@@ -228,7 +229,8 @@ fn name(database: Database<'_>) -> (String, String) {
     (name, path.to_owned())
 }
 
-/// The longest of all ports, and a chunk that holds most of such a frame where the smallest does not hold it.
+/// Returns the longest MTU of all ports, and a chunk that holds most of such a frame if the
+/// smallest does not hold it.
 fn mtu<'a>(
     database: Database<'_>,
     ports: impl Iterator<Item = &'a Port>,

@@ -1,4 +1,4 @@
-//! What is told about a conversion.
+//! Messages about a conversion.
 
 use std::cell::RefCell;
 use std::collections::{BTreeMap, BTreeSet};
@@ -7,7 +7,7 @@ use serde::Serialize;
 
 use super::known::is_beside;
 
-/// What became of something in the file.
+/// Treatment of an entry of the file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Kind {
@@ -17,7 +17,7 @@ pub enum Kind {
     Changed,
     /// The file does not say it.
     Assumed,
-    /// Nobody here knows it.
+    /// Unknown to this program.
     Unknown,
 }
 
@@ -38,24 +38,24 @@ impl Kind {
 pub struct Note {
     /// `TABLE|key.field`.
     pub path: String,
-    /// What became of it.
+    /// Treatment of the entry.
     pub kind: Kind,
     /// Why, and what to do.
     pub message: String,
 }
 
-/// What a reader is to see of a note: what frames may notice comes first.
+/// Importance of a note for a reader: effects on frames come first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum Weight {
-    /// Nobody knows whether it matters.
+    /// It is not known if it matters.
     Unknown,
-    /// The switch does not do it.
+    /// The switch does not support it.
     Missing,
-    /// A threshold or a weight is another.
+    /// A threshold or a weight differs.
     Changed,
-    /// Somebody has to look whether it is so.
+    /// To be verified by the user.
     Assumed,
-    /// It says nothing of the switch.
+    /// It does not affect the switch.
     Beside,
 }
 
@@ -70,7 +70,7 @@ impl Note {
         }
     }
 
-    /// Table, row and field of the path; the latter two may be empty.
+    /// Returns table, row and field of the path; the latter two may be empty.
     fn place(&self) -> (&str, &str, &str) {
         let (table, rest) = self.path.split_once('|').unwrap_or((&self.path, ""));
         let is_field = |name: &str| name.starts_with(|c: char| c.is_ascii_alphabetic() || c == '_');
@@ -81,8 +81,9 @@ impl Note {
     }
 }
 
-/// Notes as lines, `PATH: MESSAGE (kind)`: those first that matter most, and one line for what is said of several rows or
-/// fields of a table: `8 rows of PORT: index, lanes: MESSAGE (kind)`.
+/// Formats notes as lines, `PATH: MESSAGE (kind)`: the most important first, and one line for the
+/// same message about several rows or fields of a table: `8 rows of PORT: index, lanes: MESSAGE
+/// (kind)`.
 pub fn lines(notes: &[Note]) -> Vec<String> {
     type Group<'a> = (Weight, &'a str, Kind, &'a str);
     let mut groups: BTreeMap<Group<'_>, Vec<&Note>> = BTreeMap::new();
@@ -140,7 +141,7 @@ pub fn summary(notes: &[Note]) -> String {
 pub struct Problem {
     /// `TABLE|key.field`; may be empty.
     pub path: String,
-    /// What is wrong, and what would be legal.
+    /// The error, and the legal values.
     pub message: String,
 }
 
@@ -175,7 +176,7 @@ impl Report {
         self.named.borrow_mut().insert(path);
     }
 
-    /// Whether anything does.
+    /// Returns true if an entry names it.
     pub fn is_named(&self, path: &str) -> bool {
         self.named.borrow().contains(path)
     }

@@ -6,7 +6,7 @@ use super::classes::{Buffers, Class};
 use super::database::{Database, Row};
 use super::notes::Kind;
 
-/// What a (port, priority group) has of a pool.
+/// Share of a (port, priority group) in a pool.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Share {
     /// The pool's place among the rows of BUFFER_POOL.
@@ -34,7 +34,7 @@ pub struct Pool {
     pub oversubscription: u64,
 }
 
-/// What a profile has of its pool; `None` where the pool has no size, or cannot be one here.
+/// Returns a profile's share of its pool; `None` if the pool has no size, or is invalid here.
 pub fn share(profile: &Row<'_>, reserved: u64, headroom: Option<u64>) -> Option<Share> {
     let pool = profile.reference("pool", "BUFFER_POOL")?;
     let size = pool.number("size").filter(|size| *size > 0)?;
@@ -84,13 +84,13 @@ impl Share {
         }
     }
 
-    /// Whether all else is the same: a port can have a threshold of its own.
+    /// Returns true if only the threshold differs: a port can have a threshold of its own.
     pub fn differs_by_threshold(self, other: Self) -> bool {
         let threshold = other.threshold;
         Self { threshold, ..self } == other
     }
 
-    /// Whether a frame fits where all other buffers are empty.
+    /// Returns true if a frame fits while all other buffers are empty.
     pub fn fits(&self, size: u64, frame: u64) -> bool {
         let share = PoolShare {
             pool: 0,
@@ -162,7 +162,7 @@ pub fn pools(
     used.map(pool).collect()
 }
 
-/// A shared headroom that is smaller than all together stays so, and a note says what that means.
+/// A shared headroom that is smaller than the sum is kept, and a note explains the effect.
 fn fit(row: &Row<'_>, headroom: Option<u64>, wanted: u64, ports: usize) -> (Option<u64>, u64) {
     const TIMES_MAX: u64 = 64;
     let times = headroom.map_or(1, |headroom| wanted.div_ceil(headroom).max(1));

@@ -1,4 +1,4 @@
-//! PORT, CABLE_LENGTH, PFC_WD and what DEVICE_NEIGHBOR tells of roles.
+//! PORT, CABLE_LENGTH, PFC_WD and the roles in DEVICE_NEIGHBOR.
 
 use std::collections::BTreeMap;
 
@@ -14,7 +14,7 @@ use super::database::{Database, Row};
 use super::known::{PFC_WD, PFC_WD_OLD};
 use super::notes::Kind;
 
-/// A port as far as one row of each table tells.
+/// A port as described by one row of each table.
 #[derive(Clone, Debug)]
 pub struct Port {
     /// Its name, which is its device's as well.
@@ -25,13 +25,13 @@ pub struct Port {
     pub rate: BitRate,
     /// Longest payload.
     pub mtu: Option<u64>,
-    /// What it faces.
+    /// Kind of device that it faces.
     pub role: PortRole,
-    /// Where the role is from.
+    /// Source of the role.
     pub role_source: String,
     /// Its cable, to the metre, rounded up.
     pub cable: Option<Cable>,
-    /// How it is watched for storms.
+    /// Settings of the storm watchdog.
     pub watchdog: Option<PfcwdConfig>,
 }
 
@@ -49,7 +49,7 @@ impl Port {
         Duration::from_nanos((nanos + STEP_NANOS / 2) / STEP_NANOS * STEP_NANOS)
     }
 
-    /// The headroom that its cable asks for; `None` where nobody says how long it is.
+    /// Returns the headroom that its cable needs; `None` if its length is unknown.
     pub fn cable_headroom(&self, charging: Charging) -> Option<u64> {
         let line = CableLine {
             rate: self.rate,
@@ -110,7 +110,7 @@ pub fn ports(database: Database<'_>) -> Vec<Port> {
         .collect()
 }
 
-/// Text before a number, then the number.
+/// Splits into the text before a number, the number, and the rest.
 fn natural(name: &str) -> (&str, u64, &str) {
     let text = name.trim_end_matches(|c: char| c.is_ascii_digit());
     let number = name[text.len()..].parse().unwrap_or(u64::MAX);
@@ -150,7 +150,6 @@ fn role(database: Database<'_>, port: &str) -> (PortRole, String) {
     }
 }
 
-/// Cables by port.
 fn cables(database: Database<'_>) -> BTreeMap<String, Cable> {
     let report = database.report();
     let mut cables = BTreeMap::new();
@@ -172,7 +171,6 @@ fn cables(database: Database<'_>) -> BTreeMap<String, Cable> {
     cables
 }
 
-/// Whole metres, rounded up.
 fn metres(text: &str) -> Option<u64> {
     let number = text.strip_suffix('m')?.trim();
     let (whole, fraction) = number.split_once('.').unwrap_or((number, "0"));
@@ -185,7 +183,7 @@ fn metres(text: &str) -> Option<u64> {
     (length <= CABLE_MAX_METRES).then_some(length)
 }
 
-/// How each port is watched. `GLOBAL` has nothing that is carried over.
+/// Watchdog of each port. Nothing of `GLOBAL` is carried over.
 fn watchdogs(database: Database<'_>) -> BTreeMap<String, PfcwdConfig> {
     let mut watchdogs = BTreeMap::new();
     for row in watchdog_rows(database) {

@@ -12,18 +12,18 @@ use super::notes::Kind;
 use super::ports::watchdog_rows;
 use super::queues::QUEUE_MAX;
 
-/// How a port classifies.
+/// Classification of a port.
 #[derive(Clone, Debug)]
 pub struct PortQos {
     /// Priorities with PFC.
     pub lossless: BTreeSet<u8>,
-    /// Priority by DSCP; `None` where the port does not look at it.
+    /// Priority by DSCP; `None` if the port ignores it.
     pub dscp: Option<[u8; 64]>,
     /// Priority by PCP.
     pub pcp: Option<[u8; 8]>,
     /// The name of each map, for comments.
     pub dscp_source: String,
-    /// The same.
+    /// Source of `pcp`.
     pub pcp_source: String,
     /// SONiC's priority group of each priority.
     pub group_of: [usize; 8],
@@ -32,7 +32,7 @@ pub struct PortQos {
 }
 
 impl PortQos {
-    /// Where the priority is looked for.
+    /// Returns the source of the priority.
     pub fn trust(&self) -> Trust {
         match (&self.dscp, &self.pcp) {
             (Some(_), Some(_)) => Trust::PcpDscp,
@@ -143,15 +143,14 @@ fn numbers<const COUNT: usize>(row: Option<&Row<'_>>, to: u64) -> [usize; COUNT]
     map
 }
 
-/// SONiC's traffic classes at one port.
 struct Classes {
-    /// `None` where the queue is above 7 and no priority pauses it.
+    /// `None` if the queue is above 7 and no priority pauses it.
     priority_of: [Option<u8>; TC_COUNT],
     queue_of: [usize; TC_COUNT],
 }
 
 impl Classes {
-    /// The priority of each DSCP or PCP of a map, which has traffic class 0 where it names none.
+    /// Returns the priority of each DSCP or PCP of a map, with traffic class 0 for missing values.
     fn priorities<const COUNT: usize>(&self, row: &Row<'_>) -> [u8; COUNT] {
         let mut map = [self.priority_of[0].unwrap_or(0); COUNT];
         for (from, tc) in row.map(COUNT as u64 - 1, TC_COUNT as u64 - 1) {
@@ -168,7 +167,7 @@ impl Classes {
     }
 }
 
-/// `3,4`.
+/// Parses `3,4`.
 fn priorities(row: &Row<'_>, field: &str) -> BTreeSet<u8> {
     let mut priorities = BTreeSet::new();
     for part in row.text(field).iter().flat_map(|text| text.split(',')) {

@@ -21,7 +21,7 @@ pub struct Ecn {
     pub pmax: PartsPerMillion,
 }
 
-/// What a queue gets of the line.
+/// Share of a queue in the line.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Served {
     /// Relative to others that take turns.
@@ -31,16 +31,16 @@ pub struct Served {
 }
 
 impl Served {
-    /// As one that nothing is said about.
+    /// Returns true for one without any setting.
     pub fn is_plain(&self) -> bool {
         self.weight == 1 && self.scheduler.is_plain()
     }
 }
 
-/// What one (port, queue) has, each with where it is from.
+/// Settings of one (port, queue), each with its source.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Queue {
-    /// What it gets of the line.
+    /// Share in the line.
     pub served: Option<(Served, String)>,
     /// Marking.
     pub ecn: Option<(Ecn, String)>,
@@ -49,7 +49,6 @@ pub struct Queue {
 /// Queues by port and number.
 pub type Queues = BTreeMap<(String, usize), Queue>;
 
-/// The largest weight.
 const WEIGHT_MAX: u16 = 1000;
 /// No platform has more queues.
 pub const QUEUE_MAX: usize = 63;
@@ -88,7 +87,8 @@ pub fn queues(database: Database<'_>) -> Queues {
     queues
 }
 
-/// The row is for a line card of the chassis that this is not, or for the processor's port.
+/// Returns the reason if the row is for another line card of the chassis, or for the processor's
+/// port.
 fn reason_to_skip(row: &Row<'_>) -> Option<&'static str> {
     let Some(key) = row.local_key() else {
         return Some("belongs to another line card or ASIC of the chassis; convert its own file");

@@ -10,7 +10,7 @@ use super::notes::Kind;
 /// The first and the last VLAN that frames can have.
 const VLANS: (u64, u64) = (1, VLAN_COUNT as u64 - 1);
 
-/// What a port has of VLANs.
+/// VLAN settings of a port.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct PortVlans {
     /// The VLAN whose frames have no tag.
@@ -44,7 +44,7 @@ impl PortVlans {
     }
 }
 
-/// How frames of a VLAN leave by a member.
+/// Form of frames of a VLAN that leave by a member.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Tagging {
     Tagged,
@@ -67,7 +67,7 @@ pub fn vlans(database: Database<'_>) -> BTreeMap<String, PortVlans> {
     members
 }
 
-/// The port, the VLAN, and how its frames leave.
+/// Returns the port, the VLAN, and the form of frames that leave.
 fn member<'a>(row: &Row<'a>) -> Option<(&'a str, u16, Tagging)> {
     let (report, database) = (row.report(), row.database());
     let Some((name, port)) = row.key.split_once('|') else {
@@ -128,7 +128,7 @@ fn add(row: &Row<'_>, port: &mut PortVlans, (vlan, tagging): (u16, Tagging)) {
     }
 }
 
-/// Its number: `vlanid`, or what its name ends in.
+/// Returns its number: `vlanid`, or the end of its name.
 fn number(vlan: &Row<'_>) -> Option<u16> {
     let (least, most) = VLANS;
     if let Some(number) = vlan.within("vlanid", least, most) {
@@ -147,7 +147,6 @@ fn number(vlan: &Row<'_>) -> Option<u16> {
     found.map(|number| number as u16)
 }
 
-/// Notes the ports of no VLAN, where others have some.
 fn note_strangers(database: Database<'_>, members: &BTreeMap<String, PortVlans>) {
     if members.is_empty() {
         return;

@@ -22,7 +22,7 @@ pub struct Converted {
     pub name: (String, String),
     /// Longest payload, and where it is from.
     pub mtu: (u64, String),
-    /// UMEM chunk, if it is to be said.
+    /// UMEM chunk, if it is to be set.
     pub chunk: Option<Bytes>,
     /// `[[class]]`.
     pub classes: Vec<Class>,
@@ -80,7 +80,7 @@ impl Converted {
         out
     }
 
-    /// What the port has of pools where that is not what the classes say.
+    /// Writes the port's shares of pools that differ from the classes'.
     fn thresholds_of(&self, out: &mut String, port: &Port) {
         let own = self.classes.iter().filter_map(|class| {
             let threshold = class.own.get(&port.name)?;
@@ -116,7 +116,7 @@ impl Converted {
         }
     }
 
-    /// What all ports have, if they have one.
+    /// Returns the watchdog of all ports, if they share one.
     fn common_watchdog(&self) -> Option<PfcwdConfig> {
         let first = self.ports.first()?.0.watchdog?;
         let same = |(port, _): &(Port, PortQos)| port.watchdog == Some(first);

@@ -20,7 +20,6 @@ use weir_output::{table, Output};
 use crate::cli::DoctorArguments;
 use crate::target::Target;
 
-/// Where services have their configuration.
 const CONFIGURATIONS: &str = "/etc/weir";
 const DEFAULT_NAME: &str = "switchd";
 /// Of `GET /v1/counters`.
@@ -31,14 +30,14 @@ const HEADROOM_DROPPED: &str = "headroom_dropped_total";
 #[error("{0}")]
 pub struct Usage(String);
 
-/// Everything, for somebody who was not there.
+/// Complete report, for people who were not there.
 #[derive(Serialize)]
 struct Report<'a> {
     version: &'static str,
     findings: &'a [Finding],
     facts: &'a Facts,
     running: Option<&'a Running>,
-    /// Of `--loop`.
+    /// Result of `--loop`.
     trial: Option<&'a Trial>,
     configuration: String,
 }
@@ -79,7 +78,7 @@ pub fn run(target: &Target, output: &Output, arguments: &DoctorArguments) -> Res
     Ok(worst(&findings) < Grade::Problem)
 }
 
-/// The configuration and the running switch that are meant.
+/// Returns the configuration and the running switch to examine.
 fn wanted(target: &Target, arguments: &DoctorArguments) -> Result<Wanted> {
     let named = arguments.devices.iter().chain(&arguments.tried);
     let devices: Vec<&str> = named.map(String::as_str).collect();
@@ -117,7 +116,7 @@ fn load(file: &Path) -> Result<DaemonConfig, Usage> {
     DaemonConfig::load(file).map_err(|error| Usage(error.to_string()))
 }
 
-/// The file of the service, if it is there and has all of these devices.
+/// Returns the file of the service, if it is there and has all of these devices.
 fn service_file(target: &Target, devices: &[&str]) -> Option<PathBuf> {
     let name = target.name.as_deref().unwrap_or(DEFAULT_NAME);
     let file = Path::new(CONFIGURATIONS).join(format!("{name}.toml"));
@@ -130,7 +129,8 @@ fn service_file(target: &Target, devices: &[&str]) -> Option<PathBuf> {
     devices.iter().all(has).then_some(file)
 }
 
-/// The configuration with the ports of these devices alone; those that have none get one of defaults.
+/// Restricts the configuration to the ports of these devices; those without one get one of
+/// defaults.
 fn only(mut config: DaemonConfig, devices: &[&str]) -> Result<DaemonConfig, Usage> {
     let other = |device: &&&str| !config.ports.iter().any(|port| port.device == **device);
     let others: Vec<&str> = devices.iter().filter(other).copied().collect();
@@ -142,7 +142,7 @@ fn only(mut config: DaemonConfig, devices: &[&str]) -> Result<DaemonConfig, Usag
     Ok(config)
 }
 
-/// The switch, if one answers.
+/// Returns the running switch, if it answers.
 fn running(target: &Target) -> Option<Running> {
     let status: Status = target.get("/v1/status").ok()?;
     let ports: Vec<Port> = target.get("/v1/ports").ok()?;
@@ -174,7 +174,7 @@ fn running(target: &Target) -> Option<Running> {
     })
 }
 
-/// What is known of the headroom of `port`, by priority.
+/// Returns headroom counters of `port`, by priority.
 fn queues(port: &str, pauses: &[Pfc], counters: &[Counters]) -> Vec<RunningQueue> {
     let dropped = |priority: u8| {
         let is_its = |counters: &&Counters| {
@@ -193,7 +193,7 @@ fn queues(port: &str, pauses: &[Pfc], counters: &[Counters]) -> Vec<RunningQueue
         .collect()
 }
 
-/// An XDP program's name, and the link that holds it, where root asks.
+/// Returns an XDP program's name, and the link that holds it, if run as root.
 fn program(id: u32) -> (Option<String>, Option<u32>) {
     let mut programs = loaded_programs().flatten();
     let program = programs.find(|program| program.id() == id);
@@ -203,7 +203,6 @@ fn program(id: u32) -> (Option<String>, Option<u32>) {
     (name, link.map(|link| link.id()))
 }
 
-/// A line for each finding, and one below it for what mends it.
 fn lines(findings: &[Finding]) -> String {
     let row = |finding: &Finding| {
         let about = finding.device.clone().unwrap_or_else(|| "host".to_owned());

@@ -31,11 +31,12 @@ pub fn refuse_in_use(device: &str, running: Option<&Running>) -> Result<()> {
     Ok(())
 }
 
-/// Has the daemon's program try `device`, with the settings of the switch's file where that has the device.
+/// Makes the daemon's program try `device`, with the settings of the switch's file where that has
+/// the device.
 ///
 /// # Errors
 ///
-/// When the program cannot be run or the device not be had: then it has said why.
+/// When the program cannot be run or the device not be had: then it has printed the reason.
 pub fn run(device: &str, wanted: &Wanted, time: Option<&str>) -> Result<Trial> {
     let signals = SigSet::from_iter([Signal::SIGINT, Signal::SIGTERM]);
     signals.thread_block().context("blocking signals")?;
@@ -93,7 +94,7 @@ fn not_run(error: std::io::Error) -> anyhow::Error {
     }
 }
 
-/// What would end this process ends the trial, which then tells how far it came.
+/// Signals that would end this process end the trial, which then reports its progress.
 fn pass_on(signals: SignalFd, child: &Child) {
     let child = Pid::from_raw(child.id() as i32);
     std::thread::spawn(move || {
@@ -104,7 +105,6 @@ fn pass_on(signals: SignalFd, child: &Child) {
     });
 }
 
-/// The one beside this program, else the one on PATH.
 fn program() -> PathBuf {
     let beside = env::current_exe().map(|program| program.with_file_name(PROGRAM));
     match beside {

@@ -12,11 +12,11 @@ use weir_doctor::ask::ethtool;
 pub struct Device {
     /// Its name.
     pub name: String,
-    /// What it faces.
+    /// Kind of device that it faces.
     pub role: PortRole,
     /// Of the line.
     pub rate: BitRate,
-    /// What the device is, for a comment.
+    /// Description of the device, for a comment.
     pub about: String,
     /// IP addresses that the host uses it with, and will not be able to.
     pub addresses: Vec<String>,
@@ -75,7 +75,7 @@ fn speed(device: &str) -> Option<BitRate> {
     BitRate::new(u64::from(ethtool::speed_mbit(device)?) * 1_000_000)
 }
 
-/// `igb, MTU 1500, at 0000:00:03.0`.
+/// Formats `igb, MTU 1500, at 0000:00:03.0`.
 fn about(device: &str) -> String {
     let driver = ethtool::driver_info(device).unwrap_or_default();
     let mut words = vec![match driver.name.is_empty() {
@@ -94,7 +94,6 @@ fn about(device: &str) -> String {
     words.join(", ")
 }
 
-/// IP addresses of the device, those of the link itself left out.
 fn addresses(device: &str) -> Vec<String> {
     let all = getifaddrs().into_iter().flatten();
     let here = all.filter(|it| it.interface_name == device);
@@ -113,7 +112,6 @@ fn addresses(device: &str) -> Vec<String> {
     addresses
 }
 
-/// What could be named.
 fn candidates() -> String {
     let all = if_nameindex();
     let names = all.iter().flat_map(|all| all.iter());

@@ -17,16 +17,15 @@ use crate::plan::{self, Advice};
 use crate::target::Target;
 use text::Wanted;
 
-/// Of a switch that has none on the command line: as in the configuration of the package.
+/// Name of a switch without one on the command line: as in the configuration of the package.
 const NAME: &str = "switch";
-/// Advice follows from thresholds that advice has changed; so often at most.
+/// Advice follows from thresholds that advice has changed; maximum number of rounds.
 const ROUNDS_MAX: usize = 8;
 
-/// What was written, for programs.
 #[derive(Serialize)]
 struct Answer<'a> {
     notes: &'a [String],
-    /// The text, unless it went into a file.
+    /// The text, unless it was written to a file.
     #[serde(skip_serializing_if = "Option::is_none")]
     config: Option<&'a str>,
 }
@@ -72,8 +71,8 @@ pub fn run(target: &Target, arguments: &InitArguments, output: &Output) -> Resul
     })
 }
 
-/// The text with the thresholds that the planner asks for, and what to know of it. What a daemon would not take is not
-/// returned.
+/// Returns the text with the thresholds that the planner advises, and its notes. A text that a
+/// daemon would refuse is not returned.
 fn planned(text: String) -> Result<(String, Vec<String>)> {
     let mut document: DocumentMut = text.parse().context("the template")?;
     for _ in 0..ROUNDS_MAX {
@@ -95,7 +94,7 @@ fn planned(text: String) -> Result<(String, Vec<String>)> {
     Ok((document.to_string(), vec![note]))
 }
 
-/// Writes what is advised in the place of what was there.
+/// Replaces values by the advised ones.
 fn take(document: &mut DocumentMut, advice: &Advice) -> Result<()> {
     let classes = document
         .get_mut("class")

@@ -1,4 +1,4 @@
-//! The configuration's text, with comments for whoever edits it.
+//! The configuration's text, with comments for its editors.
 
 use std::fmt::Write;
 
@@ -10,13 +10,13 @@ use super::devices::Device;
 
 const STEP: Bytes = Bytes::new(1024);
 
-/// What is asked for.
+/// Requested settings.
 pub struct Wanted<'a> {
     /// The switch's name.
     pub name: &'a str,
     /// Its ports.
     pub devices: &'a [Device],
-    /// Whether it is for RoCEv2.
+    /// True if it is for RoCEv2.
     pub roce: bool,
 }
 

@@ -8,7 +8,7 @@ use weir_api::daemon::{Event, EventPage};
 use crate::target::Target;
 use weir_output::Output;
 
-/// How long the daemon may hold a request open, and how much longer its answer may take.
+/// Time for which the daemon may hold a request open, and additional time for its answer.
 const WAIT_SECONDS: u64 = 30;
 const ANSWER_LIMIT: Duration = Duration::from_secs(WAIT_SECONDS + 10);
 

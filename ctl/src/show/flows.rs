@@ -68,7 +68,6 @@ fn text(answer: &Flows) -> String {
     text
 }
 
-/// A rate that was measured, as people read it.
 fn mean_rate(bits_per_second: f64) -> String {
     const UNITS: [&str; 5] = ["bit/s", "kbit/s", "Mbit/s", "Gbit/s", "Tbit/s"];
     let mut value = bits_per_second;

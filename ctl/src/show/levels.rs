@@ -98,12 +98,13 @@ fn span(nanos: u64) -> String {
     seconds(nanos as f64 / 1e9)
 }
 
-/// In one unit whatever the size: these are compared with each other, and a frame makes a difference.
+/// Formats in one unit whatever the size: these are compared with each other, and a frame makes a
+/// difference.
 fn room(count: u64) -> String {
     format!("{:.1} KiB", count as f64 / 1024.0)
 }
 
-/// A list of sizes; those that repeat are written once.
+/// Formats a list of sizes; repeated ones are written once.
 fn sizes(list: &[u64]) -> String {
     let runs: Vec<String> = list
         .chunk_by(|a, b| a == b)

@@ -1,4 +1,4 @@
-//! What the daemon says, as tables.
+//! Tables of the daemon's answers.
 
 mod audit;
 mod buffers;
@@ -99,10 +99,11 @@ pub fn deadlock(target: &Target, output: &Output) -> Result<()> {
     output.print(&target.get::<Deadlocks>("/v1/deadlocks")?, views::deadlocks)
 }
 
-/// What ports of one answer have.
+/// Description of the ports in an answer.
 const LOSSLESS: &str = "a lossless class";
 
-/// Keeps what belongs to the named ports, all without names. A port that is not there has nothing, `such` as is asked for.
+/// Keeps the entries of the named ports, or all without names. A missing port is reported as having
+/// no `such`.
 fn keep<T>(
     all: &mut Vec<T>,
     names: &[String],

@@ -11,7 +11,7 @@ use crate::target::Target;
 use weir_output::{table, Output, NONE};
 
 const PATH: &str = "/v1/pfcwd";
-/// What SONiC's `start_default` sets, in milliseconds.
+/// Value of SONiC's `start_default`, in milliseconds.
 const DEFAULT_MILLISECONDS: u64 = 200;
 /// Means every port, as in SONiC.
 const ALL: &str = "all";
@@ -40,7 +40,7 @@ pub fn pfcwd(target: &Target, output: &Output, command: &PfcwdCommand) -> Result
     }
 }
 
-/// What the command asks for, if it changes anything.
+/// Returns the change that the command requests, if any.
 pub fn pfcwd_change(command: &PfcwdCommand) -> Option<PfcwdChange> {
     let (ports, watchdog) = match command {
         PfcwdCommand::Show(_) | PfcwdCommand::Stats(_) => return None,

@@ -155,7 +155,7 @@ pub fn ports(ports: &[Port]) -> String {
     table(&headings, rows)
 }
 
-/// Where it floods nothing because of a loop.
+/// Returns the VLANs in which it floods nothing because of a loop.
 pub fn loop_blocked(port: &Port) -> String {
     let blocked = port.loop_blocked.as_ref();
     blocked.map_or_else(|| NONE.to_owned(), |it| format!("BLOCKED ({it})"))
@@ -173,7 +173,8 @@ pub fn cable(port: &Port) -> String {
     }
 }
 
-/// What of the frames sent has taken the express path, or why none does now.
+/// Returns the part of the sent frames that took the express path, or the reason for which none
+/// does now.
 pub fn express(port: &Port) -> String {
     let (express, sent) = (port.express_tx_frames_total, port.tx_frames_total);
     match port.express.known() {

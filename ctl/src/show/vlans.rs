@@ -40,7 +40,7 @@ fn ports(ports: &[PortVlans]) -> String {
     )
 }
 
-/// A list of ports, or the sign for none.
+/// Formats a list of ports, or the sign for none.
 fn names(ports: &[String]) -> String {
     match ports.is_empty() {
         true => NONE.to_owned(),

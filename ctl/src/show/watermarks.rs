@@ -102,7 +102,7 @@ fn peaks(watermarks: &ReaderWatermarks, with_all: bool) -> String {
     table(&headings, rows) + &until
 }
 
-/// A time without its fraction of a second.
+/// Formats a time without its fraction of a second.
 fn moment(time: &str) -> String {
     match time.split_once('.') {
         Some((whole, _)) => format!("{whole}Z"),

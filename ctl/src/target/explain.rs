@@ -13,7 +13,6 @@ use weir_config::daemon::read_socket;
 
 use super::{TargetError, SOCKET_NAME};
 
-/// How the daemon begins to say that it does not know a path.
 const NO_SUCH_PATH: &str = "no such path: ";
 
 /// Says what to do about it.
@@ -70,7 +69,7 @@ pub fn unknown_name(name: &str, socket: &Path, running: &[String]) -> TargetErro
     }
 }
 
-/// The groups that may use the socket, or look by the one beside it.
+/// Names the groups that may use the socket, or the read-only one beside it.
 fn denied(socket: &Path) -> TargetError {
     let group_of = |path: &Path| {
         let owner = fs::metadata(path).map(|there| there.gid()).ok();
@@ -78,7 +77,7 @@ fn denied(socket: &Path) -> TargetError {
         let group = Group::from_gid(Gid::from_raw(owner)).ok()??;
         Some(group.name)
     };
-    // Who may not look into the directory does not see the socket.
+    // Without access to the directory the socket is invisible.
     let parent = socket.parent().unwrap_or(Path::new("/"));
     let full = group_of(socket).or_else(|| group_of(parent));
     let reading = group_of(&read_socket(socket)).filter(|group| full.as_ref() != Some(group));
@@ -115,7 +114,7 @@ fn no_socket(path: &Path) -> TargetError {
     }
 }
 
-/// A refusal with commands in the place of requests: `GET /v1/deadlocks` is `switchctl deadlock`.
+/// Replaces requests in a refusal by commands: `GET /v1/deadlocks` is `switchctl deadlock`.
 fn in_commands(message: &str) -> String {
     if let Some(rest) = message.strip_prefix(NO_SUCH_PATH) {
         let path = rest.split([';', ' ']).next().unwrap_or_default();

@@ -18,9 +18,7 @@ use crate::cli::complete;
 pub use explain::explain;
 use places::{names, only, run_dir, with_entry};
 
-/// Where daemons have their run directories.
 const RUN: &str = "/run/weir";
-/// Names the socket where the command line does not.
 const SOCKET_VARIABLE: &str = "WEIR_SOCKET";
 const SOCKET_NAME: &str = "api.sock";
 const PINS_NAME: &str = "bpf";
@@ -48,11 +46,11 @@ pub enum TargetError {
     /// No switch is there.
     #[error("no switch has {what} under {run}; {remedy}")]
     NoSwitch {
-        /// What was looked for.
+        /// Object that was looked for.
         what: &'static str,
-        /// Where.
+        /// Directory.
         run: PathBuf,
-        /// What to do.
+        /// Remedy.
         remedy: &'static str,
     },
     /// The command line does not say which.
@@ -70,15 +68,15 @@ pub enum TargetError {
     /// Nobody answers, or one may not ask.
     #[error("{what}; {remedy}")]
     Unreachable {
-        /// Where, and why not.
+        /// Directory, and the reason.
         what: String,
-        /// What to do.
+        /// Remedy.
         remedy: String,
     },
     /// The answer is a refusal, or is none that this program understands.
     #[error("{what}")]
     BadAnswer {
-        /// What is wrong.
+        /// Error.
         what: String,
     },
 }
@@ -155,8 +153,8 @@ impl Target {
         self.ask(|socket| client::send(socket, method.clone(), path, body, limit))
     }
 
-    /// Asks where everything may be asked; whoever may not go there, where one may look. A change is refused
-    /// there, with the reason.
+    /// Sends the request to the full socket, or without access to it, to the read-only one. A
+    /// change is refused there, with the reason.
     fn ask<T>(&self, ask: impl Fn(&Path) -> Result<T, ClientError>) -> Result<T, TargetError> {
         let socket = self.found_socket()?;
         let error = match ask(&socket) {
@@ -182,7 +180,7 @@ impl Target {
         Err(explain(error, &socket))
     }
 
-    /// Where the daemon that is meant listens.
+    /// Returns the socket of the selected daemon.
     ///
     /// # Errors
     ///
@@ -191,7 +189,7 @@ impl Target {
         self.socket(socket_of_environment(), Path::new(RUN))
     }
 
-    /// The command line counts before the environment, the environment before what is found.
+    /// The command line takes precedence over the environment, the environment over search results.
     fn socket(&self, variable: Option<PathBuf>, run: &Path) -> Result<PathBuf, TargetError> {
         match (&self.socket, &self.name) {
             (Some(_), Some(_)) => return Err(TargetError::Conflict("--socket", "--name")),
@@ -211,7 +209,7 @@ impl Target {
         Ok(found.join(SOCKET_NAME))
     }
 
-    /// Where the daemon that is meant pins, one directory for each port.
+    /// Returns the pin directory of the selected daemon, with one directory for each port.
     ///
     /// # Errors
     ///
@@ -236,7 +234,8 @@ impl Target {
         Ok(pins)
     }
 
-    /// As for [`socket`](Self::socket); pins are in the directory of a daemon's socket where only that is given.
+    /// Selects like [`socket`](Self::socket); pins are in the directory of a daemon's socket if
+    /// only that is given.
     fn pins_beside(
         &self,
         run_dir_option: Option<&Path>,

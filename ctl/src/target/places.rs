@@ -6,10 +6,10 @@ use std::path::{Path, PathBuf};
 
 use super::{TargetError, PINS_NAME, SOCKET_NAME};
 
-/// What `weir-lab` calls the directory of a lab's switches begins with this.
+/// Prefix of `weir-lab`'s directories for a lab's switches.
 const LAB: &str = "lab-";
 
-/// What switches are called: a lab's ones by the lab and their name.
+/// Returns the names of switches: those in a lab with the lab's name.
 pub(super) fn names(directories: &[PathBuf]) -> Vec<String> {
     directories.iter().filter_map(|path| name(path)).collect()
 }
@@ -23,7 +23,7 @@ fn name(path: &Path) -> Option<String> {
     })
 }
 
-/// The directories in `run` and in its labs that have `entry`, and those that one may not look into.
+/// Returns the directories in `run` and in its labs that have `entry`, and those without access.
 pub(super) fn with_entry(run: &Path, entry: &str) -> Vec<PathBuf> {
     let mut found = those_with(entry, below(run));
     found.extend(in_labs(run, entry));
@@ -58,8 +58,8 @@ fn labs(run: &Path) -> Vec<PathBuf> {
     below(run).into_iter().filter(is_lab).collect()
 }
 
-/// The run directory of a switch: `s1` is /run/weir/s1 or, where there is none, that of the only lab that has an `s1`;
-/// `lab-4711-0/s1` is that of this lab.
+/// Returns the run directory of a switch: `s1` is /run/weir/s1 or, if missing, that of the only lab
+/// that has an `s1`; `lab-4711-0/s1` is that of this lab.
 pub(super) fn run_dir(run: &Path, name: &str) -> Result<PathBuf, TargetError> {
     let is_one =
         |name: &str| !(name.is_empty() || name == "." || name == ".." || name.contains('/'));
@@ -92,7 +92,8 @@ pub(super) fn run_dir(run: &Path, name: &str) -> Result<PathBuf, TargetError> {
     }
 }
 
-/// The only run directory under `run` that has `entry`; one in a lab only where no switch runs outside of labs.
+/// Returns the only run directory under `run` that has `entry`; one in a lab only if no switch runs
+/// outside of labs.
 pub(super) fn only(
     run: &Path,
     entry: &str,

@@ -1,4 +1,4 @@
-//! What is shown and what keys do to it; no terminal in here.
+//! State of the display and the effect of keys, without a terminal.
 
 use ratatui::widgets::TableState;
 use weir_api::daemon::FlightRecord;
@@ -10,7 +10,7 @@ use super::fabric::{Answer, Fabric};
 use super::grid::Grid;
 use super::views::View;
 
-/// What keys do.
+/// Effects of keys.
 pub const HELP: &str = "\
 Tab, Shift-Tab, → ←   another view (or its number, 1 to 6)
 ↓ ↑ j k, PgDn PgUp    another row
@@ -26,7 +26,7 @@ Esc                   close what is open; else back to the switches, if this
                       one was chosen there; else leave
 q, Ctrl-C             leave";
 
-/// What a key asks for.
+/// Request of a key.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Action {
     /// Leave.
@@ -55,7 +55,7 @@ pub enum Action {
     Close,
 }
 
-/// What a key comes to.
+/// Result of a key.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Next {
     /// Nothing but another picture.
@@ -78,7 +78,7 @@ pub struct App {
     pub(super) descending: bool,
     held: bool,
     pub(super) dialog: Option<Dialog>,
-    /// What the dialog tells of, renewed with each answer.
+    /// Subject of the dialog, renewed with each answer.
     told: Option<Subject>,
     pub(super) trouble: Option<String>,
     pub(super) now: Overview,
@@ -118,7 +118,7 @@ impl App {
         self.view == View::Switches
     }
 
-    /// What the daemon has said, or why it has not.
+    /// Takes the daemon's answer, or the reason for which there is none.
     pub fn learn(&mut self, answer: Result<Overview, String>) {
         match answer {
             Ok(now) => {
@@ -133,12 +133,12 @@ impl App {
         }
     }
 
-    /// What all switches of this machine have said.
+    /// Takes the answers of all switches of this machine.
     pub fn learn_all(&mut self, answers: Vec<Answer>) {
         self.fabric.learn(answers);
     }
 
-    /// What the open dialog tells of may have changed; of what is gone it tells what was there last.
+    /// Renews the open dialog; a subject that is gone keeps its last facts.
     fn renew(&mut self) {
         let told = self.told.as_ref();
         let facts = told.and_then(|told| told.facts(&self.now));
@@ -202,7 +202,7 @@ impl App {
         Next::Draw
     }
 
-    /// Another view, row or order.
+    /// Changes to another view, row or order.
     fn turn(&mut self, action: Action) {
         let position = View::ALL
             .iter()
@@ -238,7 +238,6 @@ impl App {
         }
     }
 
-    /// What the selected row is about.
     pub(super) fn selected(&self) -> Option<Subject> {
         let grid = self.grid();
         let row = grid.rows.get(self.table.selected()?)?;
@@ -278,7 +277,6 @@ impl App {
         self.told = None;
     }
 
-    /// What is known of the selected row.
     pub(super) fn selected_facts(&self) -> Option<(Subject, Facts)> {
         let subject = self.selected()?;
         let facts = match &subject {

@@ -11,7 +11,7 @@ use weir_output::{bytes, rate, reasons, seconds, NONE};
 /// Names and values.
 pub type Facts = Vec<(&'static str, String)>;
 
-/// What a row is about.
+/// Subject of a row.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Subject {
     /// A port.
@@ -45,7 +45,7 @@ impl Subject {
         })
     }
 
-    /// What it is called.
+    /// Returns its title.
     pub fn title(&self) -> String {
         match self {
             Self::Port(port) => format!("Port {port}"),
@@ -58,7 +58,7 @@ impl Subject {
         }
     }
 
-    /// What is known of it now; nothing once it is gone. Of a switch, the fabric knows.
+    /// Returns its present facts; nothing once it is gone. Those of a switch are in the fabric.
     pub fn facts(&self, now: &Overview) -> Option<Facts> {
         let is = |other: &str, of: &str| other == of;
         match self {
@@ -98,7 +98,7 @@ fn yes(is: bool) -> String {
     if is { "yes" } else { "no" }.to_owned()
 }
 
-/// `12 (34.5 KiB)`.
+/// Formats `12 (34.5 KiB)`.
 fn traffic(frames: u64, all: u64) -> String {
     format!("{frames} frames, {}", bytes(all))
 }
@@ -149,7 +149,7 @@ fn port_facts(now: &Overview, port: &Port) -> Facts {
     facts
 }
 
-/// Those above zero, by name.
+/// Returns those above zero, by name.
 fn counts(counters: &serde_json::Value) -> String {
     let all = counters.as_object().into_iter().flatten();
     let above = all.filter_map(|(name, count)| {

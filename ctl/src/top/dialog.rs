@@ -1,4 +1,4 @@
-//! What lies over the views: the help, and what a row has to tell.
+//! Overlays of the views: the help, and the facts of a row.
 
 use ratatui::layout::{Margin, Rect};
 use ratatui::text::{Line, Text};
@@ -10,12 +10,12 @@ use super::detail::{wrapped, Facts};
 use crate::show;
 use weir_output::facts;
 
-/// What a dialog shows. Lines are wrapped: nothing is cut.
+/// Contents of a dialog. Lines are wrapped: nothing is cut.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Content {
     /// Some text.
     Text(String),
-    /// What is known of a row.
+    /// Facts of a row.
     Facts(Facts),
     /// A suspicion's record.
     Record(Box<FlightRecord>),
@@ -39,9 +39,7 @@ impl Content {
 pub struct Dialog {
     title: String,
     content: Content,
-    /// Takes the whole screen.
     is_long: bool,
-    /// The first row that is shown.
     from: usize,
 }
 

@@ -1,4 +1,4 @@
-//! What is on the screen.
+//! Drawing of the screen.
 
 use ratatui::layout::{Alignment, Constraint, Layout, Rect};
 use ratatui::style::{Color, Modifier, Style};
@@ -14,15 +14,13 @@ use super::views::View;
 use weir_output::seconds;
 use weir_svg::meaning::{Meaning, DEGRADED, PAUSED, PAUSING, SUSPECTED};
 
-/// Characters between two columns.
 const SPACING: u16 = 1;
-/// Lines of what a switch says of itself, and of its verdict.
 const HEAD_LINES: usize = 4;
-/// What stands below everything, within 80 columns.
+/// Text at the bottom, within 80 columns.
 pub const KEYS: &str =
     "Tab view  ↑↓ row  Enter open  Esc back  f switches  s sort  p freeze  ? help";
-/// Rows below a table, its selected row told in full: as many as are left, at least so many in a body that has as many as
-/// [`BODY_ROWS_SHARED`], else none.
+/// Rows below a table for its selected row: all that are left, and at least this many in a body of
+/// [`BODY_ROWS_SHARED`] rows, else none.
 const REST_ROWS: u16 = 6;
 const BODY_ROWS_SHARED: u16 = 16;
 
@@ -50,7 +48,7 @@ impl App {
         }
     }
 
-    /// What is known of the selected row, below the table.
+    /// Draws the facts of the selected row, below the table.
     fn rest(&self, frame: &mut Frame<'_>, area: Rect) {
         if area.height <= 1 {
             return;
@@ -95,7 +93,7 @@ impl App {
         let mut lines = Vec::new();
         for (text, style) in [(first, bold), (second, self.style(weight))] {
             let mut wrapped = wrapped(&text, columns.into());
-            // What is left out here is told below the switch in the list of all, and by `status`.
+            // The rest is shown below the switch in the list of all, and by `status`.
             if wrapped.len() > HEAD_LINES {
                 wrapped.truncate(HEAD_LINES);
                 let last = &mut wrapped[HEAD_LINES - 1];
@@ -113,7 +111,7 @@ impl App {
         lines
     }
 
-    /// How the switch is, in words.
+    /// Describes the state of the switch in words.
     fn state(&self) -> (String, Weight) {
         let status = &self.now.status;
         let suspected = self.now.deadlocks.current.len();
@@ -220,12 +218,11 @@ impl App {
     }
 }
 
-/// The terminal's own, so that its theme keeps it legible.
+/// Uses the terminal's own colours, so that its theme keeps them legible.
 fn colour(meaning: Meaning) -> Color {
     Color::Indexed(meaning.terminal)
 }
 
-/// The table's part of the body, and that of its selected row.
 fn shared(body: Rect, rows: usize) -> (Rect, Rect) {
     let wanted = short(rows + 1);
     let least = match body.height {

@@ -11,10 +11,8 @@ use crate::show;
 use crate::target::Target;
 use weir_output::NONE;
 
-/// So many switches are asked at a time.
 const ASKED_MAX: usize = 16;
 
-/// One of the switches.
 #[derive(Debug)]
 struct Member {
     name: String,
@@ -22,13 +20,13 @@ struct Member {
     before: Option<Overview>,
 }
 
-/// What each of the switches said last.
+/// Last answers of the switches.
 #[derive(Debug, Default)]
 pub struct Fabric {
     members: Vec<Member>,
 }
 
-/// What a switch said of itself, or why it did not.
+/// State of a switch, or the reason for which it did not answer.
 pub type Answer = (String, Result<Overview, String>);
 
 /// Asks all of them, some at a time: one that does not answer holds up its own row only. In the order of `all`.
@@ -38,7 +36,7 @@ pub fn look(
 ) -> Vec<Answer> {
     let mut answers = Vec::with_capacity(all.len());
     for some in all.chunks(ASKED_MAX) {
-        // All at the same time: one that does not answer holds nobody up.
+        // All at the same time: one that does not answer delays no other.
         let told: Vec<_> = thread::scope(|scope| {
             let asked = some.iter().map(|(_, target)| scope.spawn(|| ask(target)));
             let asked: Vec<_> = asked.collect();
@@ -54,7 +52,7 @@ pub fn look(
 }
 
 impl Fabric {
-    /// Takes what the switches have said; those that are not among them are gone.
+    /// Takes the switches' answers; missing switches are gone.
     pub fn learn(&mut self, answers: Vec<Answer>) {
         let mut past = std::mem::take(&mut self.members);
         self.members = answers
@@ -62,7 +60,7 @@ impl Fabric {
             .map(|(name, now)| {
                 let before = past.iter().position(|member| member.name == name);
                 let before = before.and_then(|index| past.swap_remove(index).now.ok());
-                // After a restart the totals begin anew.
+                // After a restart the totals restart.
                 let same = |before: &Overview| {
                     now.as_ref()
                         .is_ok_and(|now| now.status.pid == before.status.pid)
@@ -76,12 +74,13 @@ impl Fabric {
             .collect();
     }
 
-    /// How many there are.
+    /// Returns the number of switches.
     pub fn len(&self) -> usize {
         self.members.len()
     }
 
-    /// What is known of one: the reasons of its health, or why it does not answer.
+    /// Returns the facts of one: the reasons of its health, or the reason for which it does not
+    /// answer.
     pub fn facts(&self, name: &str) -> Vec<(&'static str, String)> {
         let Some(member) = self.members.iter().find(|member| member.name == name) else {
             return Vec::new();
@@ -105,7 +104,7 @@ impl Fabric {
         facts
     }
 
-    /// How many there are, and how they are.
+    /// Returns the number of switches, and their states.
     pub fn head(&self) -> (String, String, Weight) {
         let verdict = |member: &Member| match &member.now {
             Err(_) => None,
@@ -226,13 +225,14 @@ fn rate(bits_per_second: Option<f64>) -> Cell {
     }
 }
 
-/// Suspicions since the daemon started: they are numbered from 1.
+/// Returns the suspicions since the daemon started: they are numbered from 1.
 fn suspicions(now: &Overview) -> u64 {
     let all = now.deadlocks.current.iter().chain(&now.deadlocks.past);
     all.map(|one| one.id).max().unwrap_or(0)
 }
 
-/// How many (port, priority) pause their neighbours, by PFC or Feedback, and how many are paused.
+/// Returns how many (port, priority) pause their neighbours, by PFC or Feedback, and how many are
+/// paused.
 fn pauses(now: &Overview) -> (usize, usize) {
     let pfc = |is: fn(&weir_api::daemon::Pfc) -> bool| now.pfc.iter().filter(|one| is(one)).count();
     let links = now.levels.links.iter();
@@ -244,7 +244,7 @@ fn pauses(now: &Overview) -> (usize, usize) {
     )
 }
 
-/// Bits per second in and out by all ports, between two moments.
+/// Returns bits per second in and out by all ports, between two moments.
 fn rates(now: &Overview, before: Option<&Overview>) -> (Option<f64>, Option<f64>) {
     let Some(before) = before else {
         return (None, None);

@@ -1,11 +1,11 @@
-//! Rows of cells that can be sorted by any column, whatever they show.
+//! Rows of cells that can be sorted by any column.
 
 use std::cmp::Ordering;
 
-/// Texts are cut to no less than so many characters.
+/// Minimum length of shortened texts.
 const TEXT_MIN: usize = 4;
 
-/// How a cell stands out.
+/// Emphasis of a cell.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Weight {
     /// Not at all.
@@ -25,11 +25,11 @@ pub enum Weight {
 pub struct Cell {
     /// The text.
     pub text: String,
-    /// The same where there is little room.
+    /// Text for little room.
     pub short: Option<String>,
     /// For a number; texts are sorted as such.
     pub value: Option<f64>,
-    /// How it stands out, beside what it says.
+    /// Emphasis, beside the text.
     pub weight: Weight,
 }
 
@@ -38,16 +38,16 @@ pub struct Cell {
 pub struct Column {
     /// In its head.
     pub heading: &'static str,
-    /// The same where there is little room.
+    /// Text for little room.
     pub short: &'static str,
-    /// Numbers stand to the right.
+    /// Numbers are right-aligned.
     pub right: bool,
 }
 
 /// One view's table.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Grid {
-    /// What heads the columns.
+    /// Heads of the columns.
     pub columns: Vec<Column>,
     /// The cells, as many as columns in each.
     pub rows: Vec<Vec<Cell>>,
@@ -76,13 +76,13 @@ pub fn number(value: f64, text: impl Into<String>) -> Cell {
 }
 
 impl Cell {
-    /// The same, with another text for where there is little room.
+    /// Returns the cell with another text for little room.
     pub fn or(mut self, short: impl Into<String>) -> Self {
         self.short = Some(short.into());
         self
     }
 
-    /// The same, standing out when `when` holds.
+    /// Returns the cell, emphasised when `when` holds.
     pub fn marked(mut self, weight: Weight, when: bool) -> Self {
         if when {
             self.weight = weight;
@@ -177,7 +177,7 @@ impl Grid {
         heads.iter().enumerate().map(width).collect()
     }
 
-    /// Takes from the widest text until all fit.
+    /// Shortens the widest text until all fit.
     fn shorten(&self, widths: &mut [usize], room: usize) {
         while widths.iter().sum::<usize>() > room {
             let texts = self.columns.iter().zip(widths.iter_mut());
@@ -189,7 +189,7 @@ impl Grid {
         }
     }
 
-    /// `…` at the end of what is longer than its column.
+    /// Puts `…` at the end of texts that are longer than their column.
     fn cut(&mut self, heads: &mut [String], widths: &[usize]) {
         let cut = |text: &mut String, width: usize| {
             if text.chars().count() > width && width > 0 {

@@ -26,11 +26,10 @@ use views::View;
 use weir_output::Output;
 
 const PATH: &str = "/v1/overview";
-/// Keys wait for an answer: a daemon that does not give one must not hold them up for long.
+/// Keys wait for an answer: a daemon without one must not delay them for long.
 const ANSWER_LIMIT: Duration = Duration::from_secs(2);
-/// Rows that a page key moves by.
 const PAGE_ROWS: isize = 10;
-/// The frame that `--once` draws is this wide.
+/// Width of the frame that `--once` draws.
 const ONCE_COLUMNS: u16 = 120;
 /// Rows of a frame beside those of its head and its table: tabs, headings, foot.
 const FRAME_ROWS: usize = 3;
@@ -60,14 +59,14 @@ pub fn top(target: &Target, output: &Output, interval: Duration, once: bool) -> 
     if all {
         app.show(View::Switches);
     }
-    // Restores the terminal on panic, too.
+    // Also restores the terminal on panic.
     let mut terminal = ratatui::try_init()?;
     let outcome = run(target, &mut terminal, &mut app, interval);
     ratatui::try_restore()?;
     outcome
 }
 
-/// The first of them that answers.
+/// Returns the first of them that answers.
 fn any(all: &[(String, Target)]) -> Option<(Target, Overview)> {
     let mut answers = all.iter().map(|(_, target)| {
         let answer = target.get_within(PATH, ANSWER_LIMIT);
@@ -115,7 +114,6 @@ fn run(
     }
 }
 
-/// Asks for what is shown.
 fn look(app: &mut App, home: &Target, target: &Target) {
     if app.shows_all() {
         app.learn_all(fabric::look(&home.all(), overview));
@@ -142,7 +140,8 @@ fn enter(app: &mut App, home: &Target, name: &str) -> Option<Target> {
     answers.then_some(target)
 }
 
-/// The record of a suspicion as `switchctl deadlock show` prints it, or why there is none.
+/// Returns the record of a suspicion as `switchctl deadlock show` prints it, or the reason for
+/// which there is none.
 fn record(target: &Target, id: u64) -> std::result::Result<Box<FlightRecord>, String> {
     let record = target.get_within(&format!("/v1/deadlocks/{id}"), ANSWER_LIMIT);
     record.map_err(|error| error.to_string())
@@ -177,8 +176,8 @@ fn action(key: KeyEvent) -> Option<Action> {
     })
 }
 
-/// One frame of each view, as text; as JSON, what they are drawn from. That of all switches is printed where there are
-/// several, and alone where none of them is chosen.
+/// Prints one frame of each view, as text; as JSON, the underlying data. The view of all switches
+/// is printed if there are several, and alone if none of them is chosen.
 fn print(
     target: &Target,
     output: &Output,
@@ -211,7 +210,7 @@ fn print(
     Ok(())
 }
 
-/// A frame as text, without its last line, which tells keys.
+/// Returns a frame as text, without its last line of keys.
 fn text(app: &mut App, columns: u16, rows: u16) -> Result<String> {
     let mut terminal = Terminal::new(TestBackend::new(columns, rows))?;
     terminal.draw(|frame| app.draw(frame))?;

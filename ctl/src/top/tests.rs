@@ -8,7 +8,7 @@ use super::text;
 use super::views::View;
 use crate::target::Target;
 
-/// A moment at which so many seconds have passed since the last one that the file has.
+/// An overview this many seconds after the file's last one.
 fn overview(seconds: u64) -> Overview {
     let text = include_str!("../../tests/support/overview.json");
     let mut overview: Overview = serde_json::from_str(text).unwrap();
@@ -30,7 +30,7 @@ fn app() -> App {
     app
 }
 
-/// What stands between bars, without the spaces at the ends of lines.
+/// Returns the text between bars, without the spaces at the ends of lines.
 fn frame(app: &mut App, columns: u16, rows: u16) -> String {
     text(app, columns, rows).unwrap()
 }
@@ -105,7 +105,6 @@ fn esc_closes_what_is_open_and_leaves_where_nothing_is() {
     assert_eq!(app.act(Action::Close), Next::Leave);
 }
 
-/// The record that a switch keeps of a suspicion.
 fn record() -> Box<FlightRecord> {
     let text = include_str!("../../tests/data/record.json");
     serde_json::from_str(text).unwrap()
@@ -141,7 +140,6 @@ fn a_deadlock_opens_and_its_record_can_be_moved_in() {
     );
 }
 
-/// All that a dialog has, from its first line to its last, without the frame.
 fn all_lines(app: &mut App, columns: u16, rows: u16) -> String {
     let mut all = String::new();
     let mut last = String::new();
@@ -162,7 +160,7 @@ fn all_lines(app: &mut App, columns: u16, rows: u16) -> String {
     panic!("the dialog has no end:\n{all}");
 }
 
-/// Words of a text, without the spaces and lines between them.
+/// Returns the words of a text, without the spaces and lines between them.
 fn joined(text: &str) -> String {
     text.split_whitespace().collect()
 }
@@ -228,7 +226,7 @@ fn every_row_opens_and_its_details_change_with_the_switch() {
     }
 }
 
-/// A switch with the longest names and the largest numbers that there are.
+/// A switch with the longest names and the largest numbers.
 fn crowded() -> Overview {
     let mut now = overview(2);
     let long = |name: &str| format!("{name}-{}", "x".repeat(14 - name.len()));
@@ -299,7 +297,7 @@ fn nothing_of_a_row_is_lost_in_80_columns() {
                     .skip_while(|line| !line.contains(" 1 Buffers "))
                     .nth(1);
                 assert!(!heads.unwrap_or_default().contains('…'), "{told}");
-                // What a text has lost in its column is below.
+                // The dialog shows the text that is cut in its column.
                 let joined_told = joined(&told);
                 for cell in &app.grid().rows[index] {
                     let is_short = cell.short.is_some()

@@ -1,4 +1,4 @@
-//! What each view shows.
+//! Contents of each view.
 
 use weir_api::daemon::{Deadlock, Event, LevelLink, Pfc, Port};
 use weir_api::overview::Overview;
@@ -22,7 +22,7 @@ pub enum View {
     Levels,
     /// Suspicions.
     Deadlocks,
-    /// What happened.
+    /// Recent events.
     Events,
     /// All switches of this machine.
     Switches,
@@ -122,7 +122,7 @@ pub fn bar(queue: &Pfc) -> String {
         } else {
             part as f64 / whole as f64
         };
-        // Whatever is there at all is seen.
+        // Any value above zero is visible.
         (share.min(1.0) * cells as f64).ceil() as usize
     };
     let low = filled(queue.ingress_bytes, queue.xoff_bytes, below);
@@ -204,7 +204,7 @@ fn count(frames: u64) -> Cell {
     number(frames as f64, frames.to_string()).or(scaled(frames as f64))
 }
 
-/// The sum of all reasons.
+/// Returns the sum of all reasons.
 fn dropped(port: &Port) -> String {
     match port.drops_total.values().sum::<u64>() {
         0 => NONE.to_owned(),
@@ -216,7 +216,7 @@ fn dropped(port: &Port) -> String {
 pub fn scaled(value: f64) -> String {
     const POWERS: [&str; 5] = ["", "k", "M", "G", "T"];
     let (mut value, mut power) = (value, 0);
-    // What rounds to 1000 is one of the next.
+    // A value that rounds to 1000 belongs to the next unit.
     while value >= 999.5 && power + 1 < POWERS.len() {
         value /= 1000.0;
         power += 1;

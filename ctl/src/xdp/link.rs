@@ -11,10 +11,9 @@ use aya::programs::links::{FdLink, PinnedLink};
 use aya::programs::loaded_programs;
 use serde::Serialize;
 
-/// Looks at a link until a process that has it open counts as one that holds it.
+/// Checks of a link until a process that has it open counts as its holder.
 const LOOKS: usize = 6;
 
-/// Time between two looks.
 const BETWEEN_LOOKS: Duration = Duration::from_millis(20);
 
 /// A link that this process has open.
@@ -83,13 +82,13 @@ impl OpenLink {
             })
     }
 
-    /// Other processes that hold the link, by process id. It takes root to see those of others. Who only
-    /// looks at links (`bpftool link`) opens each of them for a moment, and does not count.
+    /// Other processes that hold the link, by process id. Root is needed to see those of others. A
+    /// process that only lists links (`bpftool link`) opens each of them for a moment, and does not
+    /// count.
     pub fn holders(&self) -> Vec<Process> {
         lasting(|| self.openers(), || thread::sleep(BETWEEN_LOOKS))
     }
 
-    /// Other processes that have the link open at this moment, by process id.
     fn openers(&self) -> Vec<Process> {
         let own = std::process::id();
         let mut openers: Vec<Process> = fs::read_dir("/proc")
@@ -113,7 +112,7 @@ impl OpenLink {
         openers
     }
 
-    /// Detaches the program whoever holds the link: what remains is a link to nothing.
+    /// Detaches the program regardless of the link's holder: the link remains, attached to nothing.
     ///
     /// # Errors
     ///
@@ -148,8 +147,8 @@ pub fn is_gone(id: u32) -> bool {
     true
 }
 
-/// True when the kernel has a link of this id. Opens no link: that would keep it, and those of others,
-/// alive for a moment.
+/// Returns true when the kernel has a link of this id. Opens no link: that would keep it, and those
+/// of others, alive for a moment.
 fn exists(id: u32) -> bool {
     /// `enum bpf_cmd` of linux/bpf.h.
     const BPF_LINK_GET_NEXT_ID: libc::c_int = 31;
@@ -158,8 +157,8 @@ fn exists(id: u32) -> bool {
     bpf(BPF_LINK_GET_NEXT_ID, &mut attributes).is_ok() && attributes[1] == id
 }
 
-/// A call of the kernel that aya has no function for; `attributes` are the part of `union bpf_attr` that
-/// the command reads and writes.
+/// Makes a call of the kernel that aya has no function for; `attributes` are the part of `union
+/// bpf_attr` that the command reads and writes.
 #[allow(unsafe_code)]
 fn bpf<const WORDS: usize>(command: libc::c_int, attributes: &mut [u32; WORDS]) -> io::Result<()> {
     // SAFETY: the attributes live through the call and go with their own size, which the kernel takes
@@ -178,7 +177,6 @@ fn bpf<const WORDS: usize>(command: libc::c_int, attributes: &mut [u32; WORDS]) 
     Ok(())
 }
 
-/// Those who are there in every one of some looks, with a rest between two.
 fn lasting(mut look: impl FnMut() -> Vec<Process>, mut rest: impl FnMut()) -> Vec<Process> {
     let mut there = look();
     for _ in 1..LOOKS {
@@ -199,7 +197,7 @@ struct Entry {
     ifindex: Option<u32>,
 }
 
-/// The descriptors in a process's `fdinfo` directory that are the link `id`.
+/// Iterates over descriptors in a process's `fdinfo` directory that are the link `id`.
 fn entries(fdinfo: &Path, id: u32) -> impl Iterator<Item = Entry> {
     fs::read_dir(fdinfo)
         .into_iter()
@@ -215,7 +213,7 @@ fn entries(fdinfo: &Path, id: u32) -> impl Iterator<Item = Entry> {
         })
 }
 
-/// A number out of the lines `name:\tvalue`.
+/// Parses a number in the lines `name:\tvalue`.
 fn field(text: &str, name: &str) -> Option<u32> {
     text.lines()
         .filter_map(|line| line.split_once(':'))

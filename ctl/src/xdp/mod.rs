@@ -23,21 +23,19 @@ pub fn status(pins: &Path, output: &Output) -> Result<bool> {
     Ok(ports.iter().all(|port| port.problems.is_empty()))
 }
 
-/// Ports that have pins; `None` where that cannot be said.
+/// Returns ports that have pins; `None` if unknown.
 pub fn pinned(pins: &Path) -> Option<Vec<String>> {
     pins::names(pins).ok()
 }
 
-/// What was done about one port.
 #[derive(Debug, Serialize)]
 struct Detached {
     port: String,
     link_id: Option<u32>,
-    /// False when the program is attached still.
+    /// False when the program is still attached.
     detached: bool,
-    /// Processes whose link was taken from them.
     taken_from: Vec<Process>,
-    /// Files that are no pins of ours, and were left.
+    /// Files that are no pins of ours, and were kept.
     left: Vec<String>,
 }
 

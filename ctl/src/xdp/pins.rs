@@ -18,7 +18,7 @@ use super::link::{OpenLink, Process, Program};
 /// Names of the pins in a port's directory. The link is the first to go: with it, frames stop coming.
 pub const PIN_NAMES: [&str; 5] = ["link", "xsks", "settings", "traffic", "verdicts"];
 
-/// What is pinned for one port. What could not be read is absent and named in `problems`.
+/// Pins of one port. Unreadable ones are absent and named in `problems`.
 #[derive(Clone, Debug, Default, Serialize)]
 pub struct PinnedPort {
     /// The port.
@@ -35,13 +35,13 @@ pub struct PinnedPort {
     pub program: Option<Program>,
     /// Processes that have the link open. None: a daemon left it behind.
     pub held_by: Vec<Process>,
-    /// What happens to frames whose queue has no socket: `pass` or `drop`.
+    /// Treatment of frames whose queue has no socket: `pass` or `drop`.
     pub fallback: Option<&'static str>,
     /// Frames by what became of them, summed over CPUs.
     pub verdicts: BTreeMap<&'static str, u64>,
     /// Frames seen, by class and priority, summed over CPUs; only what was seen.
     pub traffic: Vec<Traffic>,
-    /// What could not be read.
+    /// Unreadable pins.
     pub problems: Vec<String>,
 }
 
@@ -133,7 +133,8 @@ pub fn remove(directory: &Path) -> Result<Vec<PathBuf>> {
     Ok(left)
 }
 
-/// True for a directory with one of our pins, and for an empty one: a daemon was killed while it pinned.
+/// Returns true for a directory with one of our pins, and for an empty one: a daemon was killed
+/// while it pinned.
 fn is_port(path: &Path) -> bool {
     let Ok(mut entries) = fs::read_dir(path) else {
         return false;

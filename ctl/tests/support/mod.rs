@@ -12,7 +12,7 @@ use std::thread;
 /// No test waits longer than this for what must happen.
 pub const LIMIT: std::time::Duration = std::time::Duration::from_secs(60);
 
-/// What a finished run of the program left.
+/// Result of a finished run of the program.
 #[derive(Debug, PartialEq, Eq)]
 pub struct Run {
     pub code: Option<i32>,
@@ -112,7 +112,7 @@ impl FakeDaemon {
         self.sent.lock().unwrap().clone()
     }
 
-    /// Paths asked for so far.
+    /// Returns the requested paths so far.
     pub fn asked(&self) -> Vec<String> {
         self.asked.lock().unwrap().clone()
     }
@@ -175,7 +175,7 @@ pub fn lines(text: &str) -> String {
         .collect()
 }
 
-/// A file in a directory that goes with the returned guard.
+/// Creates a file in a directory that is removed with the returned guard.
 pub fn file(name: &str, text: &str) -> (tempfile::TempDir, PathBuf) {
     let directory = tempfile::tempdir().unwrap();
     let path = directory.path().join(name);

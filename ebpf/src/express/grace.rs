@@ -7,13 +7,14 @@ use nix::libc;
 /// `MEMBARRIER_CMD_GLOBAL` of linux/membarrier.h.
 const GLOBAL: libc::c_int = 1;
 
-/// Returns once no CPU is in a poll that it was in at the call: what a program had read before it has left, too. It takes some milliseconds.
+/// Returns once no CPU is in a poll that it was in at the call: frames that a program had handled
+/// before have left as well. It takes some milliseconds.
 ///
 /// membarrier(2) waits for an RCU grace period, and a poll is a read-side section of RCU.
 ///
 /// # Errors
 ///
-/// Where the kernel does not do it: CPUs run without a tick (`nohz_full`).
+/// When the kernel does not support it: CPUs run without a tick (`nohz_full`).
 pub fn grace_period() -> io::Result<()> {
     // SAFETY: a system call that takes numbers.
     match unsafe { libc::syscall(libc::SYS_membarrier, GLOBAL, 0, 0) } {

@@ -1,4 +1,4 @@
-//! What the kernel loses of redirected frames.
+//! Losses of redirected frames in the kernel.
 
 use std::fs;
 use std::io;
@@ -13,7 +13,7 @@ use super::ExpressMaps;
 use crate::error::{map_error, EbpfError};
 use crate::kernel::refusal::VerifierLog;
 
-/// The programs in messages.
+/// Description of the programs in messages.
 const NAME: &str = "the programs that count losses of the express path";
 
 #[allow(missing_docs, clippy::all, clippy::undocumented_unsafe_blocks)]
@@ -30,11 +30,12 @@ pub struct RedirectLosses {
 }
 
 impl RedirectLosses {
-    /// Counts what is lost on the way to devices that it is [told of](Self::watch), into the words of `maps`.
+    /// Counts losses on the way to [watched](Self::watch) devices, into the words of `maps`.
     ///
     /// # Errors
     ///
-    /// [`EbpfError::Refused`] or [`EbpfError::Load`]; it requires CAP_PERFMON and a kernel with BTF.
+    /// [`EbpfError::Refused`] or [`EbpfError::Load`]; it requires CAP_PERFMON and a kernel with
+    /// BTF.
     pub fn new(maps: &ExpressMaps) -> Result<Self, EbpfError> {
         let failed = |error| EbpfError::load(NAME, &error);
         let mut storage = MaybeUninit::<OpenObject>::uninit();

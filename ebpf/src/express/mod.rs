@@ -29,16 +29,16 @@ pub struct ExpressMaps {
     paths: MapHandle,
     routes: MapHandle,
     devices: MapHandle,
-    /// Programs look for room in the device's ring, and leave so many of its entries free.
+    /// Programs check for room in the device's ring, and leave this many of its entries free.
     pub(crate) spare: Option<u32>,
 }
 
-/// What the shaper of an egress needs to know.
+/// Shaper settings of an egress.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Line {
     /// Bits a second, above zero.
     pub rate: u64,
-    /// What may go back to back after a time without frames.
+    /// Time's worth of frames that may go back to back after an idle span.
     pub burst_nanos: u64,
     /// Bytes between two frames.
     pub overhead_bytes: u64,
@@ -95,7 +95,7 @@ impl ExpressMaps {
         self.spare = Some(spare);
     }
 
-    /// Has a program that is about to be loaded use the `shared` maps, or do without.
+    /// Makes a program that is about to be loaded use the `shared` maps, or work without.
     pub(crate) fn prepare(
         shared: Option<&Self>,
         words: [&mut OpenMapMut<'_>; 6],
@@ -198,7 +198,6 @@ fn create(
     MapHandle::create(kind, Some(name), key, value, count, &options).map_err(map_error(name))
 }
 
-/// What is not there is forgotten.
 fn forget(map: &MapHandle, name: &'static str, key: &[u8]) -> Result<(), EbpfError> {
     match map.delete(key) {
         Err(error) if error.kind() != libbpf_rs::ErrorKind::NotFound => Err(map_error(name)(error)),

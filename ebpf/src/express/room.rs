@@ -1,15 +1,15 @@
-//! Whether this kernel lets programs look for room in a veth's ring.
+//! Support of this kernel for programs that check for room in a veth's ring.
 
 use std::path::Path;
 
 use libbpf_rs::btf::types::{Func, Struct};
 use libbpf_rs::btf::Btf;
 
-/// Reads what a pointer to kernel memory leads to by ordinary loads: Linux 6.2 and later.
+/// Reads through a pointer to kernel memory by ordinary loads: Linux 6.2 and later.
 const READS: &str = "bpf_rdonly_cast";
-/// What leads from a veth to its other end's ring.
+/// Symbol that leads from a veth to its other end's ring.
 const LEADS: &str = "veth_priv";
-/// The types of the driver, where it is a module.
+/// The types of the driver, if it is a module.
 const MODULE: &str = "/sys/kernel/btf/veth";
 
 /// Programs that [look for room](super::ExpressMaps::look_for_room) find it here. Otherwise they hand all frames for egresses that are

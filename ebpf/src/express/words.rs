@@ -53,7 +53,7 @@ impl ExpressWords {
         self.mode.word(ON).store(0, Ordering::Release);
     }
 
-    /// The core runs. Programs that have not been told so for 50 ms take the path as off.
+    /// The core runs. Programs without this sign for 50 ms treat the path as off.
     pub fn beat(&self, now_nanos: u64) {
         self.mode.word(ALIVE).store(now_nanos, Ordering::Relaxed);
     }
@@ -81,7 +81,7 @@ impl ExpressWords {
         (gate >> abi::WEIR_GATE_SEEN_SHIFT) as u32
     }
 
-    /// Whether any priority is open, of a [`gate`](Self::gate).
+    /// Returns true if any priority is open in a [`gate`](Self::gate).
     pub const fn is_open(gate: u64) -> bool {
         gate & GATE_OPEN != 0
     }
@@ -139,12 +139,12 @@ impl ExpressWords {
             .load(Ordering::Relaxed)
     }
 
-    /// What took the path after it came in by `port`. O(CPUs).
+    /// Returns the express traffic received on `port`. O(CPUs).
     pub fn came_in(&self, port: u8, priority: u8) -> Traffic {
         self.path(place(port, priority))
     }
 
-    /// What took the path and left by `port`, or was [lost](Self::lost). O(CPUs).
+    /// Returns the express traffic sent by `port`, or [lost](Self::lost) there. O(CPUs).
     pub fn went_out(&self, port: u8, priority: u8) -> Traffic {
         self.path(abi::WEIR_FLOWS as usize + place(port, priority))
     }
@@ -198,7 +198,6 @@ fn place(port: u8, priority: u8) -> usize {
     usize::from(port) * abi::WEIR_PRIORITIES as usize + usize::from(priority & 7)
 }
 
-/// A map's values in this process's memory, as words.
 #[derive(Debug)]
 pub(super) struct Region {
     begin: NonNull<AtomicU64>,
@@ -212,7 +211,6 @@ unsafe impl Send for Region {}
 unsafe impl Sync for Region {}
 
 impl Region {
-    /// All values of a map of words.
     pub(super) fn map(map: &MapHandle, name: &'static str) -> Result<Self, EbpfError> {
         let length = map.value_size() as usize * map.max_entries() as usize;
         let access = libc::PROT_READ | libc::PROT_WRITE;
@@ -239,7 +237,8 @@ impl Region {
         })
     }
 
-    /// The word with this number, which is below their count: ports and priorities are a byte's.
+    /// Returns the word with this number, which is below their count: ports and priorities are a
+    /// byte's.
     fn word(&self, at: usize) -> &AtomicU64 {
         debug_assert!(at < self.words, "word {at} of {}", self.words);
         // SAFETY: the index is within the mapping, which begins at a page and lives as long as `self`; any bytes are an

@@ -12,7 +12,7 @@ pub enum Form {
     Plain,
     /// The XDP program with the express path, and the programs that count its losses.
     Express,
-    /// The same for lossless classes: the program looks for room in a veth's ring.
+    /// Like `Express`, for lossless classes: the program checks for room in a veth's ring.
     ExpressWithRoom,
 }
 

@@ -9,12 +9,11 @@ use std::time::{Duration, Instant};
 
 use nix::errno::Errno;
 
-/// How long [`open`] waits where nothing is known about the other socket. On an idle machine queues are free after 0.02 to 0.4 s; an emulated one
-/// took longer than 2 s.
+/// Time that [`open`] waits if nothing is known about the other socket. On an idle machine queues
+/// are free after 0.02 to 0.4 s; an emulated one took longer than 2 s.
 pub const PATIENCE: Duration = Duration::from_secs(2);
-/// The same where the other socket was of a switch that has just ended.
+/// Time limit if the other socket was of a switch that has just ended.
 pub const PATIENCE_AFTER_ANOTHER: Duration = Duration::from_secs(10);
-/// Time between two tries.
 const POLL: Duration = Duration::from_millis(1);
 /// A longer wait is logged.
 const SILENT: Duration = Duration::from_millis(500);

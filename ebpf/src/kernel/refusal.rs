@@ -10,7 +10,7 @@ use crate::error::EbpfError;
 /// Kernels before 6.4 write the beginning of a log into a buffer that is too small, and later ones its end. Kernels before 5.2 take no
 /// larger buffer.
 const LOG_BYTES_MAX: usize = (16 << 20) - 1;
-/// Lines of the log that say why.
+/// Lines of the log that contain the reason.
 const LINES: usize = 2;
 
 /// The verifier's log of one program. Its memory is the kernel's until the object is loaded, and untouched unless the load fails.
@@ -20,7 +20,8 @@ pub(crate) struct VerifierLog {
 }
 
 impl VerifierLog {
-    /// Has the verifier explain itself here if it refuses `program`, `name` in messages. libbpf prints nothing of it then.
+    /// Makes the verifier write its log here if it refuses `program`, `name` in messages. libbpf
+    /// then prints nothing of it.
     pub(crate) fn of(name: &'static str, program: &OpenProgramMut<'_>) -> Self {
         print_to_tracing();
         let mut buffer = vec![0; LOG_BYTES_MAX];
@@ -39,7 +40,7 @@ impl VerifierLog {
         }
     }
 
-    /// The error of a load that failed with `error`.
+    /// Returns the error of a load that failed with `error`.
     pub(crate) fn explain(&self, error: &libbpf_rs::Error) -> EbpfError {
         let text = self.buffer.split(|byte| *byte == 0).next().unwrap_or(&[]);
         match last_lines(&String::from_utf8_lossy(text)) {
@@ -53,7 +54,7 @@ impl VerifierLog {
     }
 }
 
-/// The last lines of a verifier's log before its statistics. `None` without any.
+/// Returns the last lines of a verifier's log before its statistics. `None` without any.
 fn last_lines(log: &str) -> Option<String> {
     let is_statistic = |line: &&str| {
         ["processed ", "verification time ", "stack depth "]
@@ -66,7 +67,6 @@ fn last_lines(log: &str) -> Option<String> {
     (!last.is_empty()).then(|| last.join("; "))
 }
 
-/// The kernel's release.
 pub(crate) fn release() -> String {
     let release = std::fs::read_to_string("/proc/sys/kernel/osrelease");
     release.map_or_else(|_| "?".to_owned(), |release| release.trim().to_owned())
@@ -83,7 +83,6 @@ fn print_to_tracing() {
 }
 
 impl EbpfError {
-    /// The error of a program or map that could not be loaded, the verifier aside.
     pub(crate) fn load(program: &'static str, error: &libbpf_rs::Error) -> Self {
         let remedy = match error.kind() {
             libbpf_rs::ErrorKind::PermissionDenied => {

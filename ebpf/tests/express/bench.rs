@@ -40,7 +40,6 @@ pub(super) fn now_nanos() -> u64 {
     Duration::from(now).as_nanos() as u64
 }
 
-/// A packet socket on a device.
 pub(super) struct Wire(OwnedFd);
 
 impl Wire {
@@ -103,8 +102,8 @@ impl Wire {
     }
 }
 
-/// h0 ═ p0 (port 0) and p1 (port 1) ═ h1, with the express path between the ports, and no core: a socket takes what is for it
-/// and loses it.
+/// h0 ═ p0 (port 0) and p1 (port 1) ═ h1, with the express path between the ports, and no core: a
+/// socket takes its frames and loses them.
 pub(super) struct Bench {
     pub(super) maps: ExpressMaps,
     pub(super) words: ExpressWords,
@@ -120,7 +119,7 @@ impl Bench {
         Self::with(None)
     }
 
-    /// With programs that look for room and leave so many entries of the ring free.
+    /// With programs that check for room and leave this many entries of the ring free.
     pub(super) fn with(spare: Option<u32>) -> Self {
         unshare(CloneFlags::CLONE_NEWNET).expect("needs root");
         for pair in [0, 1] {
@@ -197,7 +196,6 @@ impl Bench {
         self.words.entered(0, PRIORITY)
     }
 
-    /// A frame takes the express path.
     pub(super) fn assert_passes(&self, what: &str) {
         let before = (self.express_frames(), self.entered());
         let sent = frame(7, HOST, 60);
@@ -207,7 +205,6 @@ impl Bench {
         assert_eq!(after, (before.0 + 1, before.1), "{what}");
     }
 
-    /// A frame is handed to the core; then the core has finished it.
     pub(super) fn assert_is_for_the_core(&self, what: &str, frame: &[u8]) {
         let (express, entered) = (self.express_frames(), self.entered());
         self.h0.send(frame);
@@ -247,7 +244,7 @@ pub(super) fn frame(number: u32, destination: [u8; 6], length: usize) -> Vec<u8>
     frame
 }
 
-/// PFC from h1, whatever it says.
+/// Returns a PFC frame from h1 with any content.
 pub(super) fn pause() -> Vec<u8> {
     let mut frame = vec![0x01, 0x80, 0xc2, 0, 0, 1];
     frame.extend(HOST);
@@ -256,7 +253,7 @@ pub(super) fn pause() -> Vec<u8> {
     frame
 }
 
-/// What the kernel says of a device changes a moment after it was told to.
+/// Polls: the kernel's state of a device changes a moment after a request.
 pub(super) fn assert_soon(what: &str, is_so: impl Fn() -> bool) {
     let began = std::time::Instant::now();
     while !is_so() {

@@ -126,7 +126,7 @@ fn the_line_of_the_egress_is_shared_with_the_core() {
     assert!(free_at > now_nanos() + 20_000_000, "84 B at 10 kbit/s");
     bench.assert_is_for_the_core("the line is busy", &frame(1, HOST, 60));
     assert_eq!(bench.words.free_at(1), free_at);
-    // What the core sends counts, too.
+    // Frames sent by the core also count.
     bench.words.set_line(1, FAST);
     bench.words.occupy(1, now_nanos() + 3_600_000_000_000);
     bench.assert_is_for_the_core("the core has the line", &frame(1, HOST, 60));

@@ -8,7 +8,7 @@ use weir_ebpf::{takes_redirected, ExpressWords, RedirectLosses, SPARE};
 
 use super::bench::{assert_soon, frame, run, Bench, EVERY, HOST, PRIORITY};
 
-/// `VETH_RING_SIZE`, and what its consumer clears at a time.
+/// `VETH_RING_SIZE`, and the number of entries that its consumer clears at a time.
 const RING: u64 = 256;
 const BATCH: u64 = 16;
 
@@ -47,7 +47,7 @@ fn places_are_booked_and_given_back() {
     assert_eq!(bench.words.on_way(1), 0);
 }
 
-/// Nobody says that the device was given anything: each frame stays on its way for the programs.
+/// No completion is reported: each frame stays on its way for the programs.
 #[test]
 #[ignore = "needs root"]
 fn no_more_frames_are_on_their_way_than_the_ring_has_room_for() {
@@ -106,7 +106,8 @@ fn what_the_other_end_does_not_take_is_for_the_core() {
     assert_eq!(bench.words.on_way(1), 0);
 }
 
-/// Frames from several processors for a receiver that is slower than they are, and how many the kernel lost of how many that passed.
+/// Sends frames from several processors to a receiver that is slower than they are; returns the
+/// kernel's losses and the frames that passed.
 fn flood(spare: Option<u32>, count: u32) -> (u64, u64) {
     let mut bench = Bench::with(spare);
     let _losses = watched(&bench);
@@ -151,7 +152,7 @@ fn no_frame_is_lost_where_there_is_surely_room() {
     assert!(passed > 10_000, "{passed}");
 }
 
-/// The test above is one that can fail.
+/// Proves that the test above can fail.
 #[test]
 #[ignore = "needs root"]
 fn frames_are_lost_where_nobody_looks_for_room() {

@@ -71,7 +71,7 @@ fn port(name: String, account: &PortAccount, state: &PortSnapshot) -> PortAudit 
     }
 }
 
-/// Those that ever happened.
+/// Only reasons that have occurred.
 fn by_reason(counts: &[u64; DropReason::COUNT]) -> BTreeMap<Reason, u64> {
     DropReason::ALL
         .into_iter()

@@ -28,21 +28,20 @@ use crate::dataplane::tap::{Tap, TapFigures, TapPlan, TAPS_MAX};
 use crate::model::clock;
 use crate::model::filter;
 
-/// Parts of an answer that wait for a slow client at most, and bytes in each, about.
+/// Maximum number of answer parts that wait for a slow client, and their approximate size in bytes.
 const PARTS_WAITING: usize = 4;
 const PART_BYTES: usize = 64 << 10;
-/// How often the ring is looked at: while frames come, and while none do.
+/// Polling interval of the ring: while frames arrive, and while none do.
 const BUSY_WAIT: Duration = Duration::from_millis(1);
 const IDLE_WAIT: Duration = Duration::from_millis(10);
-/// How often figures are told in between. A client that has gone without a word is found by it.
+/// Interval between statistics blocks. They also reveal a client that has disappeared silently.
 const STATISTICS_INTERVAL: Duration = Duration::from_secs(5);
-/// Looks at the ring for what was under way when the capture ended.
+/// Polls of the ring for frames that were under way when the capture ended.
 const LAST_LOOKS: usize = 100;
-/// Attempts to take a tap away from a dataplane whose queue is full.
+/// Attempts to remove a tap from a dataplane whose queue is full.
 const REMOVALS: usize = 1_000;
 const SNAP_BYTES: std::ops::RangeInclusive<u32> = 64..=16_384;
 const RING_FRAMES: std::ops::RangeInclusive<u32> = 16..=65_536;
-/// Memory of one capture.
 const RING_BYTES_MAX: u64 = 64 << 20;
 const DURATION_SECONDS_MAX: f64 = 86_400.0 * 365.0;
 
@@ -117,7 +116,7 @@ pub(super) async fn begin(
     let id = capture.id;
     let (parts, receiver) = mpsc::channel(PARTS_WAITING);
     let (started, start) = oneshot::channel();
-    // Whatever becomes of this request, the task takes the tap away again.
+    // The task removes the tap whatever the fate of this request.
     tokio::spawn(
         Recording {
             shared,
@@ -139,7 +138,6 @@ pub(super) async fn begin(
     Ok((headers, Body::new(Parts(receiver))).into_response())
 }
 
-/// Checks a request against what there is and what is legal.
 fn plan(shared: &Shared, request: &CaptureRequest) -> Result<TapPlan, String> {
     let info = &shared.info;
     let ports: PortSet = if request.ports.is_empty() {
@@ -189,7 +187,7 @@ fn plan(shared: &Shared, request: &CaptureRequest) -> Result<TapPlan, String> {
     })
 }
 
-/// The answer's parts; ends when their sender is gone.
+/// Parts of the answer; ends when the sender is dropped.
 struct Parts(mpsc::Receiver<Vec<u8>>);
 
 impl HttpBody for Parts {
@@ -205,11 +203,10 @@ impl HttpBody for Parts {
     }
 }
 
-/// Why a capture ended before its statistics were out.
+/// Reason for which a capture ended before its statistics were sent.
 enum Cut {
-    /// Nobody reads any more.
     ClientGone,
-    /// Cannot be; see [`EncodeError`].
+    /// Cannot happen; see [`EncodeError`].
     Encode(EncodeError),
 }
 
@@ -219,7 +216,6 @@ impl From<EncodeError> for Cut {
     }
 }
 
-/// The task that writes a capture down.
 struct Recording {
     shared: Arc<Shared>,
     capture: Arc<Capture>,
@@ -268,7 +264,7 @@ impl Recording {
         );
     }
 
-    /// Until the capture's bound, its stop, or the daemon's end.
+    /// Records until the capture's bound, its stop, or the daemon's end.
     async fn record(&mut self) -> Result<(), Cut> {
         let shared = Arc::clone(&self.shared);
         let capture = Arc::clone(&self.capture);
@@ -308,10 +304,10 @@ impl Recording {
         Ok(())
     }
 
-    /// What is in the ring still, and the figures.
+    /// Sends the frames still in the ring, and the statistics.
     async fn finish(&mut self) -> Result<(), Cut> {
         let tap = Arc::clone(&self.capture.tap);
-        // What a slow client has kept waiting leaves no room for more.
+        // Parts that wait for a slow client leave no room for more.
         self.send().await?;
         for _ in 0..LAST_LOOKS {
             while self.write_waiting()? {
@@ -326,7 +322,7 @@ impl Recording {
         self.send().await
     }
 
-    /// True when there was anything.
+    /// Returns true when there was anything.
     fn write_waiting(&mut self) -> Result<bool, Cut> {
         let before = self.written;
         while self.encoder.len() < PART_BYTES {

@@ -84,7 +84,8 @@ fn no_such_profile(name: &str, all: &[MarkingInfo]) -> ApiError {
     }
 }
 
-/// What the switch has for the classes; for a profile without any, what the file has.
+/// Returns the thresholds that the switch applies to the classes; for a profile without classes,
+/// the file's.
 fn in_force(one: &MarkingInfo, snapshot: &Snapshot) -> RedConfig {
     let first = one.priorities().next();
     let marking = first.and_then(|priority| snapshot.markings[priority.index()]);

@@ -64,7 +64,6 @@ pub(super) async fn end(
     })
 }
 
-/// What the request means, or what is wrong with it.
 fn doing(shared: &Shared, request: &ImpairRequest, port: PortId) -> Result<Doing, String> {
     let within = |name: &str, value: f64, least: f64, most: f64| match value {
         value if (least..=most).contains(&value) => Ok(value),

@@ -51,10 +51,10 @@ use pfcwd::PfcwdError;
 use views::watermarks::ClearError;
 use weir_http::{self as http, Limits};
 
-/// The longest wait for an event; a longer one asked for is cut to this.
+/// The longest wait for an event; longer requested ones are cut to this.
 pub const WAIT_SECONDS_MAX: f64 = 60.0;
 
-/// The document of [`weir_api::routes::openapi`], made once.
+/// The document of [`weir_api::routes::openapi`], built once.
 static DOCUMENT: LazyLock<String> = LazyLock::new(weir_api::routes::openapi::json);
 
 /// All routes of the table.
@@ -68,7 +68,6 @@ pub fn router(shared: Arc<Shared>) -> Router {
         .with_state(shared)
 }
 
-/// What answers a route.
 fn handler(route: &Route) -> MethodRouter<Arc<Shared>> {
     let method = match route.method {
         weir_api::routes::Method::Get => MethodFilter::GET,
@@ -128,14 +127,14 @@ fn handler(route: &Route) -> MethodRouter<Arc<Shared>> {
     }
 }
 
-/// Makes the socket at `path`, readable and writable for owner and group: `group` by name, or the process's
-/// own. A socket that is there already is taken away: the caller holds the run directory's lock, so nobody
-/// listens on it.
+/// Makes the socket at `path`, readable and writable for owner and group: `group` by name, or the
+/// process's own. An existing socket is removed: the caller holds the run directory's lock, so no
+/// process listens on it.
 ///
 /// # Errors
 ///
-/// When something else than a socket is at `path`, the directory cannot be written, or there is no such group
-/// or it may not be given the socket.
+/// When something else than a socket is at `path`, the directory cannot be written, or there is no
+/// such group or it may not be given the socket.
 pub fn listen(path: &Path, group: Option<&str>) -> io::Result<UnixListener> {
     match std::fs::symlink_metadata(path) {
         Ok(metadata) if metadata.file_type().is_socket() => std::fs::remove_file(path)?,
@@ -167,7 +166,7 @@ pub async fn serve(listener: UnixListener, shared: Arc<Shared>) -> io::Result<()
     serve_routes(listener, shared, router).await
 }
 
-/// The same for those who may look and change nothing; `full` is where changes are taken.
+/// Serves clients with read-only access; `full` is the socket for changes.
 ///
 /// # Errors
 ///
@@ -372,7 +371,6 @@ async fn method_not_allowed(method: Method, uri: Uri) -> ApiError {
     }
 }
 
-/// `GET, PUT and DELETE`.
 fn listed(names: &[&str]) -> String {
     match names {
         [rest @ .., last] if !rest.is_empty() => format!("{} and {last}", rest.join(", ")),
@@ -395,7 +393,7 @@ impl ApiError {
         }
     }
 
-    /// The dataplane did not answer in time.
+    /// Error for a dataplane that did not answer in time.
     fn silence() -> Self {
         Self {
             status: StatusCode::SERVICE_UNAVAILABLE,

@@ -1,4 +1,4 @@
-//! What LLDP found out, as the API shows it.
+//! LLDP findings, as the API shows them.
 
 use weir_api::neighbors::{Neighbor, NeighborApplication, NeighborEts, NeighborPfc, NeighborWeir};
 use weir_api::words::{Capability, Selector, SystemCapability};

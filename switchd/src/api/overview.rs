@@ -28,7 +28,7 @@ pub const DESTINATIONS_MAX: usize = 64;
 /// No overview is younger than this after the one before, however many ask.
 pub const INTERVAL: Duration = Duration::from_millis(250);
 
-/// Overviews for whoever asks by TCP: a listener has one of these.
+/// Overviews for clients over TCP: a listener has one of these.
 pub struct Overviews {
     shared: Arc<Shared>,
     body: Cached,
@@ -43,7 +43,7 @@ impl Overviews {
         }
     }
 
-    /// The newest overview, and what the machine's clock says as it is sent.
+    /// Returns the newest overview, with the machine's clock at sending.
     pub async fn answer(&self) -> Response {
         let make = async || {
             let snapshot = self.shared.dataplane.fresh_snapshot().await;
@@ -91,7 +91,7 @@ pub fn overview(shared: &Shared, snapshot: &Snapshot) -> Overview {
     }
 }
 
-/// A neighbour that says no name goes by its chassis.
+/// A neighbour that announces no name is listed by its chassis.
 fn neighbours_by_port(shared: &Shared) -> BTreeMap<String, String> {
     neighbors::neighbors(shared)
         .into_iter()

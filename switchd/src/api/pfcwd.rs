@@ -62,7 +62,7 @@ pub fn pfcwd(info: &SwitchInfo, snapshot: &Snapshot) -> Pfcwd {
 ///
 /// # Errors
 ///
-/// Says what is not legal, or that the dataplane does not answer.
+/// The illegal value, or that the dataplane does not answer.
 pub async fn change(shared: &Shared, change: &PfcwdChange) -> Result<Pfcwd, PfcwdError> {
     let watchdog = change.watchdog.as_ref().map(from_api).transpose()?;
     let ports = ports(&shared.info, &change.ports)?;

@@ -12,9 +12,8 @@ use weir_api::daemon::{Port, PortChange};
 use super::{views, ApiError};
 use crate::control::Shared;
 
-/// How long a change is waited for.
 const CHANGE_WAIT: Duration = Duration::from_secs(5);
-/// Between two looks whether it is done.
+/// Polling interval for its completion.
 const LOOK: Duration = Duration::from_millis(10);
 
 pub(super) async fn list(State(shared): State<Arc<Shared>>) -> Json<Vec<Port>> {

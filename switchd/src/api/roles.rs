@@ -1,4 +1,5 @@
-//! Who may change something: those who can open the API's socket. Others may have a socket for looking.
+//! Access rights: clients that can open the API's socket may change things. Others may have a
+//! read-only socket.
 
 use std::io;
 use std::path::Path;
@@ -13,11 +14,11 @@ use nix::unistd::Group;
 
 use super::ApiError;
 
-/// What would become of a frame.
+/// Route that predicts the treatment of a frame.
 const TRACE: &str = "/v1/trace";
 
-/// The routes of `router` for looking: what would change something, and captures, which show what others say to
-/// each other, are refused, with `full` as the place to ask.
+/// Restricts `router` to its read-only routes: changes, and captures, which reveal the traffic of
+/// others, are refused with a reference to `full`.
 pub(super) fn reading_only(router: Router, full: &Path) -> Router {
     let full: Arc<str> = full.display().to_string().into();
     router.layer(middleware::from_fn_with_state(full, refuse_changes))
@@ -38,7 +39,6 @@ async fn refuse_changes(State(full): State<Arc<str>>, request: Request, next: Ne
     ApiError { status, error }.into_response()
 }
 
-/// The number of a group.
 pub(super) fn group_id(name: &str) -> io::Result<u32> {
     match Group::from_name(name)? {
         Some(group) => Ok(group.gid.as_raw()),

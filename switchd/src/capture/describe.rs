@@ -1,4 +1,4 @@
-//! What became of a frame, in words: the comment of a packet in a capture.
+//! Description of a frame's fate: the comment of a packet in a capture.
 
 use std::fmt::Write;
 
@@ -70,7 +70,8 @@ pub fn comment(record: &Record, depths: &[u8; 8], at: u64) -> String {
     text
 }
 
-/// The time nearest to `at` that has these lowest bits: what a device's clock said that is less than 39 hours from the wall clock.
+/// Returns the time nearest to `at` that has these lowest bits: a device's clock that is less than
+/// 39 hours from the wall clock.
 fn nearest(low: u64, at: u64) -> u64 {
     const SPAN: u64 = 1 << HardwareTime::BITS;
     let ahead = low.wrapping_sub(at) % SPAN;

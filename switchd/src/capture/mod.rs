@@ -1,6 +1,6 @@
-//! Captures: how what was seen is written down.
+//! Captures: recording of frames.
 //!
-//! The dataplane shows frames to [taps](crate::dataplane::tap); what stands here runs beside it.
+//! The dataplane shows frames to [taps](crate::dataplane::tap); this module runs beside it.
 //!
 //! Design: docs/src/internals/design/api.md.
 

@@ -26,16 +26,15 @@ const NANOSECONDS: u8 = 9;
 /// epb_flags.
 const INBOUND: u32 = 1;
 const OUTBOUND: u32 = 2;
-/// if_filter: what follows is a capture filter as text.
+/// if_filter: a capture filter as text follows.
 const FILTER_IS_TEXT: u8 = 0;
 
 /// Writes blocks into memory.
 pub struct Encoder {
     writer: PcapNgWriter<Vec<u8>>,
-    /// By interface.
     interfaces: Vec<PortId>,
     depths: [u8; 8],
-    /// The wall clock when the monotonic clock was zero, in nanoseconds since 1970.
+    /// Wall clock in nanoseconds since 1970 when the monotonic clock was zero.
     epoch_nanos: u64,
     began: Instant,
 }
@@ -179,8 +178,8 @@ impl Encoder {
     }
 }
 
-/// A time in a statistics block is its high word and then its low one, each in the section's byte order;
-/// the library writes it as one number, the low word first.
+/// Swaps the words of a time: a statistics block has the high word and then the low one, each in
+/// the section's byte order; the library writes the time as one number, the low word first.
 fn words_swapped(time: u64) -> u64 {
     time.rotate_left(32)
 }

@@ -33,7 +33,7 @@ const TIME_BOUNDS: &[u64] = &[
     100_000_000_000,
 ];
 
-/// How long suspicions and what followed took since the start, in nanoseconds.
+/// Durations of suspicions and the reactions to them since the start, in nanoseconds.
 #[derive(Clone, Copy, Debug)]
 pub struct DeadlockTimes {
     /// From the last frame that an egress sent to its suspicion.
@@ -63,13 +63,13 @@ pub struct DeadlockLog {
     last_id: u64,
     current: BTreeMap<Place, Deadlock>,
     past: VecDeque<Deadlock>,
-    /// Where a release is in force: one that was there before the suspicion counts for it too.
+    /// Egresses with a release in force: one from before the suspicion counts for it as well.
     released: BTreeSet<Place>,
     times: DeadlockTimes,
 }
 
 impl DeadlockLog {
-    /// Takes note of what happened in the dataplane.
+    /// Records an event of the dataplane.
     pub fn note_event(&mut self, info: &SwitchInfo, event: &Event) {
         match event.kind {
             EventKind::Suspected {
@@ -151,7 +151,7 @@ impl DeadlockLog {
         }
     }
 
-    /// Begins a suspicion with the next number, after the one that there may be.
+    /// Begins a suspicion with the next number, after ending a present one.
     fn begin(&mut self, place: Place, at: Instant, deadlock: Deadlock) {
         self.end(place, at);
         self.last_id += 1;
@@ -159,7 +159,7 @@ impl DeadlockLog {
         self.current.insert(place, Deadlock { id, ..deadlock });
     }
 
-    /// Takes note of what the control plane did.
+    /// Records a report of the control plane.
     pub fn note_report(&mut self, report: &Report) {
         match report.kind {
             ReportKind::SpuidAssigned { spuid } => {
@@ -215,12 +215,12 @@ impl DeadlockLog {
             .cloned()
     }
 
-    /// How long it all took.
+    /// Returns the durations.
     pub fn times(&self) -> DeadlockTimes {
         self.times
     }
 
-    /// How many suspicions last.
+    /// Returns the number of present suspicions.
     pub fn current_count(&self) -> usize {
         self.current.len()
     }
@@ -234,8 +234,9 @@ impl DeadlockLog {
         }
     }
 
-    /// Learns from a message who leads: the lowest identifier of an election that concerns a suspected
-    /// egress, or who began the release that reaches one. What this switch leads itself stays so.
+    /// Learns the leader from a message: the lowest identifier of an election that concerns a
+    /// suspected egress, or the origin of the release that reaches one. Leadership by this switch
+    /// is unaffected.
     fn note_clcm(&mut self, message: &Clcm, toward: &PortSet) {
         let origin = message.origin().to_string();
         for ((egress, priority), deadlock) in &mut self.current {
@@ -269,8 +270,8 @@ impl DeadlockLog {
         }
     }
 
-    /// The suspicion of `place` that lasts, or else the last one: what was ordered during a suspicion may
-    /// end after it.
+    /// Returns the present suspicion of `place`, or else the last one: an order given during a
+    /// suspicion may end after it.
     fn newest_mut(&mut self, info: &SwitchInfo, place: Place) -> Option<&mut Deadlock> {
         if self.current.contains_key(&place) {
             return self.current.get_mut(&place);

@@ -131,7 +131,8 @@ impl History {
         }
     }
 
-    /// What went through the ports within `span` before the newest sample, at no more than `points` moments.
+    /// Returns the traffic of the ports within `span` before the newest sample, at no more than
+    /// `points` moments.
     pub fn curves(&self, info: &SwitchInfo, span: Duration, points: u64) -> Curves {
         let samples = self.spaced(span, points);
         let along = |index: usize, of: fn(&CompactPort) -> u64| {
@@ -153,7 +154,8 @@ impl History {
         }
     }
 
-    /// The newest sample and those before it, within `span`, so far apart that there are `points` at most. Oldest first.
+    /// Returns the newest sample and those before it, within `span`, spaced so that there are at
+    /// most `points`. Oldest first.
     fn spaced(&self, span: Duration, points: u64) -> Vec<Arc<Compact>> {
         let apart = span.as_nanos() / points.max(1);
         let ring = self.ring.lock().unwrap_or_else(PoisonError::into_inner);

@@ -21,7 +21,7 @@ pub struct SwitchInfo {
     pub name: String,
     /// `dataplane.mtu`.
     pub mtu: Bytes,
-    /// What is done about deadlocks.
+    /// Reaction to deadlocks.
     pub deadlock_policy: Live<Policy>,
     /// By [`PortId`].
     pub ports: Vec<PortInfo>,
@@ -31,11 +31,12 @@ pub struct SwitchInfo {
     pub pools: Vec<String>,
     /// The stations that requests are sent to.
     pub stations: Live<Stations>,
-    /// Whether frames and links may be impaired on purpose.
+    /// True if frames and links may be impaired on purpose.
     pub impair: bool,
-    /// Who gets copies of frames.
+    /// Mirrors of frames.
     pub mirrors: Live<Vec<Mirror>>,
-    /// How classes mark: profiles in the order of the file, and classes with thresholds of their own.
+    /// Marking of classes: profiles in the order of the file, and classes with thresholds of their
+    /// own.
     pub marking: Live<Vec<MarkingInfo>>,
 }
 
@@ -46,7 +47,7 @@ pub struct MarkingInfo {
     pub profile: Option<String>,
     /// The classes that have it, with their priorities.
     pub classes: Vec<(String, Vec<Priority>)>,
-    /// What the file says, which the switch need not do any more.
+    /// Thresholds in the file, which may no longer be in force.
     pub configured: RedConfig,
 }
 
@@ -58,10 +59,10 @@ impl MarkingInfo {
     }
 }
 
-/// Who has which network addresses, by the configuration.
+/// Network addresses of stations, by the configuration.
 #[derive(Clone, Debug, Default)]
 pub struct Stations {
-    /// Whether requests for their addresses go to them alone.
+    /// True if requests for their addresses are sent to them alone.
     pub suppress: bool,
     /// In the order of the file.
     pub all: Arc<[Station]>,
@@ -74,13 +75,13 @@ pub struct PortInfo {
     pub name: String,
     /// Its network device.
     pub device: String,
-    /// What it faces.
+    /// Kind of device that the port faces.
     pub role: PortRole,
     /// Its line's rate.
     pub rate: BitRate,
-    /// Its cable, where the file says how long it is.
+    /// Its cable, if the file sets the length.
     pub cable: Option<PortCable>,
-    /// Where it looks for the priority of its frames.
+    /// Field from which its frames get their priority.
     pub trusted: Live<Trusted>,
     /// Its device as it is attached now.
     pub attached: Live<AttachedPort>,
@@ -123,7 +124,7 @@ impl PortInfo {
         self.attached.get().address
     }
 
-    /// Says of a port that it forwards from now on.
+    /// Logs for a port that it forwards from now on.
     pub fn log_attached(&self) {
         let attached = self.attached.get();
         tracing::info!(
@@ -143,15 +144,15 @@ impl PortInfo {
 pub struct ClassInfo {
     /// Its name from the configuration, or `default`.
     pub name: String,
-    /// What it does when buffers fill. Its thresholds may change, but not what kind of mode it is.
+    /// Behaviour when buffers fill. Its thresholds may change, but not the kind of mode.
     pub mode: Live<ClassMode>,
-    /// Whether a port's cable says how much headroom it has there.
+    /// True if a port's cable determines its headroom.
     pub headroom_by_cable: bool,
     /// True when the configuration names this priority.
     pub configured: bool,
 }
 
-/// No port has the name that was asked for.
+/// No port has the requested name.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("no such port: `{name}`; ports: {known}")]
 pub struct NoSuchPort {
@@ -164,7 +165,7 @@ pub struct NoSuchPort {
 pub struct Live<T>(RwLock<T>);
 
 impl<T: Clone> Live<T> {
-    /// What is in force now.
+    /// Returns the present value.
     pub fn get(&self) -> T {
         let value = self.0.read().unwrap_or_else(PoisonError::into_inner);
         T::clone(&value)

@@ -3,8 +3,8 @@
 use weir_api::describe::Described;
 use weir_api::words::EventName;
 
-/// Writes one event: what an operator must know at `warn`, what happened at `info`, and single control
-/// messages, of which a deadlock makes hundreds each second, at `debug`.
+/// Logs one event: conditions that an operator must know at `warn`, incidents at `info`, and single
+/// control messages, of which a deadlock makes hundreds each second, at `debug`.
 pub(super) fn event(described: &Described) {
     let port = described.port.as_deref();
     let priority = described.priority;

@@ -41,7 +41,7 @@ pub use reloading::{ReloadError, Reloading};
 pub use shared::{without_keeper, Restarted, Shared, Signal, Stage};
 pub use supervisor::SupervisorError;
 
-/// Requests that wait for the supervisor at most.
+/// Maximum number of requests that wait for the supervisor.
 const INBOX_CAPACITY: usize = 64;
 
 /// Settings of the control plane.
@@ -65,7 +65,7 @@ pub struct ControlSettings {
 
 /// The running control plane.
 pub struct Control {
-    /// What others see of it.
+    /// State shared with other tasks.
     pub shared: Arc<Shared>,
     thread: std::thread::JoinHandle<()>,
     outcome: oneshot::Receiver<Result<(), SupervisorError>>,
@@ -107,7 +107,7 @@ pub fn start(
     let thread = std::thread::Builder::new()
         .name("weir-control".to_owned())
         .spawn(move || {
-            // Nobody listens any more when the daemon is on its way out.
+            // The channel may be closed when the daemon ends.
             let _ = ended.send(runtime.block_on(supervisor.run()));
         })
         .map_err(SupervisorError::Thread)?;

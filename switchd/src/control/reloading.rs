@@ -1,4 +1,5 @@
-//! Reading the configuration file again, as those see it who ask for it. Who does it stands above the control plane.
+//! Reloading of the configuration file, as its requesters see it. The implementation is above the
+//! control plane.
 
 use std::future::Future;
 use std::path::{Path, PathBuf};
@@ -10,14 +11,15 @@ use weir_config::FileError;
 
 use super::Shared;
 
-/// What comes of it, later.
+/// The result, later.
 pub type Outcome<'a, T> = Pin<Box<dyn Future<Output = Result<T, ReloadError>> + Send + 'a>>;
 
 /// Reads the configuration file again.
 pub trait Reloading: Send + Sync {
-    /// Puts in force what can be; with `dry_run` it only tells what that would be. Nothing is changed when the file is not
-    /// legal. With `confirm`, what was in force before is kept until [`confirm`](Self::confirm) or [`revert`](Self::revert); calling the
-    /// latter in time is for the caller.
+    /// Applies all settings that can be; with `dry_run` it only reports them. Nothing is changed
+    /// when the file is not legal. With `confirm`, the previous settings are kept until
+    /// [`confirm`](Self::confirm) or [`revert`](Self::revert); the caller has to call the latter in
+    /// time.
     fn reload<'a>(
         &'a self,
         shared: &'a Shared,
@@ -25,14 +27,15 @@ pub trait Reloading: Send + Sync {
         confirm: Option<Duration>,
     ) -> Outcome<'a, Reload>;
 
-    /// What the last reload has put in force stays. Gives the file, and how much time was left.
+    /// Keeps the settings of the last reload in force. Returns the file, and how much time was
+    /// left.
     fn confirm<'a>(&'a self, shared: &'a Shared) -> Outcome<'a, (String, Duration)>;
 
     /// Puts in force what was before the reload that waits for a confirmation; nothing where none does, or its time is not
     /// over.
     fn revert<'a>(&'a self, shared: &'a Shared) -> Pin<Box<dyn Future<Output = ()> + Send + 'a>>;
 
-    /// What is in force.
+    /// Returns the settings in force.
     fn running<'a>(
         &'a self,
         shared: &'a Shared,
@@ -41,8 +44,9 @@ pub trait Reloading: Send + Sync {
     /// The switch forwards: what it began with is kept for a rollback.
     fn begun(&self) -> Pin<Box<dyn Future<Output = ()> + Send + '_>>;
 
-    /// Leaves what was changed at run time in `run_dir` for the switch that stands here next, and the text of what is in force for a keeper
-    /// that starts this one again: its file, where it could be written.
+    /// Stores the changes at run time in `run_dir` for the next switch, and the text of the
+    /// configuration in force for a keeper that starts this one again: its file, where it could be
+    /// written.
     fn leave<'a>(
         &'a self,
         shared: &'a Shared,
@@ -55,11 +59,12 @@ pub trait Reloading: Send + Sync {
     /// The one of this number.
     fn past(&self, number: u64) -> Outcome<'_, PastConfiguration>;
 
-    /// Whether a daemon that starts now could stand in this one's place. No when the file is not legal, or means another
-    /// place.
+    /// Checks that a daemon started now could replace this one. It could not if the file is
+    /// invalid, or names another run directory or socket.
     fn check(&self) -> Outcome<'_, ()>;
 
-    /// As [`reload`](Self::reload) for a signal: what came of it is logged, and the service manager hears of it.
+    /// Like [`reload`](Self::reload), for a signal: the result is logged, and the service manager
+    /// is notified.
     fn reload_and_log<'a>(
         &'a self,
         shared: &'a Shared,
@@ -84,7 +89,7 @@ pub enum ReloadError {
     /// There is nothing to confirm.
     #[error("nothing waits to be confirmed: no reload with a time for that, or the time is over")]
     NothingToConfirm,
-    /// What was in force cannot be read.
+    /// The settings in force cannot be read.
     #[error("cannot read the configurations that were in force: {0}")]
     History(std::io::Error),
     /// There is none of this number.
@@ -95,7 +100,7 @@ pub enum ReloadError {
     Memory {
         /// The file.
         file: String,
-        /// What does not fit.
+        /// Mismatch.
         why: String,
     },
     /// The next daemon would not have a listener.
@@ -105,12 +110,12 @@ pub enum ReloadError {
         file: String,
         /// The key.
         key: &'static str,
-        /// Where it is to listen.
+        /// Address to listen on.
         address: std::net::SocketAddr,
-        /// What the kernel said.
+        /// Error of the kernel.
         error: std::io::Error,
     },
-    /// The next daemon would not stand where this one does.
+    /// The next daemon would use another run directory or socket.
     #[error("{file}: {key} cannot change across a keeper restart; stop and start the service")]
     Moved {
         /// The file.

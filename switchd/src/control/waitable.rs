@@ -6,8 +6,8 @@ use std::os::fd::{AsRawFd, OwnedFd, RawFd};
 use nix::fcntl::{fcntl, FcntlArg, OFlag};
 use tokio::net::unix::pipe::Receiver;
 
-/// Any descriptor that poll(2) and read(2) know: an eventfd, a netlink socket. tokio's type for the
-/// reading end of a pipe does just these two and, unlike its `AsyncFd`, needs no unsafe code.
+/// Any descriptor that supports poll(2) and read(2): an eventfd, a netlink socket. tokio's type for
+/// the reading end of a pipe does just these two and, unlike its `AsyncFd`, needs no unsafe code.
 #[derive(Debug)]
 pub(super) struct Waitable(Receiver);
 
@@ -19,7 +19,7 @@ impl Waitable {
         Ok(Self(Receiver::from_owned_fd_unchecked(fd)?))
     }
 
-    /// Waits until there is something and reads it with one read(2).
+    /// Waits until data is available and reads it with one read(2).
     pub(super) async fn read(&self, buffer: &mut [u8]) -> io::Result<usize> {
         loop {
             self.0.readable().await?;
@@ -34,7 +34,7 @@ impl Waitable {
         }
     }
 
-    /// What is there now; `WouldBlock` if there is nothing.
+    /// Reads available data; returns `WouldBlock` if there is none.
     pub(super) fn try_read(&self, buffer: &mut [u8]) -> io::Result<usize> {
         Ok(nix::unistd::read(&self.0, buffer)?)
     }

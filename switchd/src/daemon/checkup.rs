@@ -1,4 +1,5 @@
-//! The doctor's checks at the start: what is wrong but keeps nobody from starting is in the log, with what mends it.
+//! The doctor's checks at the start: problems that do not prevent the start are logged with their
+//! remedies.
 
 use std::path::PathBuf;
 

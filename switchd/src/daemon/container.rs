@@ -1,8 +1,9 @@
-//! `--container`: the configuration of a switch in a container that was given none.
+//! `--container`: the configuration of a switch in a container without one.
 //!
-//! Whoever runs containers gives them their interfaces when they already run: Docker by `docker network connect`, containerlab
-//! for every link of a topology. So ports are [places](weir_config::daemon::Port::wait) for `eth1`, `eth2` and so on. `eth0`
-//! is the container's own, by which its metrics are read.
+//! Container managers add interfaces to running containers: Docker by `docker network connect`,
+//! containerlab for every link of a topology. So ports are
+//! [places](weir_config::daemon::Port::wait) for `eth1`, `eth2` and so on. `eth0` is the
+//! container's own, by which its metrics are read.
 
 use std::fmt::Write as _;
 use std::io;
@@ -14,18 +15,18 @@ use weir_core::{BitRate, Bytes, PORT_COUNT_MAX};
 
 use crate::cli::Cli;
 
-/// Where the configuration is written. Not in /etc, which may be read-only.
+/// Path of the configuration. Not in /etc, which may be read-only.
 const FILE: &str = "/run/weir/container.toml";
-/// How many ports there are where nobody says it.
+/// Default number of ports.
 const PORTS: usize = 8;
 const RATE: BitRate = BitRate::from_mbit(1_000);
 const MTU: Bytes = Bytes::new(1_500);
-/// Of a switch whose host's name cannot be a switch's.
+/// Name of a switch whose host's name is not a valid switch name.
 const NAME: &str = "switch";
 
-/// How many ports there are.
+/// Number of ports.
 const PORTS_VARIABLE: &str = "WEIR_PORTS";
-/// Interfaces of the node beside `eth0`: containerlab says so to every node.
+/// Interfaces of the node beside `eth0`: containerlab sets it on every node.
 const CLAB_VARIABLE: &str = "CLAB_INTFS";
 /// The rate of every port.
 const RATE_VARIABLE: &str = "WEIR_RATE";
@@ -42,7 +43,7 @@ pub enum ContainerError {
     Ports {
         /// Which.
         variable: &'static str,
-        /// What it is.
+        /// Its value.
         value: String,
     },
     /// A variable is not a rate or a size.
@@ -58,8 +59,8 @@ pub enum ContainerError {
     File(#[from] io::Error),
 }
 
-/// Where there is no file of the command line's name, puts one in its place that is made of what is around. A switch that a
-/// keeper starts takes the one that its keeper has made: what was changed in it since then holds.
+/// If there is no file of the command line's name, generates one from the environment. A switch
+/// started by a keeper takes the file that its keeper has made: later changes in it hold.
 ///
 /// # Errors
 ///
@@ -80,7 +81,6 @@ pub fn provide(cli: &mut Cli) -> Result<(), ContainerError> {
     Ok(())
 }
 
-/// What is around the daemon.
 struct Surroundings {
     devices: Vec<String>,
     host_name: String,
@@ -105,7 +105,7 @@ impl Surroundings {
         }
     }
 
-    /// The configuration of a switch that has no `file`.
+    /// Returns the configuration of a switch that has no `file`.
     fn config(&self, file: &Path) -> Result<String, ContainerError> {
         let ports = self.ports()?;
         let rate = self.unit(RATE_VARIABLE, parse_rate)?.unwrap_or(RATE);
@@ -177,7 +177,7 @@ impl Surroundings {
         Some(value)
     }
 
-    /// The container's, by which containerlab and Docker know it.
+    /// The container's name in containerlab and Docker.
     fn name(&self) -> &str {
         let legal = |byte: u8| byte.is_ascii_alphanumeric() || b"._-".contains(&byte);
         let name = &*self.host_name;
@@ -190,7 +190,7 @@ impl Surroundings {
     }
 }
 
-/// Of `eth7`, 7; none of what is no port.
+/// Returns 7 for `eth7`; `None` for devices that are no ports.
 fn number(device: &str) -> Option<usize> {
     let digits = device.strip_prefix("eth")?;
     let is_plain = digits.bytes().all(|byte| byte.is_ascii_digit());

@@ -1,4 +1,5 @@
-//! Where the daemon is asked: taken before the first device is touched, opened once frames are forwarded.
+//! Addresses of the daemon's services: bound before the first device is touched, served once frames
+//! are forwarded.
 
 use std::fmt;
 use std::future::Future;
@@ -30,13 +31,12 @@ use crate::model::clock;
 use crate::page;
 use crate::{api, metrics};
 
-/// The switch that has given its place to this one may take so long to close what it listened on.
+/// Time that the previous switch may take to close its listeners.
 const PARTING_WAIT: Duration = Duration::from_secs(2);
 const PARTING_POLL: Duration = Duration::from_millis(2);
-/// How often an address that another process has is tried again after that.
+/// Retry interval after that for an address in use by another process.
 const TAKEN_POLL: Duration = Duration::from_secs(1);
 
-/// What listens.
 pub(super) struct Doors {
     api: UnixListener,
     readers: Option<UnixListener>,
@@ -78,10 +78,9 @@ impl fmt::Debug for Protections {
     }
 }
 
-/// One address.
 enum Door {
     Open(TcpListener),
-    /// Another process has it, of the switch before or a stranger's: it is tried again.
+    /// Another process has it, the previous switch or an unrelated one: it is tried again.
     Taken {
         key: &'static str,
         address: SocketAddr,
@@ -89,7 +88,7 @@ enum Door {
 }
 
 impl Doors {
-    /// Takes all addresses.
+    /// Binds all addresses.
     ///
     /// # Errors
     ///
@@ -107,7 +106,7 @@ impl Doors {
             Some(protections) => protections,
             None => Protections::load(plan)?,
         };
-        // No address ends a switch that stands in the place of another one.
+        // No address ends a switch that replaces another one.
         let is_needed = match &plan.keeping {
             Some(keeping) => keeping.kept == Kept::First,
             None => true,
@@ -198,7 +197,7 @@ impl Doors {
 }
 
 impl Door {
-    /// Takes the address. One that another process has is an error only where it `is_needed`.
+    /// Binds the address. One in use by another process is an error only if it `is_needed`.
     async fn open(key: &'static str, address: SocketAddr, is_needed: bool) -> io::Result<Self> {
         match TcpListener::bind(address).await {
             Ok(listener) => Ok(Self::Open(listener)),
@@ -207,7 +206,7 @@ impl Door {
         }
     }
 
-    /// Has `serve` answer once there is a listener.
+    /// Runs `serve` once there is a listener.
     async fn serve<F: Future<Output = io::Result<()>>>(
         self,
         shared: Arc<Shared>,
@@ -219,7 +218,7 @@ impl Door {
         }
     }
 
-    /// The listener, once there is one; `None` when the switch ends before.
+    /// Returns the listener, once there is one; `None` when the switch ends before.
     async fn opened(self, shared: &Shared) -> Option<TcpListener> {
         match self {
             Self::Open(listener) => Some(listener),
@@ -231,7 +230,7 @@ impl Door {
     }
 }
 
-/// Tries until the address is free. A stranger that has it is reported.
+/// Tries until the address is free. An unrelated process that uses it is reported.
 async fn retake(key: &'static str, address: SocketAddr, shared: &Shared) -> TcpListener {
     let deadline = Instant::now() + PARTING_WAIT;
     let mut is_told = false;
@@ -283,7 +282,7 @@ fn api_error(path: &Path) -> impl FnOnce(io::Error) -> DaemonError {
     move |source| DaemonError::Api { path, source }
 }
 
-/// Spawns what never ends by itself, and owes nobody an answer.
+/// Spawns a task that never ends by itself, and owes no answer.
 fn while_it_lasts(
     shared: &Arc<Shared>,
     task: impl Future<Output = ()> + Send + 'static,
@@ -297,7 +296,7 @@ fn while_it_lasts(
     })
 }
 
-/// Spawns what may fail and leave the switch forwarding; the failure is logged.
+/// Spawns a task that may fail and leave the switch forwarding; the failure is logged.
 fn watched(
     what: &'static str,
     task: impl Future<Output = io::Result<()>> + Send + 'static,

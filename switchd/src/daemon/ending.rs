@@ -11,9 +11,8 @@ use super::plan::Keeping;
 use crate::control::{Control, Shared, Signal, SupervisorError};
 use crate::keeper::link::held_links;
 
-/// Why the switch ends.
 pub(super) enum Reason {
-    /// Somebody asked, or its keeper is gone.
+    /// A stop was requested, or its keeper is gone.
     Stop,
     /// To be started again; the neighbours are held.
     Restart,
@@ -21,7 +20,6 @@ pub(super) enum Reason {
     Failed(SupervisorError),
 }
 
-/// Waits until the switch has to end.
 pub(super) async fn until_end(
     signals: &mut mpsc::Receiver<Signal>,
     control: &mut Control,
@@ -85,12 +83,12 @@ pub(super) async fn until_end(
 enum Asked {
     Stop(&'static str),
     Restart {
-        /// Only to try whether the next one could start.
+        /// True to only try whether the next switch could start.
         is_trial: bool,
     },
 }
 
-/// Waits for a signal that ends the switch, and reads the configuration file again whenever it is asked to.
+/// Waits for a signal that ends the switch, and reloads the configuration file whenever requested.
 async fn until_signal(signals: &mut mpsc::Receiver<Signal>, shared: &Shared) -> Asked {
     loop {
         match signals.recv().await {
@@ -109,7 +107,6 @@ async fn until_signal(signals: &mut mpsc::Receiver<Signal>, shared: &Shared) -> 
     }
 }
 
-/// Waits for a signal to end, and nothing else.
 pub(super) async fn stop_signal(signals: &mut mpsc::Receiver<Signal>) -> &'static str {
     loop {
         match signals.recv().await {

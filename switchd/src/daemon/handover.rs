@@ -18,7 +18,7 @@ use crate::keeper::frames;
 use crate::keeper::link::resumed_links;
 use crate::model::clock;
 
-/// What a switch has still when it has stopped.
+/// Resources that a stopped switch still has.
 #[derive(Debug)]
 pub(super) struct Parting {
     pub(super) keeping: Option<Keeping>,
@@ -36,9 +36,9 @@ pub(super) async fn give_place(Parting { keeping, closing }: Parting) {
     let _ = spawn_blocking(move || closing.wait()).await;
 }
 
-/// Lets neighbours go on that were held for this switch, and takes requests for the next one.
+/// Releases neighbours that were held for this switch, and accepts restart requests.
 pub(super) async fn meet(keeping: &mut Keeping, shared: &Shared) {
-    // What the switch itself holds by now stays held.
+    // Neighbours that the switch itself holds by now stay held.
     let snapshot = shared.dataplane.inspect(Tables::NONE).await;
     let resumed = snapshot.map(|snapshot| resumed_links(&shared.info, &snapshot.ports));
     match keeping
@@ -54,7 +54,7 @@ pub(super) async fn meet(keeping: &mut Keeping, shared: &Shared) {
     }
 }
 
-/// Records a restart whose next switch failed: this one is what ran before.
+/// Records a restart whose next switch failed: this one runs the previous configuration.
 fn note_restart(shared: &Shared, restarted: Restarted) {
     if let Some(why) = &restarted.failed {
         let told =
@@ -84,7 +84,7 @@ pub(super) fn lose_keeper(shared: &Shared) {
         .set_trouble("keeper", Some((Trouble::KeeperGone, text)));
 }
 
-/// Leaves frames that could not leave for the next switch, and tells the keeper which are lost.
+/// Stores frames that could not leave for the next switch, and reports the lost ones to the keeper.
 pub(super) async fn leave(
     stopped: Stopped,
     keeping: &mut Keeping,
@@ -117,17 +117,17 @@ pub(super) async fn gone(keeping: &mut Option<Keeping>, shared: &Shared) {
     }
 }
 
-/// What came of the next switch.
+/// Result of preparing the next switch.
 pub(super) enum Readiness {
-    /// It is ready, or the keeper is too old to have one made ready.
+    /// It is ready, or the keeper is too old to prepare one.
     Ready,
     /// It would not start.
     Refused(String),
-    /// The switch is to stop meanwhile, and why.
+    /// The switch is to stop meanwhile, with the reason.
     Stopped(&'static str),
 }
 
-/// Has the next switch made ready before neighbours wait for it, with what was changed at run time until now.
+/// Prepares the next switch before neighbours wait for it, with the changes at run time so far.
 pub(super) async fn make_ready(
     keeping: &mut Keeping,
     shared: &Shared,

@@ -42,19 +42,19 @@ pub use crate::dataplane::link::{AttachedPort, Programs, RunningDataplane, Stopp
 pub use doors::Protections;
 pub use plan::{DaemonError, Keeping, Plan};
 
-/// How long answers that are on their way may take once the daemon ends.
+/// Time that answers on their way may take once the daemon ends.
 const ANSWERS_WAIT: Duration = Duration::from_secs(1);
-/// The same while neighbours are held for the next switch: they wait, too.
+/// Time while neighbours are held for the next switch: they wait as well.
 const ANSWERS_WAIT_HELD: Duration = Duration::from_millis(2);
 
-/// How the daemon ended.
+/// End of the daemon.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Ended {
     /// As asked; frames may be lost all the same when the time for draining was too short.
     Cleanly,
     /// A second signal came while it drained.
     CutShort,
-    /// The keeper is to start it anew; it holds the neighbours.
+    /// The keeper is to restart it; it holds the neighbours.
     ToRestart,
 }
 
@@ -94,7 +94,7 @@ pub async fn run<D: RunningDataplane>(
                 return Ok(Ended::ToRestart);
             }
             _ => {
-                // What was left for a switch that did not come.
+                // Frames stored for a switch that did not start.
                 let left = frames::path(run_dir.path());
                 let left_to = frames::keeper_path(run_dir.path());
                 let by_hand = reload::by_hand::path(run_dir.path());
@@ -116,7 +116,7 @@ pub async fn run<D: RunningDataplane>(
     outcome.map(|(ended, _)| ended)
 }
 
-/// Starts the switch. All that listens is there before the first device is touched.
+/// Starts the switch. All listeners are bound before the first device is touched.
 async fn begin_in<D: RunningDataplane>(
     plan: &mut Plan,
     run_dir: Arc<RunDir>,
@@ -130,7 +130,7 @@ async fn begin_in<D: RunningDataplane>(
     Ok((doors, begin(plan, dataplane).await?))
 }
 
-/// Runs it until its end.
+/// Runs the switch until its end.
 async fn run_in<D: RunningDataplane>(
     mut plan: Plan,
     run_path: &Path,
@@ -144,7 +144,7 @@ async fn run_in<D: RunningDataplane>(
     } = begun;
     let shared = Arc::clone(&control.shared);
     if let Some(keeping) = &plan.keeping {
-        // Whoever asks from now on is heard once the keeper has been met.
+        // Later requests are served once the keeper has been met.
         shared.life.set_restartable(keeping.signals.clone());
     }
     let tasks = doors.serve(&mut plan, &shared, lldp);
@@ -206,7 +206,8 @@ async fn run_in<D: RunningDataplane>(
     }
 }
 
-/// Tells the service manager that the switch ends, or that it is restarted; returns what its programs are to do then.
+/// Reports to the service manager that the switch ends, or restarts; returns what to do with its
+/// programs.
 fn announce_end(again: bool) -> Programs {
     if again {
         service::notify_reloading();
@@ -223,7 +224,7 @@ struct Begun<D> {
     lldp: Option<Vec<io::Result<OwnedFd>>>,
 }
 
-/// Starts the control plane above `dataplane`, which is stopped when that fails.
+/// Starts the control plane above `dataplane`, which is stopped on failure.
 async fn begin<D: RunningDataplane>(
     plan: &mut Plan,
     dataplane: D,
@@ -337,7 +338,7 @@ async fn stop_dataplane<D: RunningDataplane>(
 struct SharedDataplane<D>(Arc<Mutex<Option<D>>>);
 
 impl<D> SharedDataplane<D> {
-    /// What `ask` says of the dataplane, while there is one.
+    /// Returns the result of `ask` on the dataplane, while there is one.
     fn with<T>(&self, ask: impl FnOnce(&mut D) -> T) -> Option<T> {
         let mut dataplane = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         dataplane.as_mut().map(ask)

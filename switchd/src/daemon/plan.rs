@@ -1,4 +1,4 @@
-//! What a daemon is to be, and why it could not.
+//! Plan of a daemon, and the errors that prevent it.
 
 use std::io;
 use std::net::SocketAddr;
@@ -26,31 +26,31 @@ use crate::page::PageSettings;
 pub struct Plan {
     /// The run directory.
     pub run_dir: PathBuf,
-    /// Where the API's Unix socket will be.
+    /// Path of the API's Unix socket.
     pub api_socket: PathBuf,
-    /// Who may use it, and the socket for those who may look only.
+    /// Access to it, and the read-only socket.
     pub api: ApiConfig,
-    /// Where the metrics are served; `None` for nowhere.
+    /// Address of the metrics; `None` to disable them.
     pub metrics: Option<SocketAddr>,
-    /// How they are protected there.
+    /// Protection of the metrics.
     pub metrics_protection: Protection,
-    /// Where gNMI is served; `None` for nowhere.
+    /// Settings of gNMI; `None` to disable it.
     pub gnmi: Option<GnmiSettings>,
-    /// Where the live page is served; `None` for nowhere.
+    /// Settings of the live page; `None` to disable it.
     pub page: Option<PageSettings>,
     /// Names and settings; what is known only once the ports are attached is filled in then.
     pub info: SwitchInfo,
     /// Settings of the control plane.
     pub control: ControlSettings,
-    /// How long buffered frames may take to leave at the end.
+    /// Time that buffered frames may take to leave at the end.
     pub drain: Duration,
     /// Reads the configuration file again; `None` where there is none.
     pub reloader: Option<Reloader>,
-    /// How long the service manager waits for a heartbeat; `None` when it wants none.
+    /// Heartbeat timeout of the service manager; `None` if it needs none.
     pub watchdog: Option<Duration>,
     /// The files that protect listeners, where they were read beforehand.
     pub protections: Option<Protections>,
-    /// What can start the switch anew; `None` when it has no keeper.
+    /// Restart support; `None` without a keeper.
     pub keeping: Option<Keeping>,
 }
 
@@ -61,14 +61,14 @@ pub struct Keeping {
     pub link: KeeperLink,
     /// Which of its switches this is.
     pub kept: Kept,
-    /// What neighbours are held by.
+    /// Pause time that holds neighbours.
     pub pause_time: Quanta,
-    /// Where [`Signal::Restart`] is given.
+    /// Sender for [`Signal::Restart`].
     pub signals: mpsc::Sender<Signal>,
 }
 
 impl Keeping {
-    /// The keeper starts what ran before if this switch does not start.
+    /// The keeper starts the previous switch if this one does not start.
     pub(super) fn has_way_back(&self) -> bool {
         self.kept != Kept::First && self.link.goes_back()
     }
@@ -83,7 +83,7 @@ pub enum DaemonError {
     /// The API's socket cannot be made.
     #[error("cannot create the API socket {path}: {source}")]
     Api {
-        /// Where.
+        /// Path of the socket.
         path: PathBuf,
         /// Why not.
         source: io::Error,
@@ -91,7 +91,7 @@ pub enum DaemonError {
     /// The metrics' address cannot be taken.
     #[error("cannot serve metrics at {address}: {source}")]
     Metrics {
-        /// Where.
+        /// Address of the listener.
         address: SocketAddr,
         /// Why not.
         source: io::Error,
@@ -107,7 +107,7 @@ pub enum DaemonError {
     /// gNMI's address cannot be taken.
     #[error("cannot serve gNMI at {address}: {source}; set gnmi.listen to another address or to \"off\"")]
     Gnmi {
-        /// Where.
+        /// Address of the listener.
         address: SocketAddr,
         /// Why not.
         source: io::Error,
@@ -115,7 +115,7 @@ pub enum DaemonError {
     /// The page's address cannot be taken.
     #[error("cannot serve the live page at {address}: {source}; set page.listen to another address or to \"off\"")]
     Page {
-        /// Where.
+        /// Address of the listener.
         address: SocketAddr,
         /// Why not.
         source: io::Error,
@@ -131,7 +131,7 @@ pub enum DaemonError {
     LinkMonitor(io::Error),
 }
 
-/// The error and its causes, without those that the text before them has already.
+/// Returns the error and its causes, without those that the preceding text already contains.
 fn unrepeated(error: &anyhow::Error) -> String {
     error.chain().fold(String::new(), |text, cause| {
         let cause = cause.to_string();

@@ -17,7 +17,7 @@ use crate::metrics::gnmi::GnmiSettings;
 use crate::model::classify::Trusted;
 use crate::page::PageSettings;
 
-/// What [`crate::daemon::run`] needs to know. `seed` is the control plane's randomness.
+/// Builds the plan for [`crate::daemon::run`]. `seed` is the control plane's randomness.
 pub fn plan(config: &DaemonConfig, seed: u64, drain: Duration) -> Plan {
     Plan {
         run_dir: config.run_dir.clone(),
@@ -73,12 +73,12 @@ fn refuse_broken(release: &str, force: bool) -> Result<(), String> {
     }
 }
 
-/// What each port announces by LLDP.
+/// Returns each port's announcement by LLDP.
 pub fn announced_ports(config: &DaemonConfig) -> Vec<AnnouncedPort> {
     announcement::lldp(config).ports
 }
 
-/// How the log looks, and where it goes.
+/// Returns the format and destination of the log.
 pub fn log_format(config: &DaemonConfig) -> logging::LogFormat {
     match config.log.format {
         LogFormat::Auto => logging::LogFormat::Auto,
@@ -122,7 +122,6 @@ fn info(config: &DaemonConfig) -> SwitchInfo {
     }
 }
 
-/// How classes mark.
 pub(super) fn marking(config: &DaemonConfig) -> Vec<MarkingInfo> {
     let named = |class: &Class| (class.name.clone(), class.priorities.clone());
     let profiles = config.ecn.iter().map(|profile| MarkingInfo {
@@ -145,7 +144,7 @@ pub(super) fn marking(config: &DaemonConfig) -> Vec<MarkingInfo> {
     profiles.chain(own).collect()
 }
 
-/// The stations as readers see them.
+/// Returns the stations as readers see them.
 pub(super) fn stations(config: &DaemonConfig) -> Stations {
     Stations {
         suppress: config.multicast.suppress,

@@ -1,5 +1,5 @@
-//! What `switchctl doctor` has this program try: a port against a neighbour that reflects (`--loop`), and whether the kernel takes the
-//! XDP program (`--try-programs`).
+//! Trials for `switchctl doctor`: a port against a neighbour that reflects (`--loop`), and whether
+//! the kernel accepts the XDP program (`--try-programs`).
 
 use std::io::{IsTerminal, Write};
 
@@ -18,11 +18,10 @@ use crate::dataplane::LonePort;
 use crate::model::clock;
 use crate::os::random;
 
-/// How soon to look for what the transmitter has done: it does not tell.
+/// Polling interval for completions: the transmitter does not report them.
 const SENDING_POLL: Duration = Duration::from_micros(200);
-/// How soon to look whether somebody interrupts.
 const SIGNAL_POLL: Duration = Duration::from_millis(50);
-/// How often progress is shown.
+/// Interval of progress output.
 const SHOWN_EVERY: Duration = Duration::from_millis(200);
 
 /// Tries `device`, one of the ports of `config`, for at most `limit`. Progress goes to standard error if that is a terminal.
@@ -85,7 +84,7 @@ fn try_out(port: &mut LonePort, tester: &mut Tester, signals: &SignalFd, longest
         port.receive(|frame| tester.receive(clock::now(), frame));
         let now = clock::now();
         while let Some(length) = tester.next_frame(now, &mut buffer) {
-            // What finds no room counts as lost, which is what it is.
+            // A frame that finds no room counts as lost, which it is.
             port.send(buffer.get(..length).unwrap_or(&[]));
         }
         port.flush();
@@ -127,7 +126,7 @@ impl Progress {
             (_, 0) => "looking for a neighbour that reflects".to_owned(),
             (sent, all) => format!("{sent} of {all} frames"),
         };
-        // Where it cannot be shown, nobody looks.
+        // If it cannot be shown, nobody is watching.
         let _ = write!(std::io::stderr(), "\r\x1b[K{text}");
     }
 

@@ -12,9 +12,9 @@ use crate::control::{Shared, Stage};
 use crate::dataplane::tables::Tables;
 use crate::os::service;
 
-/// Beats in the time after which the service manager gives up.
 const BEATS_PER_LIMIT: u32 = 4;
-/// Part of that time within which an answer is due: with the pause before it, a late one is in time still.
+/// Part of that time within which an answer is due: with the pause before it, a late one is in time
+/// still.
 const WAITS_PER_LIMIT: u32 = 2;
 
 /// Beats until the daemon ends; `limit` is how long the service manager waits for a beat.

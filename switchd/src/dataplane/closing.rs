@@ -12,7 +12,7 @@ const TOGETHER: usize = 64;
 pub struct Closing(Vec<JoinHandle<()>>);
 
 impl Closing {
-    /// Has a thread close something. If there can be none, it is closed before this returns.
+    /// Closes something in a thread. If none can be started, it is closed before this returns.
     pub(super) fn begin(&mut self, close: impl FnOnce() + Send + 'static) {
         // A thread that cannot start drops its closure, and with it what that closes.
         self.0.extend(named().spawn(close).ok());
@@ -27,8 +27,9 @@ impl Closing {
     }
 }
 
-/// Closes sockets, each by a thread of its own: the kernel waits for a grace period in each close, and those that begin together
-/// wait for the same one. Where there can be no thread, it is done here.
+/// Closes sockets, each in a thread of its own: the kernel waits for a grace period in each close,
+/// and those that begin together wait for the same one. If no thread can be started, closes them
+/// here.
 pub(super) fn close_together(mut sockets: Vec<OwnedFd>) {
     while !sockets.is_empty() {
         let some = sockets.split_off(sockets.len().saturating_sub(TOGETHER));

@@ -74,7 +74,7 @@ pub enum DataplaneError {
     /// The shared memory could not be had.
     #[error("mapping {mebibytes} MiB of UMEM: {reason}; reduce buffers (xoff, headroom, buffer) or use a larger cell")]
     Umem {
-        /// How much.
+        /// Amount of memory.
         mebibytes: u64,
         /// Why not.
         reason: String,
@@ -82,7 +82,7 @@ pub enum DataplaneError {
     /// The shared memory was to be in huge pages.
     #[error("huge-pages = \"require\": cannot map {pages} huge pages of 2 MiB for the UMEM: {reason}; reserve them with `sysctl vm.nr_hugepages={pages}`, or set \"auto\" to go on without")]
     HugePages {
-        /// How many.
+        /// Number of pages.
         pages: u64,
         /// Why not.
         reason: String,
@@ -118,7 +118,7 @@ pub enum DataplaneError {
         device: String,
         /// As ethtool(8) takes it.
         what: &'static str,
-        /// What comes of it.
+        /// Consequence.
         does: &'static str,
         /// It could not be switched off.
         refused: bool,
@@ -162,7 +162,7 @@ pub enum DataplaneError {
         device: String,
         /// Its driver.
         driver: &'static str,
-        /// What is short of what.
+        /// Shortage.
         short: TooShort,
         /// The MTU that would do.
         mtu: Bytes,
@@ -184,7 +184,7 @@ pub enum DataplaneError {
     /// A thread or an eventfd could not be had.
     #[error("{what}: {source}")]
     System {
-        /// What.
+        /// Object of the shortage.
         what: &'static str,
         /// Why not.
         source: std_io::Error,

@@ -22,18 +22,18 @@ use super::start::binding::{self, door_to, Wish};
 use super::start::programs::Programs;
 use super::Dataplane;
 
-/// What it takes to open a port.
+/// State for opening a port.
 #[derive(Debug)]
 pub(super) struct Late {
-    /// With the queues and chunks that the memory was made for.
+    /// With the queues and chunks for which the memory was allocated.
     pub(super) config: DaemonConfig,
     pub(super) pin_root: PathBuf,
     pub(super) shares: Shares,
 }
 
 impl Dataplane {
-    /// Takes `port`'s device, now that there is one, and begins to forward by it. `None` when there is none, or the port has
-    /// one already.
+    /// Attaches `port`'s device, now that there is one, and begins to forward by it. `None` when
+    /// there is none, or the port has one already.
     ///
     /// # Errors
     ///
@@ -116,11 +116,13 @@ impl Dataplane {
         attach::open_door(settings, attached, door)
     }
 
-    /// Gives up `port`'s device, which may be gone. What waits for it is dropped and counted.
+    /// Releases `port`'s device, which may be gone. Frames that wait for it are dropped and
+    /// counted.
     ///
     /// # Errors
     ///
-    /// As those of [`PortProgram::detach`](weir_ebpf::PortProgram::detach); the port is released nevertheless.
+    /// As those of [`PortProgram::detach`](weir_ebpf::PortProgram::detach); the port is released
+    /// nevertheless.
     pub(super) fn release_port(&mut self, port: PortId) -> Result<(), DataplaneError> {
         if self.attached_at(port).is_none() {
             return Ok(());
@@ -146,7 +148,8 @@ impl Dataplane {
         })
     }
 
-    /// Closes `port`'s sockets, if it has any, and has its frames dropped; `device` had them in zero-copy.
+    /// Closes `port`'s sockets, if it has any, and drops its frames; `device` had them in
+    /// zero-copy.
     fn close_port(&mut self, port: PortId, device: Option<u32>) {
         let running = &self.running;
         let ways = &running.threads.ways;
@@ -169,7 +172,8 @@ impl Dataplane {
                 }
             }
         }
-        // What its kernel side had is ours again: nobody else may write into it from here on.
+        // Chunks that its kernel side had are ours again: no other code may write into them from
+        // here on.
         running.ask(Request::Command(Command::DeviceGone { port }));
     }
 }

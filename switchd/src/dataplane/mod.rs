@@ -60,11 +60,11 @@ use threads::wake::Wake;
 pub use trial::LonePort;
 use worker::{PortLimits, Queues};
 
-/// Requests that wait for the dataplane at most.
+/// Maximum number of requests that wait for the dataplane.
 const REQUEST_CAPACITY: usize = 1024;
-/// Events that wait for the control plane at most.
+/// Maximum number of events that wait for the control plane.
 const EVENT_CAPACITY: usize = 4096;
-/// Snapshots that wait for the control plane at most.
+/// Maximum number of snapshots that wait for the control plane.
 const SNAPSHOT_CAPACITY: usize = 8;
 
 /// A running dataplane.
@@ -74,11 +74,10 @@ pub struct Dataplane {
     running: Running,
     late: Late,
     express: Option<Kept>,
-    /// Of the pins.
     lock: Option<Flock<File>>,
 }
 
-/// The threads and the ways to them.
+/// The threads and the channels to them.
 #[derive(Debug)]
 struct Running {
     requests: Sender<Request>,
@@ -147,7 +146,7 @@ impl Dataplane {
         )
     }
 
-    /// The loop takes `first` before any frame.
+    /// The loop handles `first` before any frame.
     fn open(
         clock: fn() -> Instant,
         config: &DaemonConfig,
@@ -408,8 +407,9 @@ impl RunningDataplane for Dataplane {
         };
         let stays: Vec<bool> = self.ports.iter().map(stays).collect();
         let missed = unserved(&self.ports).saturating_sub(before);
-        // Whatever became of the threads and of the other programs, none stays attached that is to go and can be detached.
-        // The program of a device that is gone went with it.
+        // Whatever the fate of the threads and of the other programs, none stays attached that is
+        // to be removed and can be detached. The program of a device that is gone was removed with
+        // it.
         let mut outcome = Ok(());
         let (mut staying, going): (Vec<_>, Vec<_>) = self
             .ports
@@ -449,7 +449,6 @@ impl RunningDataplane for Dataplane {
     }
 }
 
-/// The control plane's way to ask.
 #[derive(Debug)]
 struct RequestSender {
     requests: Sender<Request>,
@@ -464,7 +463,6 @@ impl Requests for RequestSender {
     }
 }
 
-/// All numbers of ports.
 fn ids() -> impl Iterator<Item = PortId> {
     (0..).map_while(PortId::from_index)
 }
@@ -484,8 +482,9 @@ fn limits(
     ports.map(of_port).collect()
 }
 
-/// What a transmitter may have: little on slow lines, so that a pause acts soon; enough on fast ones to cover a round. In
-/// bytes: a number of long frames would be a fraction of that time in short ones.
+/// Returns the bytes that a transmitter may have: little on slow lines, so that a pause acts soon;
+/// enough on fast ones to cover a round. In bytes: a number of long frames would be a fraction of
+/// that time in short ones.
 fn outstanding_bytes(rate: BitRate, config: &DataplaneConfig) -> Bytes {
     const LEAST: Bytes = Bytes::new(16 * 1500);
     const LEAST_FRAMES: u64 = 4;

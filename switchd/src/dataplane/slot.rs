@@ -6,10 +6,8 @@ use weir_ebpf::{EbpfError, FrameClass, Verdict};
 
 use super::start::attach::AttachedProgram;
 
-/// Numbers by the name of what they count.
 type Counts = Vec<(&'static str, u64)>;
 
-/// One port's place.
 #[derive(Debug, Default)]
 pub(super) struct Slot {
     /// `None` while the port has no device.
@@ -26,7 +24,7 @@ impl Slot {
         }
     }
 
-    /// Frames seen by class, at all devices that the port has had.
+    /// Returns the frames by class, at all devices that the port has had.
     pub(super) fn frames(&self) -> Counts {
         let program = self.attached.as_ref().map(|it| &it.program);
         let counters = program.and_then(|program| program.class_counters().ok());
@@ -39,7 +37,7 @@ impl Slot {
         both(now, &self.frames_before)
     }
 
-    /// What became of them, at all devices that the port has had.
+    /// Returns the verdicts, at all devices that the port has had.
     pub(super) fn verdicts(&self) -> Counts {
         let program = self.attached.as_ref().map(|it| &it.program);
         let counters = program.and_then(|program| program.verdict_counters().ok());
@@ -50,19 +48,18 @@ impl Slot {
         both(now, &self.verdicts_before)
     }
 
-    /// The duplicates of the port's sockets, which are open for as long as these are.
+    /// Returns the duplicates of the port's sockets, which are open for as long as these are.
     pub(super) fn take_sockets(&mut self) -> Vec<OwnedFd> {
         let attached = self.attached.as_mut();
         attached.map_or_else(Vec::new, |it| std::mem::take(&mut it.sockets))
     }
 
-    /// A socket of the port.
     pub(super) fn socket(&self) -> Option<BorrowedFd<'_>> {
         let socket = self.attached.as_ref()?.sockets.first()?;
         Some(socket.as_fd())
     }
 
-    /// Has no kernel side any more.
+    /// Detaches the port from the kernel.
     ///
     /// # Errors
     ///

@@ -213,7 +213,7 @@ impl LonePort {
         }
     }
 
-    /// Whether the transmitter has frames still: it tells of no end.
+    /// Returns true if the transmitter still has frames: it does not report their end.
     pub fn is_sending(&self) -> bool {
         self.outstanding > 0
     }
@@ -223,7 +223,7 @@ impl LonePort {
         self.io.wait(Some(timeout));
     }
 
-    /// How frames went, and what was lost below the sockets.
+    /// Returns the counts of frames, and of losses below the sockets.
     pub fn link(&self) -> Link {
         let losses = self.io.losses(self.port);
         let verdicts = self
@@ -253,7 +253,7 @@ impl LonePort {
         detached.map_err(|source| DataplaneError::Program { port, source })
     }
 
-    /// All chunks of a frame; gives their number.
+    /// Returns all chunks of a frame to the pool; returns their number.
     fn give_back(&mut self, first: Chunk) -> usize {
         let mut count = 0;
         let mut at = Some(first);
@@ -265,7 +265,7 @@ impl LonePort {
         count
     }
 
-    /// Gives the kernel chunks to receive into.
+    /// Lends the kernel chunks to receive into.
     fn fill(&mut self) {
         loop {
             let room = self.io.fill_room(self.port).min(BATCH);

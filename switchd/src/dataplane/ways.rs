@@ -11,10 +11,9 @@ use super::threads::hand_over::{hand_over, CoreSide};
 use super::threads::sleeper::Waker;
 use super::threads::socket_worker::{Change, SocketDoorway};
 
-/// How long a thread may take to look: it does in every round.
+/// Time for a thread to check its channel: it does so in every round.
 const LIMIT: Duration = Duration::from_secs(5);
 
-/// To the threads that there are.
 #[derive(Debug)]
 pub(super) enum Ways {
     Alone(LaneDoorway<XdpSocket>),
@@ -26,7 +25,6 @@ pub(super) enum Ways {
     },
 }
 
-/// To one thread that serves sockets.
 #[derive(Debug)]
 pub(super) struct WorkerWay {
     pub(super) doorway: SocketDoorway<XdpSocket>,
@@ -40,14 +38,14 @@ impl WorkerWay {
     }
 }
 
-/// Ports are dealt out to `workers` in turns.
+/// Ports are distributed over `workers` in turn.
 pub(super) fn worker_of<T>(workers: &[T], port: usize) -> Option<&T> {
     workers.get(port % workers.len().max(1))
 }
 
 impl Ways {
-    /// Has nobody serve `port` any more and closes its sockets. `ask` asks the core's thread. False when a thread does not
-    /// do its part in time: then it has ended.
+    /// Removes `port` from its threads and closes its sockets. `ask` sends a request to the core's
+    /// thread. Returns false when a thread does not do its part in time: then it has ended.
     pub(super) fn part(&self, port: PortId, ask: impl Fn(Request)) -> bool {
         match self {
             Self::Alone(core) => {
@@ -60,7 +58,8 @@ impl Ways {
                     return false;
                 };
                 worker.change(Change::Part(port.index()));
-                // What came by them is with the core's side by now, and that looks whether there is somebody at this one.
+                // Frames received by them are with the core's side by now, which checks that the
+                // other side still exists.
                 let sockets = worker.doorway.departure(LIMIT);
                 core.clear();
                 ask(Request::Part { port });
@@ -70,8 +69,9 @@ impl Ways {
         }
     }
 
-    /// Has `sockets` served for `port`, which has none: with its address, and whether checksums may arrive there unfinished. When it returns, the kernel has chunks to receive into. False as for
-    /// [`part`](Self::part).
+    /// Adds `sockets` for `port`, which has none: with its address, and true if checksums may
+    /// arrive there unfinished. When it returns, the kernel has chunks to receive into. Returns
+    /// false like [`part`](Self::part).
     pub(super) fn join(
         &self,
         port: PortId,

@@ -13,12 +13,12 @@ use crate::dataplane::messages::LeftFrame;
 use crate::os::run_dir;
 
 const NAME: &str = "left-frames";
-/// The file with the process id of the keeper whose next switch is to take the place.
+/// File with the process id of the keeper whose next switch is to take the place.
 const KEEPER_NAME: &str = "left-to";
 const MAGIC: &[u8; 8] = b"WEIRLF1\n";
 const HEADER_LENGTH: usize = 10;
 
-/// Where they are.
+/// Returns the path of the frames.
 pub fn path(run_dir: &Path) -> PathBuf {
     run_dir.join(NAME)
 }
@@ -60,7 +60,7 @@ pub fn are_left_to(run_dir: &Path, keeper: u32) -> bool {
     text.is_ok_and(|text| text.parse() == Ok(keeper))
 }
 
-/// Where that is.
+/// Returns the path of that file.
 pub fn keeper_path(run_dir: &Path) -> PathBuf {
     run_dir.join(KEEPER_NAME)
 }
@@ -107,7 +107,7 @@ pub fn read(run_dir: &Path, names: &[&str]) -> Vec<LeftFrame> {
     frames
 }
 
-/// The ingress port's name, and the frame with any ingress port.
+/// Returns the ingress port's name, and the frame with any ingress port.
 fn next<'a>(rest: &mut &'a [u8]) -> Option<(&'a [u8], LeftFrame)> {
     let (header, behind) = rest.split_first_chunk::<HEADER_LENGTH>()?;
     let [name, priority, h0, h1, h2, h3, l0, l1, l2, l3] = *header;

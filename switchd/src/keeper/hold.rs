@@ -15,11 +15,11 @@ use crate::dataplane::packet_socket;
 #[derive(Debug)]
 pub struct Hold {
     began: Instant,
-    /// What came to devices while no switch took it, by link.
+    /// Counters of frames that came to devices while no switch took them, by link.
     counters: Vec<OwnedFd>,
-    /// Each message is for a pause at once; its end is for none any more.
+    /// Each message requests a pause at once; its closing ends the pauses.
     again: Option<mpsc::Sender<()>>,
-    /// Gives the sockets back at its end.
+    /// Returns the sockets at its end.
     thread: Option<JoinHandle<Vec<Held>>>,
 }
 
@@ -141,12 +141,13 @@ impl Held {
     }
 }
 
-/// If it cannot be sent now, it is not.
+/// Skips a frame that cannot be sent now.
 fn send_now(socket: &OwnedFd, frame: &[u8]) {
     let _ = send(socket.as_raw_fd(), frame, MsgFlags::MSG_DONTWAIT);
 }
 
-/// Refreshes every pause until nobody can ask any more, and gives the sockets back: closing them takes time.
+/// Refreshes every pause until the channel closes, and returns the sockets: closing them takes
+/// time.
 fn keep_on(mut held: Vec<Held>, asked: &mpsc::Receiver<()>) -> Vec<Held> {
     let mut is_asked = false;
     loop {

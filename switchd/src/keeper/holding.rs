@@ -6,16 +6,15 @@ use std::time::{Duration, Instant};
 use super::hold::Hold;
 use super::link::{FromKeeper, HeldLink, ResumedLink};
 
-/// Neighbours are held for so long at most: a switch that does not come back must not stop the network.
+/// Maximum time for which neighbours are held: a switch that does not come back must not stop the
+/// network.
 const HOLD_MAX: Duration = Duration::from_secs(20);
 
-/// See the module.
 #[derive(Default)]
 pub(super) struct Holding {
     hold: Option<Hold>,
     lost_frames: u64,
     missed_frames: u64,
-    /// It has been given up.
     is_over: bool,
 }
 
@@ -31,7 +30,6 @@ impl Holding {
         Ok(())
     }
 
-    /// What the switch that goes leaves.
     pub(super) fn note_left(&mut self, lost_frames: u64, missed_frames: u64) {
         self.lost_frames = lost_frames;
         self.missed_frames = missed_frames;
@@ -40,12 +38,13 @@ impl Holding {
         }
     }
 
-    /// When they are let go whatever happens; `None` while nobody is held.
+    /// Returns the time at which they are released in any case; `None` while no neighbour is held.
     pub(super) fn deadline(&self) -> Option<Instant> {
         self.hold.as_ref().map(|hold| hold.began() + HOLD_MAX)
     }
 
-    /// Lets the neighbours go on, for a switch that has just begun to forward. `failed` is the reason why the one before it did not.
+    /// Releases the neighbours, for a switch that has just begun to forward. `failed` is the reason
+    /// why the one before it did not.
     pub(super) fn release(
         &mut self,
         resumed: &[ResumedLink],

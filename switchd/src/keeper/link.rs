@@ -30,23 +30,21 @@ pub const LEVEL: &str = "3";
 const KNOWS_REASONS: u32 = 2;
 /// See [`LEVEL`].
 pub const KNOWS_WAYS_BACK: u32 = 3;
-/// How long the next switch may take to be ready.
+/// Time for the next switch to be ready.
 pub const PREPARE_WAIT: Duration = Duration::from_secs(60);
-/// A longer line is none of ours: 256 ports take less.
+/// A longer line is not one of ours: 256 ports take less.
 const LINE_BYTES_MAX: usize = 256 * 1024;
-/// How long the keeper may take to answer.
 const ANSWER_WAIT: Duration = Duration::from_secs(2);
-/// How long the end of a process with all its packet memory may take.
+/// Time for the end of a process with all its packet memory.
 const DISCARD_WAIT: Duration = Duration::from_secs(30);
-/// Of the time that a pause lasts, it is told again after this part.
 const REFRESHES_PER_PAUSE: u32 = 4;
-/// Shorter than this no timer is kept.
+/// Shorter timers are inaccurate.
 const REFRESH_MIN: Duration = Duration::from_micros(50);
-/// The Feedback of a switch that drains ends a pause at a neighbour that speaks Levels; it counts for some refreshes, and the
-/// pause must be told again before it does not.
+/// The Feedback of a switch that drains ends a pause at a neighbour with Levels; it counts for some
+/// refreshes, and the pause must be repeated before it ends.
 const REFRESH_MAX: Duration = Duration::from_millis(10);
 
-/// What the switch tells the keeper.
+/// Messages of the switch to the keeper.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum ToKeeper {
@@ -73,7 +71,7 @@ pub enum ToKeeper {
     },
     /// The switch has ended, and so many frames of lossless classes were left in it.
     Left {
-        /// How many.
+        /// Number of frames.
         frames: u64,
         /// Frames that came when nobody took them from their port any more.
         #[serde(default)]
@@ -83,12 +81,13 @@ pub enum ToKeeper {
     PlaceFree,
     /// The switch forwards.
     Ready {
-        /// What lets neighbours go on; others are held by the switch itself, or until their pause is over.
+        /// Frames that release neighbours; others are held by the switch itself, or until their
+        /// pause is over.
         resumed: Vec<ResumedLink>,
     },
 }
 
-/// What the keeper answers.
+/// Answers of the keeper.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum FromKeeper {
@@ -124,7 +123,7 @@ pub enum FromKeeper {
     },
 }
 
-/// How one neighbour is held.
+/// Frame that holds one neighbour.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct HeldLink {
     /// The device's index.
@@ -135,7 +134,7 @@ pub struct HeldLink {
     pub refresh_micros: u64,
 }
 
-/// How one neighbour is told to go on.
+/// Frame that releases one neighbour.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ResumedLink {
     /// The device's index.
@@ -144,8 +143,8 @@ pub struct ResumedLink {
     pub frame: Vec<u8>,
 }
 
-/// How all neighbours of a switch are held: every lossless class by PFC, whatever else a link speaks, since everybody obeys
-/// that.
+/// Returns the frames that hold all neighbours of a switch: every lossless class by PFC, whatever
+/// else a link uses, since every neighbour obeys that.
 pub fn held_links(info: &SwitchInfo, pause_time: Quanta) -> Vec<HeldLink> {
     info.ports
         .iter()
@@ -378,7 +377,7 @@ impl KeeperLink {
     }
 }
 
-/// What the keeper knows, by [`PREPARES`].
+/// Returns the keeper's capabilities, by [`PREPARES`].
 pub fn level() -> u32 {
     let value = std::env::var(PREPARES).unwrap_or_default();
     value.parse().unwrap_or(1)
@@ -388,7 +387,8 @@ fn unexpected(answer: &FromKeeper) -> io::Error {
     io::Error::other(format!("unexpected answer from the keeper: {answer:?}"))
 }
 
-/// The next message; `None` at the end. What was read of one stays in `line` when this is dropped.
+/// Returns the next message; `None` at the end. A partly read one stays in `line` when this is
+/// dropped.
 pub(super) async fn read_line<T: DeserializeOwned>(
     reader: &mut (impl AsyncBufRead + Unpin),
     line: &mut Vec<u8>,
@@ -465,7 +465,7 @@ mod tests {
         assert_eq!(end, None);
     }
 
-    /// A keeper or a switch of before may stand at the other end of an upgrade.
+    /// An older keeper or switch may be at the other end of an upgrade.
     #[test]
     fn what_older_ones_do_not_say_is_none() {
         let left = serde_json::from_str(r#"{"left":{"frames":2}}"#).ok();

@@ -26,7 +26,7 @@ use tokio::sync::mpsc;
 
 use succession::Succession;
 
-/// Signals that wait to be passed on at most.
+/// Maximum number of signals that wait to be passed on.
 const SIGNALS_CAPACITY: usize = 16;
 
 /// Starts `program` with `arguments`, and anew whenever it asks for that; its exit status at the end.
@@ -45,7 +45,6 @@ pub fn run(program: &Path, arguments: &[OsString]) -> anyhow::Result<u8> {
         })
 }
 
-/// What the keeper is told by a signal.
 #[derive(Clone, Copy, Debug)]
 enum Caught {
     /// The switch's process may have ended.

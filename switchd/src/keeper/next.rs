@@ -8,15 +8,15 @@ use super::link::{ToKeeper, PREPARE_WAIT};
 use super::worker::Worker;
 use crate::cli::Kept;
 
-/// One at most. What becomes of it is told once: ready, or why not.
+/// At most one next switch. Its fate is reported once: ready, or the reason against it.
 #[derive(Default)]
 pub(super) struct Next {
     worker: Option<Worker>,
-    /// Since when it makes ready; `None` once it is.
+    /// Time since which it is being prepared; `None` once it is ready.
     making_since: Option<Instant>,
 }
 
-/// Why there is none.
+/// Reason for which there is none.
 pub(super) type Refused = String;
 
 impl Next {
@@ -30,7 +30,8 @@ impl Next {
         Ok(())
     }
 
-    /// Waits until it is ready or will never be; for ever where none is being made ready. May be dropped and called again.
+    /// Waits until it is ready or will never be; for ever if none is being prepared. May be dropped
+    /// and called again.
     pub(super) async fn becomes(&mut self) -> Result<(), Refused> {
         let (Some(worker), Some(since)) = (&mut self.worker, self.making_since) else {
             return std::future::pending().await;
@@ -50,7 +51,8 @@ impl Next {
         outcome
     }
 
-    /// To be called when a process has ended: why it will never be ready, if it is the one that is being made so.
+    /// To be called when a process has ended: returns the reason why it will never be ready, if it
+    /// is the one being prepared.
     pub(super) fn look(&mut self) -> Option<Refused> {
         let status = self.worker.as_mut()?.ended().ok().flatten()?;
         self.worker = None;
@@ -58,17 +60,16 @@ impl Next {
         was_making.then(|| format!("it ended with {status}"))
     }
 
-    /// One is being made ready.
     pub(super) fn is_making(&self) -> bool {
         self.making_since.is_some()
     }
 
-    /// Whether [`take`](Self::take) gives one.
+    /// Returns true if [`take`](Self::take) returns one.
     pub(super) fn is_ready(&self) -> bool {
         self.worker.is_some() && self.making_since.is_none()
     }
 
-    /// The one that is ready. One that is not ends.
+    /// Returns the one that is ready. One that is not ends.
     pub(super) fn take(&mut self) -> Option<Worker> {
         if self.making_since.is_some() {
             self.end();
@@ -76,7 +77,6 @@ impl Next {
         self.worker.take()
     }
 
-    /// It has ended when this returns.
     pub(super) fn end(&mut self) {
         self.making_since = None;
         if let Some(worker) = self.worker.take() {

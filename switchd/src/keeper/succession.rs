@@ -17,65 +17,60 @@ use super::worker::{Way, Worker};
 use super::Caught;
 use crate::cli::{Kept, EXIT_AGAIN, EXIT_FAILURE};
 
-/// How long a next switch that has the place may take until it forwards. What ran before may take longer: there is nothing else.
+/// Time for a next switch with the place to begin to forward. The previous one may take longer:
+/// there is no alternative.
 const START_WAIT: Duration = Duration::from_secs(120);
-/// A next switch that fails so soon after it has begun to forward is followed by what ran before.
+/// A next switch that fails within this time after it has begun to forward is replaced by the
+/// previous one.
 const PROBATION: Duration = Duration::from_secs(10);
-/// How long a switch that has given its place may take to end.
+/// Time for a switch that has given up its place to end.
 const PARTING_WAIT: Duration = Duration::from_secs(5);
-/// How often what ran before is started.
+/// Maximum number of starts of the previous switch.
 const TRIES: u32 = 10;
-/// Between two tries.
 const TRY_AGAIN: Duration = Duration::from_secs(1);
-/// What a shell says of a process that a signal has ended is this and the signal's number.
+/// A shell reports a process ended by a signal as this plus the signal's number.
 const SIGNALLED: i32 = 128;
 
-/// See the module.
 pub(super) struct Succession<'a> {
     program: &'a Path,
     arguments: &'a [OsString],
     worker: Worker,
     stage: Stage,
     next: Next,
-    /// A process that has given its place to the next switch, and until when it may take to end.
+    /// A process that has given up its place to the next switch, and its deadline to end.
     parting: Option<(Worker, Instant)>,
     holding: Holding,
-    /// How what runs now is started again.
     way_back: Option<Way>,
-    /// Why the next switch failed.
+    /// Reason for which the next switch failed.
     failed: Option<String>,
-    /// How often what ran before was started since then.
+    /// Starts of the previous switch since then.
     tries: u32,
-    /// Somebody wants the switch to end.
     is_stopping: bool,
-    /// The switch was killed while the next one was made ready, which may have its place.
+    /// The switch was killed while the next one was prepared, which may have its place.
     orphaned: Option<ExitStatus>,
 }
 
-/// How far the process is that is the switch.
+/// Progress of the process that is the switch.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Stage {
-    /// The first, which has no one before it.
     First,
     /// It has the place since then, and does not forward yet.
     Starting(Instant),
-    /// It stands where another one stood, and forwards since then.
+    /// It has replaced another one, and forwards since then.
     Forwarding(Instant),
 }
 
-/// What becomes of the process that was the switch.
+/// Fate of the process that was the switch.
 #[derive(Debug)]
 enum End {
-    /// It has given its place to the next one, and has yet to end.
+    /// It has given up its place to the next one, and has yet to end.
     GivesPlace,
-    /// It has ended.
     Ended(ExitStatus),
     /// It cannot be the switch.
     Unable(String),
 }
 
 impl<'a> Succession<'a> {
-    /// Starts the first switch.
     pub(super) fn begin(program: &'a Path, arguments: &'a [OsString]) -> anyhow::Result<Self> {
         let worker = Worker::start(program, arguments, Kept::First)
             .with_context(|| format!("cannot start {}", program.display()))?;
@@ -95,7 +90,7 @@ impl<'a> Succession<'a> {
         })
     }
 
-    /// Runs until the last switch has ended; its exit status.
+    /// Runs until the last switch has ended; returns its exit status.
     pub(super) async fn run(mut self, mut signals: mpsc::Receiver<Caught>) -> anyhow::Result<u8> {
         loop {
             let end = self.watch(&mut signals).await?;
@@ -138,7 +133,7 @@ impl<'a> Succession<'a> {
         }
     }
 
-    /// No other switch is to follow one that ended like this.
+    /// Returns true if no other switch is to follow one that ended with this status.
     fn is_at_its_end(&self, status: ExitStatus) -> bool {
         let is_asked = status.code() == Some(EXIT_AGAIN.into());
         // It failed, and another one is ready for its place.
@@ -146,7 +141,7 @@ impl<'a> Succession<'a> {
         self.is_stopping || !(is_asked || is_replaced)
     }
 
-    /// The next one takes the place, of a process that `is_parting` has yet to end.
+    /// Lets the next one take the place of a process that, if `is_parting`, has yet to end.
     async fn succeed(&mut self, is_parting: bool) {
         let next = match self.next.take() {
             Some(mut next) => {
@@ -170,7 +165,8 @@ impl<'a> Succession<'a> {
         }
     }
 
-    /// Starts what ran before in the place of one that failed; false when that was tried often enough.
+    /// Starts the previous switch in the place of one that failed; returns false after the maximum
+    /// number of tries.
     async fn go_back(&mut self, way: &Way, why: String) -> bool {
         self.end_parting();
         self.next.end();
@@ -195,14 +191,15 @@ impl<'a> Succession<'a> {
         false
     }
 
-    /// A process that has given its place ends now: it has left what could be lost.
+    /// Ends a process that has given up its place: it has handed over all that could be lost.
     fn end_parting(&mut self) {
         if let Some((parting, _)) = self.parting.take() {
             parting.kill();
         }
     }
 
-    /// Until the process that is the switch has ended, has given its place, or cannot be the switch.
+    /// Waits until the process that is the switch has ended, has given up its place, or cannot be
+    /// the switch.
     async fn watch(&mut self, signals: &mut mpsc::Receiver<Caught>) -> anyhow::Result<End> {
         loop {
             if let Some(why) = self
@@ -250,7 +247,7 @@ impl<'a> Succession<'a> {
         }
     }
 
-    /// When one that starts is given up. There is no such time for what ran before.
+    /// Returns when a starting process is given up. The previous switch has no such time.
     fn start_deadline(&self) -> Option<Instant> {
         match self.stage {
             Stage::Starting(since) if self.failed.is_none() => Some(since + START_WAIT),
@@ -332,7 +329,7 @@ impl<'a> Succession<'a> {
     }
 }
 
-/// What a switch is told of the next one.
+/// Message to a switch about the next one.
 fn prepared(outcome: Result<(), Refused>) -> FromKeeper {
     let refused = outcome.err();
     FromKeeper::Prepared { refused }
@@ -345,12 +342,12 @@ async fn until(deadline: Option<Instant>) {
     }
 }
 
-/// It did not end because somebody asked.
+/// Returns true if it ended without a request.
 fn has_failed(status: ExitStatus) -> bool {
     status.signal().is_some() || status.code() == Some(EXIT_FAILURE.into())
 }
 
-/// How a process ended that was to be the switch.
+/// Describes the end of a process that was to be the switch.
 fn told(status: ExitStatus) -> String {
     match status.signal() {
         Some(libc::SIGKILL) => "it was killed".to_owned(),
@@ -359,7 +356,7 @@ fn told(status: ExitStatus) -> String {
     }
 }
 
-/// A process that is killed says nothing itself.
+/// Reports a killed process, which cannot do so itself.
 fn tell_of(status: ExitStatus) {
     if let Some(signal) = status.signal() {
         let hint = match signal {

@@ -19,10 +19,10 @@ use crate::cli::Kept;
 
 use super::link::{read_line, write_line, FromKeeper, ToKeeper, LEVEL, PREPARES};
 
-/// The option that has a file with the text of the configuration.
+/// The option for a file with the text of the configuration.
 const IN_FORCE: &str = "--in-force";
 
-/// A program with what it is started with.
+/// A program with its arguments.
 #[derive(Clone, Debug)]
 pub(super) struct Way {
     program: Arc<File>,
@@ -30,7 +30,8 @@ pub(super) struct Way {
 }
 
 impl Way {
-    /// Starts it in the place of a switch that has failed. The program is the file that ran, whatever has its name now.
+    /// Starts it in the place of a switch that has failed. The program is the file that ran,
+    /// whatever its name refers to now.
     pub(super) fn start(&self) -> io::Result<Worker> {
         let program = PathBuf::from(format!("/proc/self/fd/{}", self.program.as_raw_fd()));
         Worker::start(&program, &self.arguments, Kept::Again)
@@ -40,18 +41,18 @@ impl Way {
 /// One process, and the socket to it.
 pub(super) struct Worker {
     child: Child,
-    /// What it runs; `None` where that cannot be told.
+    /// Its program; `None` if unknown.
     program: Option<Arc<File>>,
     arguments: Vec<OsString>,
     reader: BufReader<OwnedReadHalf>,
     writer: OwnedWriteHalf,
     line: Vec<u8>,
-    /// It has closed its end.
     is_silent: bool,
 }
 
 impl Worker {
-    /// In a process group of its own, so that a terminal's Ctrl-C comes to it once, by the keeper.
+    /// Uses a process group of its own, so that a terminal's Ctrl-C comes to it once, through the
+    /// keeper.
     pub(super) fn start(program: &Path, arguments: &[OsString], kept: Kept) -> io::Result<Self> {
         let (ours, theirs) = std::os::unix::net::UnixStream::pair()?;
         ours.set_nonblocking(true)?;
@@ -84,7 +85,8 @@ impl Worker {
         let _ = self.child.wait();
     }
 
-    /// How the same program is started again, with the configuration whose text is in a file.
+    /// Returns the command to start the same program again, with the configuration whose text is in
+    /// a file.
     pub(super) fn way_back(&self, in_force: &Path) -> Option<Way> {
         let mut arguments = self.arguments.clone();
         // One that was started by a way back has such a file already.
@@ -98,25 +100,24 @@ impl Worker {
         })
     }
 
-    /// How it has ended, if it has.
     pub(super) fn ended(&mut self) -> io::Result<Option<ExitStatus>> {
         self.child.try_wait()
     }
 
-    /// Passes a signal on.
     pub(super) fn signal(&self, signal: Signal) {
         // One that has ended already does not mind.
         let _ = kill(Pid::from_raw(self.child.id() as i32), signal);
     }
 
-    /// The next message; never comes from one that has closed its end. May be dropped and called again.
+    /// Returns the next message; never comes from one that has closed its end. May be dropped and
+    /// called again.
     pub(super) async fn message(&mut self) -> io::Result<ToKeeper> {
         while !self.is_silent {
             match read_line(&mut self.reader, &mut self.line).await {
                 Ok(Some(message)) => return Ok(message),
                 Ok(None) => self.is_silent = true,
                 Err(error) => {
-                    // What cannot be understood is followed by more; what the kernel refuses is not.
+                    // An invalid message may be followed by others; an error of the kernel is not.
                     self.is_silent = error.raw_os_error().is_some();
                     return Err(error);
                 }
@@ -125,7 +126,7 @@ impl Worker {
         std::future::pending().await
     }
 
-    /// Answers. One that is gone is seen by its end.
+    /// Answers. A process that is gone is noticed by its end.
     pub(super) async fn tell(&mut self, message: &FromKeeper) -> io::Result<()> {
         match write_line(&mut self.writer, message).await {
             Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Ok(()),
@@ -135,7 +136,7 @@ impl Worker {
 }
 
 impl Drop for Worker {
-    /// A keeper that fails leaves no switch behind that nobody looks after.
+    /// A keeper that fails leaves no unattended switch behind.
     fn drop(&mut self) {
         if matches!(self.child.try_wait(), Ok(None)) {
             self.signal(Signal::SIGTERM);

@@ -19,19 +19,18 @@ use tracing_subscriber::Layer;
 
 use super::queue::LogQueue;
 
-/// Where the journal listens.
 pub(super) const SOCKET: &str = "/run/systemd/journal/socket";
-/// What `journalctl -t` finds.
+/// Identifier for `journalctl -t`.
 const IDENTIFIER: &str = "weir-switchd";
-/// In front of the names of events' fields: `port` becomes `WEIR_PORT`.
+/// Prefix of the names of events' fields: `port` becomes `WEIR_PORT`.
 const FIELD_PREFIX: &str = "WEIR";
-/// Fields of an event that are kept, the message among them.
+/// Maximum number of fields of an event, including the message.
 const FIELDS_MAX: usize = 32;
 /// An event's text, without its fields.
 const MESSAGE: &str = "message";
 
-/// True when the service manager has connected standard error to the journal: `JOURNAL_STREAM` has its device
-/// and inode then (systemd.exec(5)).
+/// Returns true when the service manager has connected standard error to the journal:
+/// `JOURNAL_STREAM` then has its device and inode (systemd.exec(5)).
 pub(super) fn has_standard_error() -> bool {
     let Some(stream) = std::env::var_os("JOURNAL_STREAM") else {
         return false;
@@ -43,12 +42,10 @@ pub(super) fn has_standard_error() -> bool {
     metadata.is_ok_and(|file| *stream == *format!("{}:{}", file.dev(), file.ino()))
 }
 
-/// The journal of this machine.
 #[derive(Debug)]
 pub(super) struct Journal(Dispatch);
 
 impl Journal {
-    /// Finds it.
     pub(super) fn connect() -> io::Result<Self> {
         let journal = tracing_journald::Layer::new()?
             .with_syslog_identifier(IDENTIFIER.to_owned())
@@ -58,8 +55,8 @@ impl Journal {
                 debug: Priority::Debug,
                 ..PriorityMappings::new()
             });
-        // What comes here was let through already. Off says that this subscriber wants nothing of anyone else's:
-        // else every event of every level would be looked at where it happens.
+        // Events here have passed the filter already. Off means that this subscriber wants no other
+        // events: otherwise every event of every level would be evaluated where it happens.
         let subscriber = tracing_subscriber::registry()
             .with(LevelFilter::OFF)
             .with(journal);
@@ -81,21 +78,18 @@ impl Journal {
         });
     }
 
-    /// Writes a warning of the log's own; may wait.
     pub(super) fn warn(&self, message: &str) {
         dispatcher::with_default(&self.0, || tracing::warn!("{message}"));
     }
 }
 
-/// A copy of an event.
 #[derive(Debug)]
 pub(super) struct JournalEntry {
     metadata: &'static Metadata<'static>,
-    /// The message has all other fields in it too, as lines on standard error have.
+    /// The message also contains all other fields, like lines on standard error.
     values: Vec<(Field, String)>,
 }
 
-/// Copies events into the log's queue.
 #[derive(Debug)]
 pub(super) struct JournalLayer {
     queue: LogQueue,

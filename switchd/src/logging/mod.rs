@@ -18,7 +18,7 @@ use journal::{Journal, JournalLayer};
 
 pub use queue::LogGuard;
 
-/// How the log looks, and where it goes.
+/// Format and destination of the log.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum LogFormat {
     /// [`Journal`](Self::Journal) where systemd connects standard error to the journal, [`Text`](Self::Text)
@@ -41,9 +41,9 @@ pub enum LogError {
          warn,weir_switchd=debug ({reason})"
     )]
     Level {
-        /// What was given.
+        /// The given value.
         level: String,
-        /// What is wrong with it.
+        /// Its error.
         reason: String,
     },
     /// The journal is asked for and is not there.

@@ -10,19 +10,18 @@ use tracing_subscriber::fmt::MakeWriter;
 
 use super::journal::{Journal, JournalEntry};
 
-/// Entries that wait to be written at most.
+/// Maximum number of entries that wait to be written.
 const QUEUE_CAPACITY: usize = 4_096;
-/// How long the end of the daemon waits for the last entries.
+/// Time for which the end of the daemon waits for the last entries.
 const FLUSH_WAIT: Duration = Duration::from_secs(1);
 
-/// What is written.
 #[derive(Debug)]
 enum Entry {
     /// A whole line, to standard error.
     Line(Vec<u8>),
     /// To the journal.
     Journal(JournalEntry),
-    /// Nothing: whoever waits hears that all before it is written.
+    /// Nothing: reports that all earlier entries are written.
     Flush(Sender<()>),
 }
 
@@ -92,7 +91,6 @@ fn write_entries(
 }
 
 impl LogQueue {
-    /// Has `entry` written to the journal.
     pub(super) fn push_journal(&self, entry: JournalEntry) {
         self.push(Entry::Journal(entry));
     }

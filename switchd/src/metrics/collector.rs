@@ -26,7 +26,7 @@ use crate::dataplane::messages::PortSnapshot;
 use crate::model::clock;
 use crate::model::histogram::Histogram;
 
-/// Nanoseconds as seconds, and frames as frames: what a histogram's values are multiplied by.
+/// Factor of a histogram's values: nanoseconds as seconds, and frames as frames.
 const NANOS: f64 = 1.0 / NANOS_PER_SECOND as f64;
 const FRAMES: f64 = 1.0;
 

@@ -11,14 +11,12 @@ use weir_monitoring::definitions::{Definition, Kind};
 
 use crate::model::histogram::Histogram;
 
-/// Metric families by name.
 #[derive(Default)]
 pub(super) struct Families {
     by_name: BTreeMap<&'static str, (Definition, Vec<Metric>)>,
 }
 
 impl Families {
-    /// One value.
     pub(super) fn add(&mut self, definition: &Definition, labels: &[&str], value: f64) {
         let mut metric = Metric::default();
         if definition.kind == Kind::Counter {
@@ -33,7 +31,6 @@ impl Families {
         self.push(definition, labels, metric);
     }
 
-    /// The value of `counter` in `counters`, at `place`.
     pub(super) fn add_counter<T>(
         &mut self,
         counter: &counters::Counter<T>,
@@ -44,7 +41,6 @@ impl Families {
         self.add(counter.metric, &labels, counter.sample(counters));
     }
 
-    /// All of `declared`, at `place`.
     pub(super) fn add_counters<T>(
         &mut self,
         declared: &[counters::Counter<T>],
@@ -100,7 +96,7 @@ impl Families {
             .push(metric);
     }
 
-    /// All of them, in the order of their names.
+    /// Returns all families, in the order of their names.
     pub(super) fn finish(self) -> Vec<MetricFamily> {
         self.by_name
             .into_values()

@@ -121,7 +121,7 @@ pub fn render(
     }
 }
 
-/// What is scraped, and how long that took so far.
+/// Source of the scrapes, and their durations so far.
 struct Scraped {
     shared: Arc<Shared>,
     times: Mutex<Histogram>,
@@ -133,8 +133,9 @@ impl Scraped {
     }
 }
 
-/// The overview for who watches many switches, and shows the token: by the page's listener it is to be had without TLS only.
-/// Without a token there is none here, so that a web site cannot have a browser read it from the loopback address.
+/// The overview for fabric pages, with the token: the page's own listener serves it without TLS
+/// only. Without a token there is none here, so that a web site cannot make a browser read it from
+/// the loopback address.
 fn overview_router(shared: Arc<Shared>) -> Router {
     async fn show(State(overviews): State<Arc<Overviews>>) -> Response {
         overviews.answer().await
@@ -161,7 +162,7 @@ async fn scrape(State(scraped): State<Arc<Scraped>>, request: HeaderMap) -> Resp
     answer
 }
 
-/// Compressed for those who take that: Prometheus does.
+/// Compresses for clients that accept it: Prometheus does.
 fn encode(text: String, format: Format, request: &HeaderMap) -> Response {
     let plain = [
         (CONTENT_TYPE, format.content_type()),

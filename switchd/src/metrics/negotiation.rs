@@ -1,4 +1,4 @@
-//! What a scraper takes: which format, and compressed or not (RFC 9110, section 12.5).
+//! Content negotiation: format and compression (RFC 9110, section 12.5).
 
 use axum::http::header::{HeaderMap, HeaderName, ACCEPT, ACCEPT_ENCODING};
 use prometheus::TEXT_FORMAT;
@@ -49,16 +49,16 @@ pub fn takes_gzip(request: &HeaderMap) -> bool {
         .any(|offer| offer.name.eq_ignore_ascii_case("gzip") && offer.weight > 0.0)
 }
 
-/// One member of a list of what is taken.
+/// One member of a list of accepted values.
 struct Offer<'a> {
     name: &'a str,
     version: Option<&'a str>,
-    /// 0 to 1; what has 0 is not taken.
+    /// 0 to 1; a value with 0 is not accepted.
     weight: f32,
 }
 
 impl Offer<'_> {
-    /// True when this version is asked for, or none.
+    /// Returns true when this version is accepted, or none is named.
     fn is_version(&self, version: &str) -> bool {
         self.version.is_none_or(|asked| asked == version)
     }

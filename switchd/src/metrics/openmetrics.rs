@@ -59,7 +59,6 @@ impl Kind {
         }
     }
 
-    /// What a sample's name has and the family's has not.
     fn suffix(self) -> &'static str {
         match self {
             Self::Counter => "_total",
@@ -136,7 +135,7 @@ fn write_sample(
     writeln!(out, "{end} {value}")
 }
 
-/// Text as label values and help have it.
+/// Escaped text, as in label values and help.
 struct Escaped<'a>(&'a str);
 
 impl Display for Escaped<'_> {
@@ -153,7 +152,8 @@ impl Display for Escaped<'_> {
     }
 }
 
-/// A bucket's bound, as every exposer has to write it so that series are the same: whole numbers with `.0`.
+/// A bucket's bound, as every exposer has to write it so that series are the same: whole numbers
+/// with `.0`.
 struct Number(f64);
 
 impl Display for Number {

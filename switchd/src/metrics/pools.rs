@@ -25,7 +25,6 @@ impl SnapshotCollector {
         families.add(&define::LEARNING_CAPACITY, &[], capacity);
     }
 
-    /// What follows from cables, of the ports whose cables are known.
     pub(super) fn collect_cables(&self, families: &mut Families) {
         let ports = self.shared().info.ports.iter();
         for (port, state) in ports.zip(&self.snapshot().ports) {

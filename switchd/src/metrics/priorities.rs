@@ -1,4 +1,4 @@
-//! What the metrics tell of one priority of one port.
+//! Metrics of one priority of one port.
 
 use weir_api::words::Reader;
 use weir_core::counters::{PriorityCounters, Shown, PRIORITY_COUNTERS};
@@ -9,13 +9,11 @@ use weir_monitoring::definitions::{self as define, Definition};
 use super::families::Families;
 use crate::control::shared::watermarks::Peaks;
 
-/// One priority of one port.
 pub(super) struct QueueState<'a> {
     /// Port and priority, as labels.
     pub(super) place: [&'a str; 2],
     pub(super) counters: &'a PriorityCounters,
     pub(super) gauges: &'a PriorityGauges,
-    /// By reader.
     pub(super) peaks: &'a [(Reader, Peaks)],
 }
 

@@ -25,10 +25,10 @@ use weir_config::daemon::{self, TlsFiles};
 
 use crate::os::secret::{self, Renewed, SecretError};
 
-/// A token that is shorter could be guessed.
+/// A shorter token could be guessed.
 const TOKEN_LENGTH_MIN: usize = 16;
 
-/// What stands before a listener. Files that change are read again.
+/// Protection of a listener. Changed files are read again.
 #[derive(Default)]
 pub struct Protection {
     /// `None` for none.
@@ -87,7 +87,6 @@ fn acceptor(files: &TlsFiles, protocol: Option<&str>) -> Result<TlsAcceptor, Sec
     Ok(TlsAcceptor::from(Arc::new(config)))
 }
 
-/// The file's token, without the line's end.
 fn token(path: &Path) -> Result<Vec<u8>, SecretError> {
     let bytes = secret::read(path)?;
     let token = bytes.trim_ascii();
@@ -103,12 +102,12 @@ fn token(path: &Path) -> Result<Vec<u8>, SecretError> {
     Ok(token.to_owned())
 }
 
-/// What whoever asks has to know.
+/// Token that clients have to know.
 #[derive(Clone)]
 pub struct Token(Arc<Renewed<Vec<u8>>>);
 
 impl Token {
-    /// Whether this is it. Takes as long for one that is nearly right as for one that is not.
+    /// Returns true if this is the token. Takes equally long for any wrong one.
     pub fn is(&self, shown: &[u8]) -> bool {
         shown.ct_eq(&self.0.get()).into()
     }
@@ -127,7 +126,7 @@ pub async fn guard(State(token): State<Token>, request: Request, next: Next) -> 
     (StatusCode::UNAUTHORIZED, challenge, remedy).into_response()
 }
 
-/// What stands behind the scheme, whose case does not matter (RFC 9110, section 11.1).
+/// Returns the part after the scheme, whose case does not matter (RFC 9110, section 11.1).
 pub(super) fn bearer(value: &[u8]) -> Option<&[u8]> {
     let (scheme, token) = value.split_at_checked(7)?;
     scheme
@@ -175,7 +174,7 @@ pub enum TlsConnection<T> {
 }
 
 impl<T: AsyncRead + AsyncWrite + Unpin> TlsConnection<T> {
-    /// The stream once the handshake is done.
+    /// Returns the stream once the handshake is done.
     fn poll_open(&mut self, context: &mut Context<'_>) -> Poll<io::Result<Pin<&mut TlsStream<T>>>> {
         if let Self::Handshake(accept) = self {
             match ready!(Pin::new(accept.as_mut()).poll(context)) {
@@ -220,7 +219,7 @@ impl<T: AsyncRead + AsyncWrite + Unpin> AsyncWrite for TlsConnection<T> {
 
     fn poll_shutdown(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
         match &mut *self {
-            // Whoever has not agreed on keys is told nothing.
+            // A client that has not agreed on keys gets no answer.
             Self::Handshake(_) | Self::Failed => Poll::Ready(Ok(())),
             Self::Open(stream) => Pin::new(stream.as_mut()).poll_shutdown(context),
         }

@@ -1,5 +1,5 @@
-//! What the XDP program makes of a frame before the switch core sees it, for whoever asks of a frame that no port has received.
-//! `tests/classification.rs` has both read the same frames.
+//! Classification of a frame by the XDP program before the switch core sees it, for callers with a
+//! frame that no port has received. `tests/classification.rs` has both read the same frames.
 
 use weir_config::daemon::{Port, Trust};
 use weir_core::wire::ethernet::ETHERTYPE_CLCM;
@@ -15,7 +15,7 @@ const FRAGMENT_HEADER: u8 = 44;
 /// TCP, UDP and SCTP: those that begin with ports.
 const WITH_PORTS: [u8; 3] = [6, 17, 132];
 
-/// Where a port looks for the priority of its frames.
+/// Fields from which a port takes the priority of its frames.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Trusted {
     /// Of frames that say nothing.
@@ -49,7 +49,7 @@ impl From<&Port> for Trusted {
     }
 }
 
-/// What decided about a frame's priority.
+/// Field that decided a frame's priority.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum PriorityBy {
     /// The outermost tag's PCP.
@@ -60,16 +60,16 @@ pub enum PriorityBy {
     Port,
 }
 
-/// What is to be known of a frame before the switch core sees it.
+/// Properties of a frame that are determined before the switch core sees it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Classification {
     /// Data, or which control protocol.
     pub class: FrameClass,
     /// Its priority.
     pub priority: Priority,
-    /// What decided that.
+    /// Field that decided that.
     pub by: PriorityBy,
-    /// Where the network header begins, in bytes.
+    /// Offset of the network header, in bytes.
     pub l3_offset: usize,
     /// Equal for all frames of one flow.
     pub flow_hash: u32,
@@ -104,7 +104,7 @@ impl Classification {
     }
 }
 
-/// Behind the header and at most two whole tags.
+/// Offset behind the header and at most two whole tags.
 fn network_offset(frame: &[u8]) -> usize {
     let mut at = HEADER_LENGTH;
     let is_tag = |at: usize| {

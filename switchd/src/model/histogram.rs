@@ -1,6 +1,6 @@
 //! Counts by bucket, in place: observing allocates nothing and takes no lock.
 
-/// Buckets of a histogram at most, the one without a bound left out.
+/// Maximum number of buckets of a histogram, without the one that has no bound.
 const BUCKETS_MAX: usize = 20;
 
 /// A histogram of whole numbers; what their unit is, the owner knows.

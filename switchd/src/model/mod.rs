@@ -1,5 +1,5 @@
-//! What all floors speak of: time, histograms, and frames as they are shown, read and filtered. Nothing here knows a thread, a
-//! socket or a ring.
+//! Types of all floors: time, histograms, and frames as they are shown, read and filtered. This
+//! module uses no thread, socket or ring.
 
 pub mod classify;
 pub mod clock;

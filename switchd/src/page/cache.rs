@@ -7,11 +7,8 @@ use axum::body::Bytes;
 use tokio::sync::Mutex;
 use tokio::time::Instant;
 
-/// Time lines kept at most.
 const TIMELINES_MAX: usize = 8;
-/// A time line that is not complete is made anew after this.
 const TIMELINE_INTERVAL: Duration = Duration::from_millis(400);
-/// Time between the making of any two time lines.
 const TIMELINE_SPACING: Duration = Duration::from_millis(50);
 
 /// Time lines by their suspicion, the newest ones that were asked for.
@@ -46,7 +43,7 @@ impl Recent {
                 return Some(line.body.clone());
             }
         }
-        // Whoever waits for the lock waits for this, too: that is the bound.
+        // Waiters for the lock also wait for this: that is the bound.
         if let Some(last) = lines.last_made {
             tokio::time::sleep_until(last + TIMELINE_SPACING).await;
         }

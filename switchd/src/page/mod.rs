@@ -34,13 +34,12 @@ pub const LIMITS: Limits = Limits {
     silence: Duration::from_secs(15),
     ..Limits::DEFAULT
 };
-/// Where the operator lists names by which the page may be asked for.
+/// Setting with the names by which the page may be requested.
 pub const NAMES_SETTING: &str = "page.names";
-/// Curves of rates show so much of the past,
 const CURVE_SPAN: weir_core::Duration = weir_core::Duration::from_secs(60);
 /// at so many moments at most.
 pub const CURVE_POINTS: u64 = 120;
-/// They are asked for when a page is opened, and when it comes to the front again.
+/// Minimum interval of requests: when a page is opened, and when it comes to the front again.
 const CURVE_INTERVAL: Duration = Duration::from_secs(1);
 
 const PAGE: &str = include_str!("../../assets/page.html");
@@ -63,12 +62,12 @@ const SCRIPT: &str = concat!(
     include_str!("../../assets/page.js"),
 );
 
-/// What is served, in bytes.
+/// Size of all served files, in bytes.
 pub const BUNDLE_BYTES: usize = PAGE.len() + STYLE.len() + page::ICON.len() + SCRIPT.len();
 /// The book calls it small.
 const _: () = assert!(BUNDLE_BYTES < 96 * 1024);
 
-/// Where the page is served, and by which names it may be asked for.
+/// Address of the page, and the names by which it may be requested.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PageSettings {
     /// The address.
@@ -77,7 +76,7 @@ pub struct PageSettings {
     pub names: Vec<String>,
 }
 
-/// What all viewers share.
+/// State shared by all viewers.
 struct Page {
     shared: Arc<Shared>,
     overviews: Overviews,

@@ -12,10 +12,10 @@ use std::collections::HashSet;
 
 use world::{Broken, Setup, World};
 
-/// States that a search may have: a model that grows beyond this is a model that has changed.
+/// Maximum number of states of a search: a model that exceeds it has changed.
 const STATES_MAX: usize = 4_000_000;
 
-/// The first thing that is wrong in any interleaving, and how many states there are.
+/// Returns the first error in any interleaving, and the number of states.
 fn search(setup: &Setup) -> (Option<String>, usize) {
     let first = World::new(setup);
     let mut seen = HashSet::from([first.clone()]);
@@ -40,7 +40,6 @@ fn search(setup: &Setup) -> (Option<String>, usize) {
     (None, seen.len())
 }
 
-/// Two queues of one ingress, each with a flow of its own.
 const TWO_QUEUES: Setup = Setup {
     frames: [3, 2],
     budget: 2,
@@ -52,7 +51,7 @@ const TWO_QUEUES: Setup = Setup {
     broken: None,
 };
 
-/// One queue, a poll of a frame at a time, and a neighbour that says pause and resume.
+/// One queue, a poll of a frame at a time, and a neighbour that sends pause and resume.
 const PAUSED: Setup = Setup {
     frames: [4, 0],
     budget: 1,
@@ -64,7 +63,7 @@ const PAUSED: Setup = Setup {
     broken: None,
 };
 
-/// An RX ring that overflows, and a control plane that finds out what was lost.
+/// An RX ring that overflows, and a control plane that finds the losses.
 const LOSSY_RING: Setup = Setup {
     frames: [4, 0],
     budget: 2,
@@ -128,7 +127,7 @@ fn what_the_kernel_lost_opens_the_path_again_and_no_sooner() {
     assert_holds(&LOSSY_RING);
 }
 
-/// A model in which one of them is never taken would hold, too.
+/// A model in which one of them is never taken would pass as well.
 #[test]
 fn both_paths_are_taken() {
     for setup in [TWO_QUEUES, PAUSED, LOSSY_RING] {

@@ -13,9 +13,9 @@ const BATCH: u8 = 2;
 /// Rules, each of which the bound needs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Broken {
-    /// A program looks for room first and books its place afterwards.
+    /// A program checks for room first and books its place afterwards.
     LooksFirst,
-    /// No place is booked: a program looks, and no more.
+    /// No place is booked: a program only checks.
     BooksNothing,
     /// A place is given back before the device has the frame.
     GivesBackEarly,
@@ -23,9 +23,9 @@ enum Broken {
     ReadsGateFirst,
     /// The core sends as soon as it has shut the gate.
     CoreDoesNotWait,
-    /// The entry that is looked at may be of the batch that the frame's own entry is of.
+    /// The checked entry may be of the same batch as the frame's own entry.
     ShortBatch,
-    /// No rule: the search says when a frame has been refused, and passed after that.
+    /// No rule: the search reports when a frame has been refused, and passed after that.
     SaysWhenBoth,
 }
 
@@ -38,7 +38,7 @@ struct Setup {
     broken: Option<Broken>,
 }
 
-/// What a CPU is about to do.
+/// Next step of a CPU.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 enum Program {
     Begin,
@@ -53,7 +53,7 @@ enum Program {
         on_way: u8,
         producer: u8,
     },
-    /// It has looked before it books.
+    /// It has checked before it books.
     BookLate,
     Enqueue,
     Produce {
@@ -92,7 +92,8 @@ struct World {
     producer: u8,
     head: u8,
     tail: u8,
-    /// The entry that the consumer clears next, downwards to `tail`, and where its head is then.
+    /// The entry that the consumer clears next, downwards to `tail`, and the position of its head
+    /// then.
     clearing: Option<(u8, u8)>,
     cpus: [Cpu; CPUS],
     core: Core,
@@ -127,7 +128,7 @@ impl World {
         }
     }
 
-    /// False when the ring is full.
+    /// Returns false when the ring is full.
     fn produce(&mut self) -> bool {
         let entry = &mut self.entries[usize::from(self.producer)];
         if *entry {
@@ -300,7 +301,8 @@ impl World {
                     self.but(next, |world| world.core = Core::Send);
                 }
             }
-            // What the core itself cannot send is another matter: it is the only one to send now.
+            // A frame that the core itself cannot send is another matter: it is the only sender
+            // now.
             Core::Send => self.but(next, |world| {
                 world.produce();
                 world.core = Core::Open;
@@ -334,7 +336,8 @@ fn search(setup: &Setup) -> (Option<String>, usize) {
     (None, seen.len())
 }
 
-/// More frames than the ring has entries, so that it is filled more than once while a program stands still between two reads.
+/// More frames than the ring has entries, so that it is filled more than once while a program
+/// stalls between two reads.
 const FULL: Setup = Setup {
     frames: [6, 1, 0],
     bulk: 2,
@@ -382,7 +385,7 @@ fn a_frame_that_found_room_finds_it_still_when_it_gets_there() {
     assert_holds(&WITH_CORE);
 }
 
-/// A ring without room for anything would lose nothing, too.
+/// A ring without any room would lose nothing as well.
 #[test]
 fn frames_pass_after_others_were_refused() {
     assert_found(FULL, Broken::SaysWhenBoth);

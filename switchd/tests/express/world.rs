@@ -1,11 +1,9 @@
-//! What the words say, what everybody is about to do, and all that can happen next.
+//! State of the words and of all actors, and all possible next steps.
 
-/// How much of everything there is.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Setup {
-    /// Frames of the flow of each receive queue.
     pub(super) frames: [u8; QUEUES],
-    /// Frames that one poll takes at most.
+    /// Maximum number of frames of one poll.
     pub(super) budget: u8,
     /// Frames that a CPU's bulk queue holds.
     pub(super) bulk: usize,
@@ -13,10 +11,10 @@ pub(super) struct Setup {
     pub(super) ring: usize,
     /// MAC control frames of the egress's neighbour: pause, resume, pause, …
     pub(super) pauses: u8,
-    /// How often the control plane looks for what was lost.
+    /// Number of searches for losses by the control plane.
     pub(super) resyncs: u8,
-    /// The core neither closes the egress for what it admits nor waits for it to be empty before it opens: that is for pauses and
-    /// the shaper, and not for order.
+    /// The core neither closes the egress for admitted frames nor waits for it to be empty before
+    /// it opens: that is for pauses and the shaper, and not for order.
     pub(super) careless: bool,
     /// The rule that is left out.
     pub(super) broken: Option<Broken>,
@@ -31,13 +29,13 @@ pub(super) enum Broken {
     FinishesEarly,
     /// The kernel flushes sockets first.
     SocketsFirst,
-    /// The core opens whatever has happened since it looked.
+    /// The core opens regardless of events since its check.
     OpensByStore,
     /// The program clears the bit, and counts nothing.
     PauseNotCounted,
     /// The control plane does not wait for polls to end.
     NoGrace,
-    /// No rule: the search says when a frame has taken the express path after one that had not.
+    /// No rule: the search reports when a frame has taken the express path after one that had not.
     SaysWhenBothWereTaken,
 }
 
@@ -46,7 +44,7 @@ pub(super) const QUEUES: usize = 2;
 /// A frame: its queue, and its number among those of the queue.
 type Frame = (u8, u8);
 
-/// What a CPU is about to do for its receive queue.
+/// Next step of a CPU for its receive queue.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 enum Poll {
     Idle,
@@ -65,7 +63,7 @@ struct Queue {
     poll: Poll,
     /// Polls that have ended, modulo 4.
     polls: u8,
-    /// Frames that were taken, in all and in this poll.
+    /// Frames taken, in all and in this poll.
     taken: u8,
     in_poll: u8,
     /// For the device, until the bulk queue is flushed.
@@ -75,7 +73,7 @@ struct Queue {
     ring: Vec<Frame>,
 }
 
-/// What the egress's own program is about to do.
+/// Next step of the egress's own program.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 enum Pausing {
     Idle,
@@ -83,7 +81,7 @@ enum Pausing {
     Flush,
 }
 
-/// What the control plane is about to do.
+/// Next step of the control plane.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 enum Resync {
     Idle,
@@ -122,7 +120,7 @@ pub(super) struct World {
     // The control plane.
     resync: Resync,
     resyncs: u8,
-    // What has happened, for checks.
+    // History, for checks.
     last: [u8; QUEUES],
     overtook: bool,
     arrived: u8,
@@ -175,7 +173,6 @@ impl World {
         }
     }
 
-    /// All worlds that are one step away.
     pub(super) fn steps(&self, setup: &Setup) -> Vec<Self> {
         let mut next = Vec::new();
         for at in 0..QUEUES {
@@ -194,7 +191,7 @@ impl World {
         next.push(world);
     }
 
-    /// One step of the CPU that serves a receive queue.
+    /// Takes one step of the CPU that serves a receive queue.
     fn poll(&self, setup: &Setup, at: usize, next: &mut Vec<Self>) {
         let queue = &self.queues[at];
         let goes_on = |poll| move |world: &mut Self| world.queues[at].poll = poll;
@@ -288,7 +285,8 @@ impl World {
         self.arrived += 1;
     }
 
-    /// One step of the egress's own program, for a MAC control frame: the first says pause, the second resume, and so on.
+    /// Takes one step of the egress's own program, for a MAC control frame: the first is a pause,
+    /// the second a resume, and so on.
     fn pause(&self, setup: &Setup, next: &mut Vec<Self>) {
         match self.pausing {
             Pausing::Idle if self.pauses_sent < setup.pauses => self.but(next, |world| {
@@ -312,7 +310,7 @@ impl World {
         }
     }
 
-    /// The kernel takes a frame out of the TX ring, and says later that it has left.
+    /// The kernel takes a frame out of the TX ring, and completes it later.
     fn kernel_sends(&self, next: &mut Vec<Self>) {
         match self.with_device {
             None if !self.tx.is_empty() => self.but(next, |world| {
@@ -328,7 +326,6 @@ impl World {
         }
     }
 
-    /// One step of the core's thread.
     fn core(&self, setup: &Setup, next: &mut Vec<Self>) {
         if let Some(seen) = self.opening {
             self.but(next, |world| {
@@ -383,7 +380,7 @@ impl World {
         }
     }
 
-    /// One step of the control plane, which finds out what was lost between program and core.
+    /// Takes one step of the control plane, which finds losses between program and core.
     fn resync(&self, setup: &Setup, next: &mut Vec<Self>) {
         match &self.resync {
             Resync::Idle if self.resyncs < setup.resyncs => self.but(next, |world| {
@@ -418,7 +415,6 @@ impl World {
         }
     }
 
-    /// What must hold at any time.
     pub(super) fn check(&self, setup: &Setup) -> Result<(), String> {
         if self.overtook {
             return Err(format!("a frame overtook another: {self:?}"));
@@ -441,7 +437,6 @@ impl World {
         Ok(())
     }
 
-    /// What must hold when nothing more can happen.
     pub(super) fn check_end(&self, setup: &Setup) -> Result<(), String> {
         let sent: u8 = setup.frames.iter().sum();
         let held = self.waiting.len() as u8;

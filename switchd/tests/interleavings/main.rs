@@ -1,8 +1,10 @@
-//! How the dataplane's threads wait for each other and hand descriptors over, in every order in which threads can run and
-//! memory can be seen, by loom. The files that are checked are the daemon's own, compiled with loom's atomics in the place
-//! of the processor's. A wake that is lost is a thread that sleeps for ever, which loom finds.
+//! Waiting of the dataplane's threads for each other, and passing of descriptors, in every order in
+//! which threads can run and memory can be seen, by loom. The files that are checked are the
+//! daemon's own, compiled with loom's atomics in the place of the processor's. A wake that is lost
+//! is a thread that sleeps for ever, which loom finds.
 //!
-//! `LOOM_MAX_PREEMPTIONS` and the other variables of loom go further than the tests do by themselves.
+//! `LOOM_MAX_PREEMPTIONS` and the other variables of loom go further than the tests do by
+//! themselves.
 
 #[path = "../../src/dataplane/threads/doorway.rs"]
 #[allow(dead_code)]
@@ -36,7 +38,7 @@ use socket_worker::{SocketDoorway, SocketWorker, SocketWorkers};
 use sync::{Arc, ArrayQueue};
 use wake::Wake;
 
-/// Shorter than the daemon's, so that a few descriptors are a batch and more.
+/// Smaller than the daemon's, so that a few descriptors are a batch and more.
 mod io {
     use weir_core::Duration;
 
@@ -49,13 +51,11 @@ mod messages {
     pub(super) use weir_switchd::dataplane::messages::{KernelLosses, Rings};
 }
 
-/// Entries of each ring.
 const RING: usize = 2;
-/// How often a thread that could go on has to wait for another one, at most. More finds no more in programs this small, and
-/// takes longer.
+/// Maximum number of preemptions of a runnable thread. More finds no more in programs this small,
+/// and takes longer.
 const PREEMPTIONS: usize = 3;
 
-/// Goes through all orders.
 fn in_every_order(test: impl Fn() + Send + Sync + 'static) {
     let mut builder = Builder::new();
     builder.preemption_bound.get_or_insert(PREEMPTIONS);
@@ -116,7 +116,6 @@ impl Lane for Loopback {
     }
 }
 
-/// The switch core's thread, as far as it waits.
 struct Core {
     sleeper: Sleeper,
     wake: Wake,
@@ -131,7 +130,7 @@ impl Core {
         }
     }
 
-    /// As `Worker::sleep` does it.
+    /// Like `Worker::sleep`.
     fn sleep(&mut self, has_requests: impl Fn() -> bool, lane: &CoreSide) {
         self.wake.clear();
         if !has_requests() {
@@ -144,7 +143,6 @@ fn clock() -> Instant {
     Instant::ZERO
 }
 
-/// A thread that serves one socket, and the core's side of it.
 fn served(core: &Core) -> (SocketWorkers, CoreSide) {
     let sleeper = Sleeper::new(Wake::new().unwrap(), []);
     let (lane, side) = hand_over(Loopback::default(), RING, RING, sleeper.waker());
@@ -193,7 +191,7 @@ fn no_wake_is_lost() {
     in_every_order(work_from_two_threads);
 }
 
-/// That these tests can fail: what they check would hang now and then without its fences.
+/// Proves that these tests can fail: without its fences the tested code would hang now and then.
 #[test]
 #[should_panic(expected = "deadlock")]
 fn without_fences_a_wake_is_lost() {
@@ -201,7 +199,7 @@ fn without_fences_a_wake_is_lost() {
     in_every_order(work_from_two_threads);
 }
 
-/// Chunks to receive into come back full and frames to send come back done, whoever sleeps when.
+/// Chunks to receive into come back full and frames to send come back done, in any order of sleeps.
 #[test]
 fn what_is_handed_over_comes_back() {
     in_every_order(|| {
@@ -240,7 +238,7 @@ fn the_end_of_a_thread_is_noticed() {
     });
 }
 
-/// The control plane's requests go another way, by a signal each.
+/// The control plane's requests use another channel, with a signal each.
 #[test]
 fn no_request_is_slept_through() {
     in_every_order(|| {

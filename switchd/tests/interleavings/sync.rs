@@ -1,5 +1,5 @@
-//! What the dataplane's threads share things with, by loom: each test runs in every order of the threads, and every load sees
-//! each value that the memory model lets it see.
+//! Synchronisation of the dataplane's threads, by loom: each test runs in every order of the
+//! threads, and every load sees each value that the memory model lets it see.
 
 use std::cell::Cell;
 use std::mem::MaybeUninit;
@@ -15,20 +15,20 @@ thread_local! {
     static WITHOUT_FENCES: Cell<bool> = const { Cell::new(false) };
 }
 
-/// A fence, unless this test is to show what happens without.
+/// A fence, unless this test is to show its effect.
 pub(super) fn fence(order: Ordering) {
     if !WITHOUT_FENCES.get() {
         loom::sync::atomic::fence(order);
     }
 }
 
-/// From here on fences do nothing, in this test. All of its threads are one of the machine's.
+/// Disables fences in this test. All of its threads are one of the machine's.
 pub(super) fn leave_out_fences() {
     WITHOUT_FENCES.set(true);
 }
 
-/// A queue of one writer and one reader that promises less than crossbeam's and rtrb's: who takes an element sees what its writer did
-/// before, and a look whether there is one orders nothing.
+/// A queue of one writer and one reader that guarantees less than crossbeam's and rtrb's: the taker
+/// of an element sees the writer's earlier stores, and a check for an element orders nothing.
 #[derive(Debug)]
 pub(super) struct ArrayQueue<T> {
     places: Box<[UnsafeCell<MaybeUninit<T>>]>,
@@ -85,7 +85,8 @@ impl<T: Copy> ArrayQueue<T> {
     }
 }
 
-/// Both ends of one, as rtrb has them. A batch is written and read element by element: there are more orders than with one store.
+/// Both ends of one, as in rtrb. A batch is written and read element by element: there are more
+/// orders than with one store.
 pub(super) struct RingBuffer;
 
 impl RingBuffer {
@@ -139,7 +140,7 @@ impl<T: Copy> Consumer<T> {
     }
 }
 
-/// What is handed over now and then, which no test here does.
+/// Mailbox of occasional objects, which no test here uses.
 #[derive(Debug)]
 pub(super) struct Mailbox<T>(std::sync::Mutex<Vec<T>>);
 
@@ -162,7 +163,7 @@ impl<T> Mailbox<T> {
     }
 }
 
-/// Figures, which no test here looks at from two threads.
+/// Figures, which no test here reads from two threads.
 #[derive(Debug, Default)]
 pub(super) struct AtomicCell<T>(Mutex<T>);
 

@@ -16,7 +16,7 @@ pub(super) struct Wake(Arc<EventFd>);
 #[derive(Debug)]
 struct EventFd {
     is_readable: AtomicBool,
-    /// Whoever waits. No order is looked for here: nobody can be interrupted who holds it.
+    /// The waiting thread. Loom does not reorder it: its holder cannot be interrupted.
     sleeper: Mutex<Option<Thread>>,
 }
 
@@ -54,7 +54,8 @@ impl Readable {
 
     pub(super) fn remove(&mut self, _: RawFd) {}
 
-    /// Without a timeout for ever if nobody signals, which loom calls a deadlock and fails the test.
+    /// Without a timeout waits for ever if no signal comes, which loom reports as a deadlock and
+    /// fails the test.
     pub(super) fn wait(&mut self, timeout: Option<Duration>) {
         if timeout.is_some() {
             thread::yield_now();

@@ -1,4 +1,4 @@
-//! What a file would say, and what a dataplane shows of settings that were changed.
+//! Configuration of the tests, and a dataplane with changed settings.
 
 use std::path::Path;
 use std::sync::Mutex;
@@ -10,7 +10,7 @@ use weir_switchd::dataplane::messages::Snapshot;
 
 use super::{priority, LOSSLESS};
 
-/// What [`info`](super::info) describes.
+/// File that describes [`info`](super::info).
 pub const FILE: &str = r#"
 name = "s1"
 [[class]]

@@ -1,4 +1,5 @@
-//! What the API answers, held against its OpenAPI document. Every answer that a test gets over the socket is.
+//! Checks the API's answers against its OpenAPI document. Every answer that a test gets over the
+//! socket is checked.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, LazyLock, Mutex};
@@ -7,7 +8,7 @@ use jsonschema::Validator;
 use serde_json::{json, Value};
 use weir_api::routes::{Answer, Route, ROUTES};
 
-/// The document, with members that it does not name refused.
+/// The document, with unnamed members refused.
 static DOCUMENT: LazyLock<Value> = LazyLock::new(|| {
     let document: Value = serde_json::from_str(&weir_api::routes::openapi::json()).unwrap();
     let mut closed = document.clone();
@@ -19,8 +20,8 @@ type Validators = BTreeMap<(&'static str, &'static str, u16), Arc<Validator>>;
 
 static VALIDATORS: Mutex<Validators> = Mutex::new(BTreeMap::new());
 
-/// Refuses unknown members of every object in `schema`. Parts of one object are closed together: they are copied to where
-/// they are used, and stay `open` by themselves.
+/// Refuses unknown members of every object in `schema`. Parts of one object are closed together:
+/// they are copied to their users, and stay `open` by themselves.
 fn close(schema: &mut Value, document: &Value, open: bool) {
     match schema {
         Value::Object(object) => {
@@ -48,7 +49,7 @@ fn close(schema: &mut Value, document: &Value, open: bool) {
     }
 }
 
-/// What the document does not say of this answer; `None` for a path that has no route.
+/// Returns the deviations of this answer from the document; `None` for a path that has no route.
 pub fn complaints(method: &str, path: &str, status: u16, body: &Value) -> Option<Vec<String>> {
     let route = route(method, path)?;
     let validator = validator(route, status)

@@ -146,12 +146,12 @@ pub struct FakeDataplane {
     answer_queue: Receiver<CommandAnswer>,
     pub notify: Arc<EventFd>,
     pub template: Arc<Mutex<Snapshot>>,
-    /// What is said to those who wait for an answer.
+    /// Outcome for requests with a waiter.
     pub outcome: Arc<Mutex<Result<(), CommandError>>>,
     /// The commands that this is about; others succeed.
     pub concerns: Arc<Mutex<Concerns>>,
     commands: Arc<Mutex<Vec<Command>>>,
-    /// Who captures.
+    /// Captures.
     pub taps: Arc<Mutex<Taps>>,
     /// The daemon's ends of the LLDP sockets, until it takes them.
     pub lldp: Mutex<Vec<OwnedFd>>,
@@ -428,7 +428,7 @@ pub async fn put(socket: &Path, path: &str, body: &str) -> Answer {
     as_documented("PUT", path, answer(stream).await)
 }
 
-/// The answer, once it is found to be as the OpenAPI document says.
+/// Returns the answer, after checking it against the OpenAPI document.
 fn as_documented(method: &str, path: &str, answer: Answer) -> Answer {
     contract::check(method, path, answer.status, &answer.body);
     answer

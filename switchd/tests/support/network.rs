@@ -114,7 +114,7 @@ impl Drop for Network {
     }
 }
 
-/// What a host does with its device.
+/// Use of its device by a host.
 pub struct Host {
     socket: OwnedFd,
 }

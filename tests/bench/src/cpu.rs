@@ -1,4 +1,4 @@
-//! Who ran for how long, and where.
+//! CPU times by process and CPU.
 
 use std::fs;
 
@@ -75,7 +75,7 @@ pub struct CpuTimes {
     pub softirq_threads: u64,
     /// All CPUs, all processes, in steps of 10 ms.
     pub machine: u64,
-    /// What the hypervisor gave to others, all CPUs, in steps of 10 ms.
+    /// Time that the hypervisor gave to other guests, all CPUs, in steps of 10 ms.
     pub stolen: u64,
 }
 
@@ -104,7 +104,7 @@ impl CpuTimes {
         })
     }
 
-    /// What has passed since `earlier`.
+    /// Returns the difference to `earlier`.
     #[must_use]
     pub fn since(self, earlier: Self) -> Self {
         Self {
@@ -117,12 +117,13 @@ impl CpuTimes {
         }
     }
 
-    /// What it took to get frames through the kernel and the switch: everything but the sender's own user mode.
+    /// Returns the time for frames in the kernel and the switch: all but the sender's own user
+    /// mode.
     pub fn path(self) -> u64 {
         self.switch + self.softirq_threads + self.sender.saturating_sub(self.sender_user)
     }
 
-    /// What others did meanwhile.
+    /// Returns the time of other processes.
     pub fn others(self) -> u64 {
         self.machine
             .saturating_sub(self.switch + self.softirq_threads + self.sender)
@@ -174,7 +175,7 @@ fn run_time(path: &str) -> Result<u64> {
     field.with_context(|| format!("{path}: {text}"))
 }
 
-/// Fields of `/proc/stat`: user, nice, system, irq, softirq. Idle and iowait stand between.
+/// Fields of `/proc/stat`: user, nice, system, irq, softirq. Idle and iowait lie between.
 const BUSY: [usize; 5] = [0, 1, 2, 5, 6];
 /// steal.
 const STOLEN: [usize; 1] = [7];

@@ -1,8 +1,8 @@
-//! The bare forwarder: what comes in by one device goes out by the other, and nothing is looked at.
+//! The bare forwarder: frames received on one device leave by the other, uninspected.
 //!
-//! The least that a switch over AF_XDP can be: one thread, two sockets over one memory, no table, no queue. It takes from a
-//! receiving ring only what the sending ring has room for and has all of it sent before it receives again, so
-//! that receiving cannot starve sending.
+//! The least that a switch over AF_XDP can be: one thread, two sockets over one memory, no table,
+//! no queue. It takes from a receiving ring only what the sending ring has room for and has all of
+//! it sent before it receives again, so that receiving cannot starve sending.
 
 use std::io::{BufRead as _, Write as _};
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -23,12 +23,11 @@ use crate::xsk::{Memory, Port, BATCH, RING};
 
 /// Room for all rings of two ports.
 const FRAMES: u32 = 4 * RING;
-/// For how long it looks for work before it sleeps, as the daemon.
+/// Time for which it polls before it sleeps, like the daemon's.
 const SPIN: Duration = Duration::from_micros(50);
-/// How soon it sees that it is asked something.
 const POLL_LIMIT_MS: u8 = 10;
 
-/// What it has lost so far.
+/// Losses so far.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ForwarderLosses {
     /// Frames that found no room in a receiving ring.
@@ -68,7 +67,6 @@ pub fn run(devices: [&str; 2], cpu: Option<usize>) -> Result<()> {
     forwarder.forward(&console)
 }
 
-/// What was asked on standard input.
 #[derive(Debug, Default)]
 struct Console {
     asked: AtomicBool,
@@ -109,7 +107,7 @@ impl Forwarder {
         Ok(())
     }
 
-    /// One batch in one direction; true when there was any.
+    /// Carries one batch in one direction; returns true when there was any.
     fn carry(&mut self, from: usize, to: usize) -> bool {
         self.carried.clear();
         let room = self.ports[to].room();

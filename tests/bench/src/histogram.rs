@@ -26,7 +26,7 @@ impl Histogram {
         self.counts[bucket.min(BUCKETS - 1)] += count;
     }
 
-    /// How many there are.
+    /// Returns the number of values.
     pub fn count(&self) -> u64 {
         self.counts.iter().sum()
     }
@@ -45,7 +45,6 @@ impl Histogram {
     }
 }
 
-/// The largest value that falls into a bucket.
 fn upper_end_nanos(bucket: usize) -> u64 {
     if bucket < 2 * PER_OCTAVE {
         return bucket as u64;
@@ -59,7 +58,7 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    /// As `bucket_of` of `bpf/hosts.bpf.c`.
+    /// Like `bucket_of` of `bpf/hosts.bpf.c`.
     fn bucket_of(nanos: u64) -> usize {
         if nanos < PER_OCTAVE as u64 {
             return nanos as usize;

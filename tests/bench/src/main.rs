@@ -154,7 +154,6 @@ fn run(command: Command) -> Result<()> {
     }
 }
 
-/// Draws the table of all cells that a page has.
 fn draw_page(page: &Path, text: &str, svg: Option<&Path>) -> Result<()> {
     let Some(svg) = svg else {
         bail!("{} is a page: --svg FILE draws its table", page.display());
@@ -166,7 +165,6 @@ fn draw_page(page: &Path, text: &str, svg: Option<&Path>) -> Result<()> {
     std::fs::write(svg, report::svg(&rows)).with_context(|| svg.display().to_string())
 }
 
-/// What builds namespaces needs.
 fn begin() -> Result<()> {
     if !nix::unistd::geteuid().is_root() {
         bail!("network namespaces need root; try `sudo -E env \"PATH=$PATH\" …`");

@@ -22,11 +22,10 @@ mod redirect {
     include!(concat!(env!("OUT_DIR"), "/redirect.skel.rs"));
 }
 
-/// Priorities of a PFC frame.
 const PRIORITIES: usize = 8;
 const KEY: [u8; 4] = 0u32.to_ne_bytes();
 
-/// What the hosts are to do in a trial.
+/// Orders to the hosts for a trial.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Orders {
     /// Probes of other trials are stale.
@@ -41,11 +40,11 @@ pub struct Orders {
     pub gap_picos: u64,
     /// For how long live frames are sent.
     pub live_for: Duration,
-    /// Whose pauses live frames obey.
+    /// Priority whose pauses live frames obey.
     pub priority: u8,
 }
 
-/// What has arrived in a trial.
+/// Arrivals in a trial.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Tally {
     /// Probes of this trial.
@@ -120,7 +119,7 @@ impl HostPrograms {
         Ok(())
     }
 
-    /// What has arrived.
+    /// Returns the arrivals.
     ///
     /// # Errors
     ///
@@ -141,7 +140,7 @@ impl HostPrograms {
         Ok(sum)
     }
 
-    /// How long probes were on their way.
+    /// Returns the latency of probes.
     ///
     /// # Errors
     ///
@@ -188,9 +187,9 @@ impl HostPrograms {
     ///
     /// # Errors
     ///
-    /// What the kernel says.
+    /// The kernel's error.
     pub fn send_live(&self, template: &[u8], count: u32) -> Result<(u64, Duration)> {
-        /// Small, so that frames do not wait long for those behind them.
+        /// Small, so that frames wait only briefly for those behind them.
         const BATCH: u32 = 32;
         let mut options = libbpf_sys::bpf_test_run_opts {
             sz: size_of::<libbpf_sys::bpf_test_run_opts>() as _,
@@ -273,7 +272,7 @@ impl Redirect {
     }
 }
 
-/// The `index`th 64-bit word of a map value, zero beyond its end.
+/// Returns the `index`th 64-bit word of a map value, zero beyond its end.
 fn word(value: &[u8], index: usize) -> u64 {
     value
         .get(8 * index..)

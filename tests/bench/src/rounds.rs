@@ -14,7 +14,7 @@ use crate::system::System;
 /// Version of the JSON.
 pub const FORMAT: u32 = 1;
 
-/// What is measured.
+/// Plan of the measurements.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Plan {
     /// Which systems.
@@ -23,7 +23,7 @@ pub struct Plan {
     pub frame_bytes: Vec<usize>,
     /// Numbers of flows, powers of two.
     pub flows: Vec<u32>,
-    /// How thoroughly.
+    /// Thoroughness.
     pub effort: Effort,
 }
 
@@ -38,7 +38,7 @@ pub struct Measured {
     pub took_seconds: f64,
     /// The machine.
     pub machine: Machine,
-    /// How thoroughly.
+    /// Thoroughness.
     pub effort: Effort,
     /// In the order in which they were made.
     pub measurements: Vec<Measurement>,
@@ -62,7 +62,7 @@ pub struct Machine {
 }
 
 impl Plan {
-    /// Makes all measurements; tells on standard error what it does and for how long it still will.
+    /// Makes all measurements; reports progress and the remaining time on standard error.
     ///
     /// # Errors
     ///
@@ -100,7 +100,6 @@ impl Plan {
         })
     }
 
-    /// One system that is started and ended for it.
     fn measure(
         &self,
         system: System,
@@ -147,7 +146,8 @@ impl Machine {
     }
 }
 
-/// Odd rounds from first to last, even ones from last to first, so that a drift of the machine hits all alike.
+/// Orders odd rounds from first to last, even ones from last to first, so that a drift of the
+/// machine affects all alike.
 pub(crate) fn in_turns<T: Clone>(all: &[T], round: u32) -> Vec<T> {
     let mut order = all.to_vec();
     if round.is_multiple_of(2) {

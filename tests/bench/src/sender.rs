@@ -7,7 +7,7 @@ use xsk_rs::FrameDesc;
 use crate::frame;
 use crate::xsk::{Memory, Port, BATCH};
 
-/// Frames of the sender: more than may be under way in the kernel.
+/// Frames of the sender: more than can be under way in the kernel.
 const FRAMES: u32 = 1024;
 
 /// A socket that only sends.
@@ -18,7 +18,7 @@ pub struct Sender {
     memory: Memory,
 }
 
-/// What all probes of a trial have in common.
+/// Common properties of all probes of a trial.
 #[derive(Clone, Copy, Debug)]
 pub struct Stamp {
     /// The trial.
@@ -58,7 +58,7 @@ impl Sender {
         let from = self.free.len() - count;
         let sent_nanos = now_nanos();
         for (frame, sequence) in self.free[from..].iter_mut().zip(sequence..) {
-            // What the kernel gives back has no length.
+            // A chunk returned by the kernel has no length.
             self.memory.write(frame, length, |bytes| {
                 frame::stamp(bytes, stamp.trial, sequence, stamp.flow_mask, sent_nanos);
             });

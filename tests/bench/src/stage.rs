@@ -26,7 +26,7 @@ pub const PORTS: [&str; 2] = ["p1", "p2"];
 pub const SOURCE: [u8; 6] = [0x02, 0x57, 0x42, 0, 0, 1];
 /// The receiver's address.
 pub const DESTINATION: [u8; 6] = [0x02, 0x57, 0x42, 0, 0, 2];
-/// Line rate that switches are told of: more than any of them reaches.
+/// Line rate configured for switches: more than any of them reaches.
 pub const LINE_GBITS: u64 = 100;
 /// 512 bit times.
 pub const QUANTUM_PICOS: u64 = 512 * 1_000 / LINE_GBITS;
@@ -84,7 +84,7 @@ pub struct Stage {
     /// Index of the sender's device.
     pub sender_ifindex: u32,
     _inside: Inside,
-    /// Where the switch goes.
+    /// Position of the switch.
     pub site: Site,
 }
 
@@ -151,7 +151,6 @@ impl Drop for Inside {
     }
 }
 
-/// Removed with the value.
 #[derive(Debug)]
 struct Directory(PathBuf);
 

@@ -1,7 +1,7 @@
 //! AF_XDP for sender and forwarder: memory that sockets share, and sockets with deep rings.
 //!
-//! Beside the live-frame sender, the only module of this package with `unsafe`. A frame of the memory is in one place at a time: in a
-//! ring, or with whoever holds its descriptor.
+//! Beside the live-frame sender, the only module of this package with `unsafe`. A frame of the
+//! memory is in one place at a time: in a ring, or with the holder of its descriptor.
 
 use std::num::NonZeroU32;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd};
@@ -40,9 +40,9 @@ pub struct Port {
     fill: FillQueue,
     completion: CompQueue,
     scratch: [FrameDesc; BATCH],
-    /// Given to the kernel to receive into.
+    /// Chunks lent to the kernel to receive into.
     lent: usize,
-    /// Handed to the kernel to send, and not completed.
+    /// Frames passed to the kernel to send, and not completed.
     outstanding: usize,
     device_drops: u64,
 }
@@ -117,7 +117,7 @@ impl Port {
         &self.scratch[..count]
     }
 
-    /// Gives the kernel frames to receive into, as long as there is room.
+    /// Lends the kernel frames to receive into, as long as there is room.
     pub fn fill(&mut self, frames: &mut Vec<FrameDesc>) {
         while self.lent < RING as usize && !frames.is_empty() {
             let count = frames.len().min(BATCH).min(RING as usize - self.lent);
@@ -147,7 +147,7 @@ impl Port {
 
     /// Has the kernel send all that is in the TX ring, and takes back what it is done with.
     pub fn flush(&mut self, into: &mut Vec<FrameDesc>) {
-        /// A device that takes nothing is not waited for.
+        /// A device that accepts nothing is not waited for.
         const ATTEMPTS: usize = RING as usize;
         for _ in 0..ATTEMPTS {
             if self.outstanding == 0 {
@@ -196,7 +196,7 @@ impl Port {
         })
     }
 
-    /// A system call for each 32 frames is what kernels before 6.17 have: no reason to fail.
+    /// Continues on failure: kernels before 6.17 need a system call for each 32 frames.
     fn allow_long_sends(&self) {
         let budget = RING;
         // SAFETY: value and length are valid for the call.
@@ -219,7 +219,7 @@ impl AsFd for Port {
     }
 }
 
-/// An error of xsk-rs with its cause, which its own text leaves out.
+/// Formats an error of xsk-rs with its cause, which its own text leaves out.
 fn with_cause(error: impl std::error::Error) -> anyhow::Error {
     match error.source() {
         Some(cause) => anyhow!("{error}: {cause}"),

@@ -11,10 +11,10 @@ use weir_bench::rounds::{Measured, Plan, FORMAT};
 use weir_bench::stage::Stage;
 use weir_bench::system::System;
 
-/// Frames per second, low enough for a machine that does other things at the same time.
+/// Frames per second, low enough for a busy machine.
 const RATE: f64 = 2_000.0;
 
-/// Every frame arrives once, in order, and is timed; by either sender, whatever its size.
+/// Checks that every frame arrives once, in order, and is timed; by either sender, for any size.
 fn nothing_is_lost(system: System) {
     let cpus = Cpus::of_this_machine().unwrap();
     let mut stage = Stage::build().unwrap_or_else(|error| panic!("{error:#}"));
@@ -54,7 +54,7 @@ fn weir_loses_nothing_at_a_low_rate() {
     nothing_is_lost(System::WeirPfc);
 }
 
-/// Both kernels talk both ways, by the path and without it.
+/// Both kernels communicate both ways, with and without the express path.
 #[test]
 fn tcp_passes_both_ways() {
     let plan = TcpPlan {

@@ -1,6 +1,6 @@
-//! What a frame costs in the switch core alone: by mode, ports, destinations, frames that stand, and what happens
-//! beside. `cargo xtask bench --core` runs it;
-//! `cargo bench -p weir-core-bench -- NAME` runs the cases whose name has that in it.
+//! Frame cost in the switch core alone: by mode, ports, destinations, queued frames and concurrent
+//! events. `cargo xtask bench --core` runs it; `cargo bench -p weir-core-bench -- NAME` runs the
+//! cases whose name contains NAME.
 
 #![allow(missing_docs)] // of the function that criterion makes
 

@@ -17,7 +17,6 @@ const SHARINGS: [(&str, Sharing); 3] = [
     ("two, half handed over", Sharing::Half),
 ];
 
-/// Owner by owner a CPU of its own, where there are so many.
 fn pin(owner: usize) {
     let mut cpus = CpuSet::new();
     if cpus.set(owner).is_ok() {

@@ -1,6 +1,6 @@
 //! The loads that are measured.
 
-/// What the class does when buffers fill.
+/// Behaviour of the class when buffers fill.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Mode {
     /// Drops.
@@ -22,16 +22,16 @@ pub struct Case {
     pub destinations: usize,
     /// Frames that wait in the switch all the time.
     pub standing: usize,
-    /// What happens beside.
+    /// Concurrent events.
     pub beside: Beside,
 }
 
-/// What happens beside frames that come and go.
+/// Events that happen while frames come and go.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Beside {
     /// Nothing.
     Nothing,
-    /// The class marks arrivals by RED: some frames stand above kmin.
+    /// The class marks arrivals by RED: some frames wait above kmin.
     Marking,
     /// With each burst every neighbour pauses and resumes, and ingress buffers pass xoff and xon.
     Pauses,
@@ -62,7 +62,7 @@ impl Case {
         }
     }
 
-    /// With so many frames waiting.
+    /// With this number of frames waiting.
     #[must_use]
     pub const fn with_standing(self, standing: usize) -> Self {
         Self { standing, ..self }

@@ -14,14 +14,15 @@ use crate::pipeline::{Pipeline, BURST};
 /// The part by which a case may cost more than its baseline.
 pub const TOLERANCE: f64 = 0.05;
 
-/// Bursts of the shorter and of the longer run. What set-up costs is in both, and so in no difference.
+/// Bursts of the shorter and the longer run. Set-up costs the same in both, so it cancels in the
+/// difference.
 const BURSTS: [usize; 2] = [100, 600];
 
-/// What the committed file says.
+/// Contents of the committed file.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Baseline {
-    /// The compiler, as `rustc --version` tells it: another one gives other counts.
+    /// The compiler, as `rustc --version` prints it: another one gives other counts.
     pub compiler: String,
     /// Instructions for each frame, by the case's name.
     pub instructions: BTreeMap<String, f64>,
@@ -34,7 +35,7 @@ pub struct Finding {
     pub case: String,
     /// Instructions for each frame.
     pub counted: f64,
-    /// What the baseline has; `None` for a new case.
+    /// Value in the baseline; `None` for a new case.
     pub baseline: Option<f64>,
 }
 
@@ -44,7 +45,7 @@ impl Finding {
         self.baseline.map(|baseline| self.counted / baseline - 1.0)
     }
 
-    /// Whether it is within the tolerance. A case without a baseline is not.
+    /// Returns true if the count is within the tolerance. A case without a baseline is not.
     pub fn holds(&self) -> bool {
         self.change().is_some_and(|change| change <= TOLERANCE)
     }
@@ -76,11 +77,12 @@ impl Baseline {
         std::fs::write(path, text).with_context(|| format!("writing {}", path.display()))
     }
 
-    /// Whether counts of a build by `compiler` can be held against this baseline.
+    /// Checks that counts of a build by `compiler` can be compared with this baseline.
     ///
     /// # Errors
     ///
-    /// When it is of another compiler: a guard that compared nothing and passed would guard nothing.
+    /// When it is of another compiler: a guard that compared nothing and passed would guard
+    /// nothing.
     pub fn comparable_with(&self, compiler: &str) -> Result<()> {
         if self.compiler != compiler {
             bail!(
@@ -103,12 +105,12 @@ impl Baseline {
     }
 }
 
-/// Where the committed baseline is.
+/// Returns the path of the committed baseline.
 pub fn baseline_path() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("instructions.toml")
 }
 
-/// What is counted: so many bursts of a case.
+/// Runs the given number of bursts of a case: the part that is counted.
 pub fn run(case: Case, bursts: usize) {
     let mut pipeline = Pipeline::new(case);
     for _ in 0..bursts {
@@ -116,7 +118,7 @@ pub fn run(case: Case, bursts: usize) {
     }
 }
 
-/// Counts all guarded cases, with `program` as what runs one; `told` hears of each.
+/// Counts all guarded cases, with `program` as the runner of one; `told` is called with each.
 ///
 /// # Errors
 ///
@@ -147,7 +149,6 @@ pub fn compiler() -> Result<String> {
     Ok(String::from_utf8_lossy(&output.stdout).trim().to_owned())
 }
 
-/// Instructions of one whole run.
 fn count(program: &Path, case: &str, bursts: usize) -> Result<u64> {
     let output = Command::new("valgrind")
         .args(["--tool=callgrind", "--callgrind-out-file=/dev/null"])

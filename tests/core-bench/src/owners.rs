@@ -15,12 +15,12 @@ use weir_core::{Duration as Span, Frame, FrameHandle, Instant, Switch, Transmiss
 use crate::case::Case;
 use crate::pipeline::{address, config, port, BURST, LENGTH, PRIORITY};
 
-/// An owner takes no more frames of its own while so many of them are with the other.
+/// An owner accepts no more frames of its own while this many of them are with the other owner.
 const UNDER_WAY: usize = 3 * BURST;
-/// More bursts than that are never on their way: each has a frame at least.
+/// No more bursts than this are ever on their way: each holds at least one frame.
 const BURSTS: usize = UNDER_WAY + BURST;
 
-/// What an owner has to do with the other.
+/// Work that one owner has for the other.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Sharing {
     /// It is alone: the other core has nothing to do.
@@ -31,7 +31,6 @@ pub enum Sharing {
     Half,
 }
 
-/// A frame on its way to the owner of its egress.
 #[derive(Clone, Copy, Debug)]
 struct HandedOver {
     handle: FrameHandle,
@@ -39,10 +38,10 @@ struct HandedOver {
     flow_hash: u32,
 }
 
-/// One direction between two owners. A burst at a time: what an atomic operation costs is shared by its frames.
+/// One direction between two owners. Carries a burst at a time, so that its frames share the cost
+/// of an atomic operation.
 type Ring<T> = Arc<ArrayQueue<Vec<T>>>;
 
-/// The two rings from one owner to the other.
 #[derive(Clone, Debug)]
 struct Way {
     frames: Ring<HandedOver>,
@@ -58,26 +57,23 @@ impl Way {
     }
 }
 
-/// One owner.
 #[derive(Debug)]
 struct Owner {
     switch: Switch,
     case: Case,
     sharing: Sharing,
     free: Vec<FrameHandle>,
-    /// By handle: what the other calls a frame that it has handed over.
+    /// By handle: the other owner's handle of a frame that it has handed over.
     foreign: Vec<Option<FrameHandle>>,
     now: Instant,
     random: SplitMix64,
     number: usize,
-    /// Of its own frames, those handed over that have not been discharged.
+    /// Own frames that were handed over and have not been discharged.
     under_way: usize,
     handed: Vec<HandedOver>,
     discharged: Vec<FrameHandle>,
-    /// Emptied, for the next burst.
     spare_frames: Vec<HandedOver>,
     spare_handles: Vec<FrameHandle>,
-    /// Frames that left by its own ports.
     sent: usize,
     to: Way,
     from: Way,
@@ -109,12 +105,12 @@ impl Owner {
         }
     }
 
-    /// The port that stands for the other owner: the last that has destinations.
+    /// Returns the port that represents the other owner: the last that has destinations.
     fn other(&self) -> usize {
         self.case.ports.min(self.case.destinations) - 1
     }
 
-    /// A burst of its own, and what the other has handed over.
+    /// Processes a burst of its own and the frames that the other has handed over.
     fn turn(&mut self) {
         self.now = self.now + Span::from_micros(10);
         self.take_discharges();
@@ -142,7 +138,6 @@ impl Owner {
         self.receive(ingress, destination, random as u32, None);
     }
 
-    /// A destination behind a port.
     fn behind(&self, egress: usize, random: usize) -> usize {
         let groups = (self.case.destinations / self.case.ports).max(1);
         egress + self.case.ports * (random % groups)
@@ -226,7 +221,6 @@ impl Owner {
         self.free.extend(back);
     }
 
-    /// Hands over what is for the other.
     fn give(&mut self) {
         if !self.handed.is_empty() {
             let empty = std::mem::take(&mut self.spare_frames);
@@ -281,7 +275,7 @@ pub fn frames(case: Case, sharing: Sharing, wait: impl FnOnce(), pin: fn(usize))
     })
 }
 
-/// Nothing new comes in any more; until both have nothing left.
+/// Drains both owners after the last frame has come in.
 fn settle(owner: &mut Owner, finished: &AtomicUsize, count: usize) {
     let mut has_said = false;
     while finished.load(Ordering::Acquire) < count {

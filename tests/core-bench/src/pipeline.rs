@@ -18,7 +18,7 @@ pub const BURST: usize = 32;
 
 pub(crate) const PRIORITY: Priority = Priority::ALL[3];
 pub(crate) const LENGTH: Bytes = Bytes::new(1500);
-/// What a frame is charged: whole cells of 256 B.
+/// Charge of a frame: whole cells of 256 B.
 const CHARGE: u64 = 1536;
 /// D, in mode [`Mode::Level`].
 const DEPTH: u8 = 4;
@@ -31,16 +31,15 @@ pub struct Pipeline {
     free: Vec<FrameHandle>,
     now: Instant,
     random: SplitMix64,
-    /// Frames that have come in.
     received: usize,
-    /// Whose turn it is to send while frames stand.
+    /// Next port to send while frames wait.
     sender: usize,
     xoff: [u8; 60],
     xon: [u8; 60],
 }
 
 impl Pipeline {
-    /// The switch, with the frames in it that stand.
+    /// Builds the switch with its waiting frames.
     ///
     /// # Panics
     ///
@@ -87,7 +86,7 @@ impl Pipeline {
         }
     }
 
-    /// How many frames the switch holds.
+    /// Returns the number of frames in the switch.
     pub fn held(&self) -> usize {
         self.switch.config().frame_count - self.free.len()
     }
@@ -149,7 +148,6 @@ impl Pipeline {
         }
     }
 
-    /// One frame from each port in turns.
     fn transmit_a_burst(&mut self) {
         let mut left = BURST;
         while left > 0 {
@@ -164,7 +162,6 @@ impl Pipeline {
         }
     }
 
-    /// Whether it was a frame of the load.
     fn sent(&mut self, port: PortId, transmission: &Transmission) -> bool {
         let Transmission::Data { handle, .. } = black_box(transmission) else {
             return false;
@@ -199,7 +196,8 @@ pub(crate) fn port(index: usize) -> PortId {
     PortId::new(index as u8)
 }
 
-/// Buffers that no burst fills, but where pauses are wanted, and lines so fast that no shaper waits.
+/// Buffers that no burst fills, except where pauses are wanted, and lines so fast that no shaper
+/// waits.
 pub(crate) fn config(case: Case) -> SwitchConfig {
     let lossy = ClassMode::Lossy {
         buffer: Bytes::new(2 * 1024),

@@ -17,7 +17,7 @@ use crate::PATIENCE;
 /// The driver is alone in its namespace, so that the port is free.
 const DRIVER: &str = "http://127.0.0.1:9515";
 const INTERVAL: Duration = Duration::from_millis(50);
-/// No service of Chromium's own may be asked for; it runs as root, as the lab does.
+/// Disables requests to Chromium's own services; it runs as root, like the lab.
 const FLAGS: [&str; 9] = [
     "--headless",
     "--no-sandbox",
@@ -116,8 +116,9 @@ impl Browser {
         }
     }
 
-    /// How wide and high the page is, in CSS pixels, and which colours the reader prefers; returns once the page is drawn so. A
-    /// busy machine draws it a while after Chromium said that it was done.
+    /// Sets width and height of the page in CSS pixels, and the preferred colour scheme; returns
+    /// once the page is drawn so. A busy machine draws it a while after Chromium has reported that
+    /// it was done.
     pub async fn shape(&self, width: u32, height: u32, scheme: &str) {
         let metrics =
             json!({"width": width, "height": height, "deviceScaleFactor": 1, "mobile": false});
@@ -152,7 +153,7 @@ impl Browser {
             .expect("Chromium tells how long tasks took")
     }
 
-    /// What the browser's console has, warnings and errors.
+    /// Returns warnings and errors of the browser's console.
     pub async fn console(&self) -> Vec<String> {
         let log = self.command("se/log", json!({"type": "browser"})).await;
         let lines = log.as_array().cloned().unwrap_or_default();
@@ -201,7 +202,8 @@ impl Browser {
     }
 }
 
-/// axe-core. `cargo xtask setup` says so where it was not reached; a tree that was not set up is an error.
+/// Returns axe-core. `cargo xtask setup` reports it if it was not reached; a tree that was not set
+/// up is an error.
 fn axe() -> Option<String> {
     let directory = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../target/axe");
     let script = directory.join("axe.min.js");

@@ -49,7 +49,7 @@ impl Quota {
         limited
     }
 
-    /// How often the process was held up.
+    /// Returns how often the process was throttled.
     pub fn holdups(&self) -> u64 {
         let text = std::fs::read_to_string(self.group.join("cpu.stat")).unwrap();
         let count = text
@@ -73,7 +73,7 @@ impl Drop for Quota {
     }
 }
 
-/// Where the controller of CPU time is mounted.
+/// Mount point of the controller of CPU time.
 enum Hierarchy {
     /// By control groups version 1.
     First(PathBuf),
@@ -110,7 +110,6 @@ impl Hierarchy {
         }
     }
 
-    /// The group that a process is in.
     fn group_of(&self, process: u32) -> PathBuf {
         let text = std::fs::read_to_string(format!("/proc/{process}/cgroup")).unwrap();
         let path = text.lines().find_map(|line| {

@@ -16,9 +16,10 @@ use weir_lab::lab::switches::SwitchProcess;
 
 use super::{scenario, tear_down, until, PATIENCE};
 
-/// Longer than any of these tests: the hosts send until they are told to stop.
+/// Longer than any of these tests: the hosts send until they are stopped.
 const DURATION: &str = "duration=600s";
-/// So slow that a test machine which stands still for a quarter of a second stays within headroom and rings.
+/// Slow enough that a test machine which stalls for a quarter of a second stays within headroom and
+/// rings.
 const RATE: &str = "link-defaults.rate=25Mbit";
 
 /// A network with traffic.
@@ -54,7 +55,7 @@ impl Scene {
         started.unwrap_or_else(|error| panic!("{error:#}"));
     }
 
-    /// What it is made of.
+    /// Returns its scenario.
     pub fn scenario(&self) -> &Scenario {
         &self.scenario
     }

@@ -2,7 +2,8 @@
 
 use super::Bench;
 
-/// What the server got from an iperf3 client in `h1`; `None` while there is no server.
+/// Returns the bytes received by the server from an iperf3 client in `h1`; `None` while there is no
+/// server.
 pub fn received_bytes(bench: &Bench, server: &str, options: &[&str]) -> Option<u64> {
     let mut client = bench.command("h1", "iperf3");
     client.args(["--client", server, "--json"]).args(options);

@@ -32,7 +32,7 @@ use weir_lab::lab::switches::SwitchProcess;
 use weir_lab::lab::topology::{plan, Topology};
 use weir_results::table;
 
-/// How long any one condition may take.
+/// Time limit of any one condition.
 pub const PATIENCE: Duration = Duration::from_secs(60);
 /// The priority that the scenarios' lossless class has.
 pub const LOSSLESS: u8 = 3;
@@ -154,7 +154,7 @@ pub fn until<T>(what: &str, mut condition: impl FnMut() -> Option<T>) -> T {
         .unwrap_or_else(|| panic!("not within {} s: {what}", PATIENCE.as_secs()))
 }
 
-/// What a program prints that does what it should.
+/// Returns the output of a program that must succeed.
 pub fn printed(command: &mut Command) -> String {
     let output = command.output().unwrap();
     let text = String::from_utf8_lossy(&output.stdout).into_owned();
@@ -272,12 +272,12 @@ impl Bench {
         self.names.host_device()
     }
 
-    /// What the switch says of the port that leads to `host`.
+    /// Returns the switch's port that leads to `host`.
     pub fn port(&self, host: &str) -> Port {
         switches::port(&self.switch, host)
     }
 
-    /// What the switch says of the lossless priority at the port that leads to `host`.
+    /// Returns the state of the lossless priority at the port that leads to `host`.
     pub fn pfc(&self, host: &str) -> Pfc {
         switches::pfc(&self.switch, host)
     }
@@ -339,7 +339,7 @@ impl Drop for Directory {
     }
 }
 
-/// A test runner that gives up on a test sends SIGTERM: what waits fails then, and cleans up.
+/// A test runner that gives up on a test sends SIGTERM: waits then fail, and clean up.
 fn clean_up_on_signals() {
     static ONCE: Once = Once::new();
     ONCE.call_once(|| interrupt::catch().unwrap());

@@ -1,4 +1,4 @@
-//! What a switch of a lab tells Prometheus.
+//! Metrics of a lab's switch for Prometheus.
 
 use std::io::{self, Read, Write};
 use std::net::{Ipv4Addr, Shutdown, SocketAddr, TcpListener, TcpStream};
@@ -9,7 +9,7 @@ use weir_lab::lab::stage::Stage;
 use super::namespace::Visit;
 use super::LOSSLESS;
 
-/// A connection to the metrics of the switch in `namespace`, for any thread of any namespace.
+/// Connects to the metrics of the switch in `namespace`, from any thread of any namespace.
 fn connect(namespace: &str) -> io::Result<TcpStream> {
     let _there = Visit::to(namespace)?;
     TcpStream::connect(METRICS_ADDRESS)

@@ -11,9 +11,9 @@ use weir_lab::lab::process::Process;
 
 use super::until;
 
-/// How often it scrapes and evaluates rules.
+/// Interval of scrapes and of the evaluation of rules.
 const INTERVAL: &str = "1s";
-/// How often another port is tried when someone else has taken the one that was free.
+/// Maximum number of other ports tried when the free one was taken meanwhile.
 const START_ATTEMPTS: u32 = 5;
 
 /// A running Prometheus; gone with the value.
@@ -117,7 +117,8 @@ fn run(directory: &Path, configuration: &Path, address: SocketAddr) -> Process {
     Process::start("prometheus", command, &directory.join("log")).unwrap()
 }
 
-/// Status and body; `None` when nobody answers. HTTP/1.0, so that the body comes in one piece.
+/// Returns status and body; `None` without an answer. HTTP/1.0, so that the body comes in one
+/// piece.
 fn get(address: SocketAddr, path: &str) -> Option<(u16, String)> {
     let mut stream = TcpStream::connect(address).ok()?;
     write!(stream, "GET {path} HTTP/1.0\r\nHost: prometheus\r\n\r\n").ok()?;

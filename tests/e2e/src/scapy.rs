@@ -5,7 +5,7 @@ use std::process::{Child, ChildStdin, ChildStdout, Stdio};
 
 use super::Bench;
 
-/// Sends each line's expression as frames and says how many; byte strings go out as they are.
+/// Sends each line's expression as frames and prints their number; byte strings are sent unchanged.
 const PROGRAM: &str = "
 import socket, sys
 from scapy.all import *

@@ -36,13 +36,13 @@ pub fn events(switch: &SwitchProcess, kind: &str) -> Vec<Event> {
     events.filter(|event| event.kind == kind).collect()
 }
 
-/// What it says of a port.
+/// Returns its state of a port.
 pub fn port(switch: &SwitchProcess, name: &str) -> Port {
     let ports: Vec<Port> = switch.get("/v1/ports").unwrap();
     ports.into_iter().find(|port| port.name == name).unwrap()
 }
 
-/// What it says of the lossless priority at a port.
+/// Returns its state of the lossless priority at a port.
 pub fn pfc(switch: &SwitchProcess, name: &str) -> Pfc {
     let all: Vec<Pfc> = switch.get("/v1/pfc").unwrap();
     let mut all = all.into_iter();

@@ -7,7 +7,7 @@ use serde_json::Value;
 use weir_lab::lab::process::program;
 use weir_tests::Bench;
 
-/// Exit status of `--check` where something would change.
+/// Exit status of `--check` for a command with an effect.
 const CHANGE: i32 = 7;
 
 fn example() -> Value {
@@ -30,7 +30,7 @@ fn words(list: &Value) -> Vec<String> {
 
 struct Switch<'a> {
     bench: &'a Bench,
-    /// What the playbook calls.
+    /// Common prefix of the playbook's calls.
     begins: Vec<String>,
 }
 
@@ -45,7 +45,7 @@ impl Switch<'_> {
         command.output().unwrap()
     }
 
-    /// True if it would change something; exit status and JSON say the same.
+    /// Returns true if it would change something; exit status and JSON agree.
     fn would_change(&self, words: &[String]) -> bool {
         let output = self.run(words, true);
         let status = output.status.code().unwrap();
@@ -113,7 +113,7 @@ fn a_playbook_changes_once_what_is_not_so_yet() {
     ] {
         assert_eq!(switch.would_change(&split(line)), changes, "{line}");
     }
-    // What is no change, and what would be refused, is neither.
+    // Commands without an effect, and refused ones, are neither.
     for (line, status, said) in [
         ("status", 2, "--check works only with"),
         ("port remove nope", 1, "no port `nope`"),

@@ -7,9 +7,9 @@ use weir_lab::lab::switches::SwitchProcess;
 use weir_tests::switches::switchctl;
 use weir_tests::{scenario, tear_down, until, with_traffic};
 
-/// Of each of the four switches, while it forwards.
+/// For each of the four switches, while it forwards.
 const AUDITS: usize = 100;
-/// Frames from its neighbours that each switch has seen in the end.
+/// Final number of frames from its neighbours that each switch has received.
 const FRAMES_MIN: u64 = 2_000;
 
 fn audit(switch: &SwitchProcess) -> Audit {
@@ -27,7 +27,7 @@ fn sum(audit: &Audit, of: fn(&weir_api::audit::PortAudit) -> u64) -> u64 {
     audit.ports.iter().map(of).sum()
 }
 
-/// What the command prints, and it complains of nothing.
+/// Returns the command's output, without errors.
 fn shown(socket: &Path, words: &[&str]) -> String {
     let output = switchctl(socket).args(words).output().unwrap();
     assert_eq!(String::from_utf8_lossy(&output.stderr), "");

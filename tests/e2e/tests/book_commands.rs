@@ -54,7 +54,8 @@ fn commands_that_do_not_run_are_those_of_the_list() {
     assert_listed(|line| !line.contains(&parsed), &found);
 }
 
-/// The sandbox empties the temporary directory: where the checkout lies there, its programs would find no script.
+/// The sandbox empties the temporary directory: in a checkout there, its programs would find no
+/// script.
 #[test]
 fn a_checkout_below_the_temporary_directory_is_still_there() {
     for place in ["/tmp", "/run"] {
@@ -85,7 +86,7 @@ fn ring(file: &str, overrides: &[&str]) -> Stage {
     stage.unwrap_or_else(|error| panic!("{error:#}"))
 }
 
-/// Every page is tried, so that one run tells all that is wrong.
+/// Runs every page, so that one run reports all errors.
 fn run_all(place: Place, stage: Option<&Stage>) {
     let mut problems = Vec::new();
     let mut parsed = BTreeSet::new();

@@ -60,8 +60,8 @@ fn every_case_of_sonics_that_has_passed_names_its_test() {
     assert!(passed > 30, "{passed}");
 }
 
-/// What the book's `page` has under the `heading` of a column names files and tests that are there, in every row that is
-/// `meant` by its cells. Gives how many rows that is.
+/// Checks that the cells under the `heading` of a column in the book's `page` name existing files
+/// and tests, in every row whose cells are `meant`. Returns the number of such rows.
 fn rows_with_tests(page: &str, heading: &str, meant: impl Fn(&[&str]) -> bool) -> usize {
     let path = repository().join(BOOK).join(page);
     let text = std::fs::read_to_string(path).unwrap();
@@ -82,7 +82,6 @@ fn rows_with_tests(page: &str, heading: &str, meant: impl Fn(&[&str]) -> bool) -
     rows
 }
 
-/// Files, and behind each the tests that are in it.
 fn assert_names_tests(words: &str, row: &str) {
     let mut file = None;
     let mut tests = 0;
@@ -131,7 +130,7 @@ fn every_picture_is_shown_somewhere() {
 
 /// # Errors
 ///
-/// What is wrong with a link.
+/// The error of a link.
 fn look(pages: &[Page], page: &Page, link: &str) -> Result<(), String> {
     if link.contains("://") {
         return Ok(());
@@ -155,7 +154,6 @@ fn look(pages: &[Page], page: &Page, link: &str) -> Result<(), String> {
     }
 }
 
-/// From the repository on.
 fn resolved(page: &Page, link: &str) -> PathBuf {
     let file = link.split('#').next().unwrap_or_default();
     if file.is_empty() {

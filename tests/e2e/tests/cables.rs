@@ -11,11 +11,11 @@ use weir_tests::switches::{events, switchctl};
 use weir_tests::{until, Bench};
 
 const SCENARIO: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/scenarios/cables.toml");
-/// As it is charged: 1018 B in cells.
+/// Charge of a frame: 1018 B in cells.
 const FRAME: u64 = 1024;
 const XOFF: u64 = 16 * 1024;
 
-/// PFC of the lossless priority from h4.
+/// Returns a PFC of the lossless priority from h4.
 fn pause() -> String {
     "bytes.fromhex('0180c2000001025700000004' '8808' '0101' '0008' '000000000000' 'ffff') + bytes(34)".to_owned()
 }

@@ -29,7 +29,7 @@ fn pfc(quanta: u16) -> String {
     PFC.replace("QUANTA", &quanta.to_string())
 }
 
-/// A `switchctl capture` of a switch; killed with the value.
+/// A `switchctl capture` of a switch; killed on drop.
 struct Capturing(Child);
 
 impl Capturing {
@@ -48,10 +48,10 @@ impl Capturing {
         kill(Pid::from_raw(self.0.id() as i32), signal).unwrap();
     }
 
-    /// Waits until it ends by itself, which it must do well; gives what it said on standard error.
+    /// Waits until it ends by itself with success; returns its standard error.
     fn end(mut self) -> String {
         let status = wait_for(PATIENCE, || Ok(self.0.try_wait()?)).unwrap();
-        // What it says ends with it.
+        // Its output ends with it.
         let _ = self.0.kill();
         let mut said = String::new();
         let mut errors = self.0.stderr.take().unwrap();
@@ -81,7 +81,6 @@ fn until_captures(bench: &Bench, count: usize) {
     });
 }
 
-/// A capture file that is on.
 fn until_begun(file: &Path) {
     until("the capture has begun", || {
         std::fs::metadata(file)
@@ -109,14 +108,15 @@ fn tshark(file: &Path, filter: &str, fields: &[&str]) -> Vec<Vec<String>> {
         .collect()
 }
 
-/// How many packets there are at `port` whose comment has `words`.
+/// Returns the number of packets at `port` whose comment contains `words`.
 fn count(file: &Path, port: &str, words: &str) -> u64 {
     let filter =
         format!("frame.interface_name == \"{port}\" && frame.comment contains \"{words}\"");
     tshark(file, &filter, &["frame.number"]).len() as u64
 }
 
-/// A veth's driver can be asked, and has no clock: such a port does all that any does, and its captures say nothing of hardware.
+/// A veth's driver supports the request, and has no clock: such a port works like any other,
+/// without hardware times in its captures.
 #[test]
 fn a_port_asks_its_device_when_frames_came_in() {
     let bench = Bench::new(&[], |config| {

@@ -18,15 +18,15 @@ use weir_sim::random::Random;
 use weir_tests::faults::Scene;
 use weir_tests::{switches, until, PATIENT_DETECTION};
 
-/// Of each of the four switches.
+/// For each of the four switches.
 const PAIRS: u64 = 25;
 const KILLS: u64 = 40;
 const ANSWER_LIMIT: StdDuration = StdDuration::from_secs(60);
-/// After which an unconfirmed change goes back.
+/// Time after which an unconfirmed change is reverted.
 const SOON_SECONDS: f64 = 0.05;
 const LATE_SECONDS: f64 = 3600.0;
 
-/// Another one each time; `SEED` has the one again that a failure names.
+/// Different each time; `SEED` repeats the one that a failure names.
 fn random() -> Random {
     let given = std::env::var("SEED").ok();
     let seed = given.map_or_else(
@@ -37,7 +37,7 @@ fn random() -> Random {
     Random::new(seed)
 }
 
-/// Other values of what a reload can change.
+/// Draws other values of reloadable settings.
 fn drawn(config: &DaemonConfig, random: &mut Random) -> DaemonConfig {
     let mut config = config.clone();
     let millis = |random: &mut Random, low, high| Duration::from_millis(random.between(low, high));
@@ -132,7 +132,7 @@ fn a_hundred_changes_that_wait_for_a_word_lose_no_frame() {
     scene.end();
 }
 
-/// How far a change has come when the switch is killed.
+/// Progress of a change when the switch is killed.
 #[derive(Clone, Copy, Debug)]
 enum Step {
     Written,
@@ -158,7 +158,8 @@ const STEPS: [Step; 9] = [
     Step::RolledBack,
 ];
 
-/// Asks for something and does not wait for the answer, which may never come: the switch is killed somewhere in it.
+/// Sends a request without waiting for the answer, which may never come: the switch is killed
+/// somewhere in it.
 fn ask_and_kill(
     switch: &mut SwitchProcess,
     random: &mut Random,
@@ -172,7 +173,8 @@ fn ask_and_kill(
     asking.join().unwrap();
 }
 
-/// To the configuration before the one in force; fails where the switch is killed meanwhile.
+/// Rolls back to the configuration before the one in force; fails if the switch is killed
+/// meanwhile.
 fn roll_back(socket: &Path) {
     let mut command = switches::switchctl(socket);
     let _ = command.args(["config", "rollback"]).output().unwrap();
@@ -245,7 +247,7 @@ fn a_switch_that_is_killed_in_a_change_has_one_of_the_two() {
             "{step:?}: in force is neither of the two:\n{}",
             now.to_toml()
         );
-        // What is in force is what the file says, and the next change finds nothing half done.
+        // The state in force matches the file, and the next change finds nothing half done.
         assert_eq!(now.to_toml(), file, "{step:?}");
     }
     scene.wait_for_all(20);

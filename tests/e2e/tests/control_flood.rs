@@ -1,5 +1,5 @@
-//! What a flood of control frames costs: CPU time of the dataplane, and no lossless frame of others. Each run prints what it has
-//! measured, which the book has in its page on threats.
+//! Cost of a flood of control frames: CPU time of the dataplane, and no lossless frame of others.
+//! Each run prints its measurements, which are on the book's page on threats.
 
 use std::path::Path;
 use std::process::Stdio;
@@ -13,16 +13,15 @@ use weir_tests::switches::port;
 use weir_tests::{cpu, until, PATIENT_DETECTION};
 
 const SCENARIO: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/scenarios/three-hosts.toml");
-/// Whoever floods.
 const FLOODER: &str = "h3";
-/// Frames that each flow has to move before a figure is taken, about a second's worth.
+/// Frames that each flow has to move before a measurement, about a second's worth.
 const FRAMES: u64 = 3_000;
-/// Control frames a second, of each kind, in the runs that have a limit.
+/// Control frames per second, of each kind, in the runs that have a limit.
 const LIMIT: u32 = 1_000;
-/// Dropped of each kind at least in those: more than several seconds' worth of the limit.
+/// Minimum drops of each kind in those runs: more than several seconds' worth of the limit.
 const DROPPED: u64 = 10_000;
 
-/// Sends a frame as fast as it can.
+/// Sends a frame as fast as possible.
 const FLOOD: &str = "
 import socket, sys
 out = socket.socket(socket.AF_PACKET, socket.SOCK_RAW)
@@ -32,7 +31,7 @@ while True:
     out.send(frame)
 ";
 
-/// Kinds of control frames, whole but for their padding, and the class that XDP gives them.
+/// Kinds of control frames, whole except for their padding, and the class that XDP gives them.
 const KINDS: [(&str, &str, &str); 3] = [
     // Priority 3 may go on.
     (
@@ -53,18 +52,17 @@ const KINDS: [(&str, &str, &str); 3] = [
     ),
 ];
 
-/// What the switch did while the hosts moved their frames.
+/// Measurements of the switch while the hosts moved their frames.
 #[derive(Debug)]
 struct Figures {
     /// Of one CPU, by the dataplane's thread.
     cpu: f64,
-    /// Control frames a second, as XDP saw them.
+    /// Control frames per second, as XDP saw them.
     flood: f64,
-    /// Lossless frames a second that arrived.
+    /// Lossless frames per second that arrived.
     data: f64,
 }
 
-/// Frames of the flooder that XDP put into a class.
 fn seen(scene: &Scene, class: &str) -> u64 {
     let namespace = scene.stage.names().namespace("s1");
     let output = inside(&namespace, Path::new("curl"))
@@ -82,7 +80,6 @@ fn seen(scene: &Scene, class: &str) -> u64 {
     line.rsplit(' ').next().unwrap().parse().unwrap()
 }
 
-/// Dropped as too many.
 fn dropped(scene: &Scene) -> u64 {
     let port = port(&scene.stage.switches[0], FLOODER);
     port.drops_total.get("control_rate").copied().unwrap_or(0)
@@ -121,7 +118,8 @@ fn floods_cost_no_lossless_frame(limit: Option<u32>) {
         config.control_frames.pause_rate = limit;
         config.control_frames.message_rate = limit;
         for port in &mut config.ports {
-            // What a host says is dropped in any case: this one is a neighbour that is heard.
+            // Control frames of a host are always dropped: this flooder counts as a neighbour
+            // switch.
             if port.name == FLOODER {
                 port.role = PortRole::Fabric;
             }
@@ -167,7 +165,7 @@ fn floods_within_a_limit_cost_no_lossless_frame() {
     floods_cost_no_lossless_frame(Some(LIMIT));
 }
 
-/// What the limit saves: all that comes is read.
+/// Effect of the limit: without it all frames are read.
 #[test]
 fn floods_without_a_limit_cost_no_lossless_frame() {
     floods_cost_no_lossless_frame(None);

@@ -22,13 +22,12 @@ for n in 1 2; do
 done";
 const LOSSLESS: &str = "[[class]]\nname = \"storage\"\npriority = 3\nmode = \"pfc\"\nxoff = \"60KiB\"\nxon = \"52KiB\"\nheadroom = \"64KiB\"\n";
 
-/// A network namespace for switches. Gone with the value.
+/// A network namespace for switches. Removed on drop.
 struct Place {
     namespace: String,
     directory: TempDir,
 }
 
-/// A switch that runs.
 struct Switch {
     process: Process,
     socket: PathBuf,
@@ -55,7 +54,6 @@ impl Place {
         printed(shell.args(["-e", "-c", commands]));
     }
 
-    /// Writes the file of a switch with these devices.
     fn file(&self, name: &str, devices: &[&str], more: &str) -> PathBuf {
         let run_dir = self.directory.path().join(name);
         let mut text = format!(
@@ -79,7 +77,7 @@ impl Place {
         command
     }
 
-    /// The daemon's end where it does not start.
+    /// Returns the exit of a daemon that does not start.
     fn refused(&self, file: &Path) -> (i32, String) {
         let output = self.daemon(file).output().unwrap();
         let text = String::from_utf8_lossy(&output.stderr).into_owned();
@@ -123,7 +121,6 @@ impl Switch {
         serde_json::from_slice(&output.stdout).unwrap_or_default()
     }
 
-    /// Waits for an event of this kind.
     fn event(&self, kind: &str) -> Value {
         until(kind, || {
             let events = self.ask("events");
@@ -160,7 +157,8 @@ impl Switch {
     }
 }
 
-/// Each with commands that make it, the device, whether a class is lossless, and parts of the message.
+/// Each with commands that make it, the device, whether a class is lossless, and parts of the
+/// message.
 const REFUSED: [(&str, &str, bool, [&str; 2]); 6] = [
     (
         "",
@@ -301,7 +299,8 @@ fn a_device_that_goes_into_a_bridge_is_reported_and_is_not_gone() {
     switch.end();
 }
 
-/// A tunnel counts what it sends, until its way out is taken away: then it drops all, and says so to nobody who sends.
+/// A tunnel counts its frames, until its route is removed: then it drops all, without an error to
+/// the sender.
 #[test]
 fn frames_that_a_device_does_not_count_are_lost_and_reported() {
     let place = Place::new("missing");

@@ -13,7 +13,8 @@ use weir_lab::lab::process::{inside, program};
 use weir_tests::scapy::Scapy;
 use weir_tests::{printed, until, Bench};
 
-/// A veth as a switch wants it: `left` is the port, `right` a neighbour in the same namespace.
+/// A veth with the settings that a switch needs: `left` is the port, `right` a neighbour in the
+/// same namespace.
 const GOOD: &str = "ip link set lo up
 ip link add left numrxqueues 4 numtxqueues 4 type veth peer name right numrxqueues 4 numtxqueues 4
 ethtool -L left rx 1 tx 1
@@ -25,7 +26,7 @@ ip link set right up";
 const FOREIGN: &str = "__attribute__((section(\"xdp\"), used)) int other(void *ctx) { return 2; }
 char words[] __attribute__((section(\"license\"), used)) = \"GPL\";";
 
-/// A network namespace with a switch's file. Gone with the value.
+/// A network namespace with a switch's file. Removed on drop.
 struct Place {
     namespace: String,
     directory: TempDir,
@@ -76,7 +77,6 @@ impl Place {
         (output, findings)
     }
 
-    /// Does what is said.
     fn mend(&self, remedy: &Value) {
         if let Some(command) = remedy["command"].as_str() {
             return self.does(command);
@@ -115,7 +115,8 @@ fn problems(findings: &[Value]) -> Vec<&Value> {
         .collect()
 }
 
-/// A wrong set-up: its name, the file's `[dataplane]` and port, what is done to the veth, and the check that finds it.
+/// A wrong set-up: its name, the file's `[dataplane]` and port, the change of the veth, and the
+/// check that finds it.
 type Wrong = (
     &'static str,
     &'static str,
@@ -124,7 +125,7 @@ type Wrong = (
     &'static str,
 );
 
-/// A class with less headroom than a host was measured to need.
+/// A class with less headroom than the measured need of a host.
 const SHORT: &str =
     "overshoot = \"64KiB\"\nround-trip = \"10us\"\n[[class]]\nname = \"lossless\"\npriority = 3\n\
     mode = \"pfc\"\nxoff = \"64KiB\"\nxon = \"32KiB\"\nheadroom = \"16KiB\"";
@@ -188,7 +189,7 @@ fn a_program_of_somebody_else_is_named_and_detached() {
     }
 }
 
-/// All problems are of this check, and there are none after what they say was done.
+/// Checks that all problems are of this check, and that their remedies remove them.
 fn is_mended(place: &Place, name: &str, check: &str) {
     let (output, findings) = place.doctor();
     assert_eq!(output.status.code(), Some(1), "{name}: {findings:#?}");

@@ -24,7 +24,7 @@ ethtool -K right tx off txvlan off
 ip link set right mtu MTU
 ip link set right up";
 
-/// Two namespaces with a veth between them, and a switch's file. Gone with the value.
+/// Two namespaces with a veth between them, and a switch's file. Removed on drop.
 struct Place {
     near: String,
     far: String,
@@ -60,7 +60,7 @@ impl Place {
         place
     }
 
-    /// The other end, once it is ready.
+    /// Starts the other end, and waits until it is ready.
     fn reflector(&self, fault: Option<&str>) -> Reflector {
         let mut command = inside(&self.far, &program("weir-endpoint").unwrap());
         command.args(["reflect", "right"]);
@@ -87,7 +87,8 @@ impl Place {
         (output, findings)
     }
 
-    /// No program is left at either end, and nobody listens to all addresses any more.
+    /// Checks that no program is left at either end, and no socket listens to all addresses any
+    /// more.
     fn is_clean(&self) {
         for (namespace, device) in [(&self.near, "left"), (&self.far, "right")] {
             let mut command = inside(namespace, Path::new("ip"));
@@ -107,7 +108,7 @@ impl Drop for Place {
     }
 }
 
-/// The other end. Gone with the value.
+/// The other end. Killed on drop.
 struct Reflector {
     child: Child,
     lines: Lines<BufReader<ChildStdout>>,
@@ -152,7 +153,7 @@ fn a_good_neighbour_has_everything_come_back() {
         let found = of_loop(&findings);
         let is_ok = |it: &&&Value| it["grade"] == "ok";
         assert_eq!(found.iter().filter(is_ok).count(), 4, "{name}: {found:#?}");
-        // What the neighbour's memory has no room for is not asked of it.
+        // The trial does not send frames that exceed the neighbour's memory.
         let notes = usize::from(name == "jumbo");
         assert_eq!(found.len(), 4 + notes, "{name}: {found:#?}");
         assert_eq!(output.status.code(), Some(0), "{name}: {findings:#?}");

@@ -21,7 +21,6 @@ const PFC: &str = "Ether(src='02:57:00:00:00:02', dst='01:80:c2:00:00:01')\
 const NAME: &str = "AZURE_LOSSLESS";
 const NONE: [usize; 0] = [];
 
-/// Prints number and ECN bits of each UDP frame that comes in.
 const RECEIVER: &str = "
 import socket, sys
 ETH_P_ALL, OUTGOING = 3, 4
@@ -37,7 +36,7 @@ while True:
         print(int.from_bytes(frame[at + 22:at + 24], 'big') - 5000, frame[at + 1] & 3, flush=True)
 ";
 
-/// What `h2` gets; killed with the value.
+/// Frames received by `h2`; killed on drop.
 struct Receiver {
     child: Child,
     lines: BufReader<ChildStdout>,
@@ -63,7 +62,6 @@ impl Receiver {
         line.trim().to_owned()
     }
 
-    /// Number and ECN bits of the next frame.
     fn frame(&mut self) -> (usize, u8) {
         let line = self.line();
         let (number, ecn) = line.split_once(' ').unwrap();
@@ -84,8 +82,8 @@ struct Hosts {
     receiver: Receiver,
 }
 
-/// Frames that wait behind a pause of `h2`, as they arrive once it lets them go: all of them, in order. Gives the numbers of
-/// those that are marked. The last is of a transport that knows no ECN.
+/// Frames that wait behind a pause of `h2`, as they arrive once it releases them: all of them, in
+/// order. Returns the numbers of the marked ones. The last is of a transport that knows no ECN.
 fn marked(bench: &Bench, hosts: &mut Hosts) -> Vec<usize> {
     let pause = |quanta: u16| PFC.replace("QUANTA", &quanta.to_string());
     until("the queue is held", || {

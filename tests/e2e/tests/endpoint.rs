@@ -11,11 +11,11 @@ use weir_lab::endpoint::config::{EndpointConfig, ExpectFlow, SendFlow};
 use weir_lab::endpoint::report::{EndpointReport, OutputLine, Snapshot};
 use weir_lab::endpoint::run::clock;
 
-/// How long any one condition may take.
+/// Time limit of any one condition.
 const PATIENCE: Duration = Duration::from_secs(60);
 const PRIORITY: u8 = 3;
 
-/// Two namespaces and the pair of devices `e0` between them; gone with the value.
+/// Two namespaces and the pair of devices `e0` between them; removed on drop.
 struct Link {
     names: [String; 2],
 }
@@ -58,14 +58,14 @@ fn ip(arguments: &[&str]) {
     assert!(status.success(), "ip {arguments:?}");
 }
 
-/// A command inside the namespace `name`; append the program and its arguments.
+/// Returns a command inside the namespace `name`; the caller appends the program and its arguments.
 fn enter(name: &str) -> Command {
     let mut command = Command::new("nsenter");
     command.arg(format!("--net=/run/netns/{name}")).arg("--");
     command
 }
 
-/// A running endpoint; killed with the value if it still runs.
+/// A running endpoint; killed on drop if it still runs.
 struct Endpoint {
     child: Child,
     input: Option<ChildStdin>,
@@ -121,7 +121,7 @@ impl Endpoint {
         }
     }
 
-    /// Asks until `condition` holds, and returns the snapshot that it holds for.
+    /// Polls until `condition` holds, and returns the snapshot for which it holds.
     fn wait_until(&mut self, what: &str, condition: impl Fn(&Snapshot) -> bool) -> Snapshot {
         let deadline = Instant::now() + PATIENCE;
         loop {
@@ -184,7 +184,8 @@ fn configs(directory: &Path, stop_nanos: u64) -> [EndpointConfig; 2] {
     [sender, receiver]
 }
 
-/// The receiver has every frame that the sender sent, in order and whole, and nobody lost any.
+/// Checks that the receiver has every frame of the sender, in order and whole, and that none was
+/// lost.
 fn assert_lossless(sender: &EndpointReport, receiver: &EndpointReport) {
     let (sent, received) = (&sender.sent[0], &receiver.received[0]);
     assert_eq!((received.frames, received.bytes), (sent.frames, sent.bytes));

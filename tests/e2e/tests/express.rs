@@ -49,7 +49,8 @@ fn balance(bench: &Bench) -> Audit {
     bench.switch.get("/v1/audit").unwrap()
 }
 
-/// Both ways, TCP and UDP: real stacks take what comes by the path, and every frame is accounted for.
+/// Both ways, TCP and UDP: real stacks accept frames from the path, and every frame is accounted
+/// for.
 #[test]
 fn hosts_with_a_kernel_talk_over_it() {
     let bench = bench();
@@ -100,7 +101,8 @@ fn a_ring_that_locks_is_released() {
     assert!(result.releases > 0, "it never locked");
 }
 
-/// Three hosts send to a fourth, in turns and at the same time: frames of a lossless class take the path until they have to wait.
+/// Three hosts send to a fourth, in turns and at the same time: frames of a lossless class take the
+/// path until they have to wait.
 #[test]
 fn a_lossless_class_takes_the_path_and_loses_nothing() {
     let mut passed = 0;
@@ -111,8 +113,8 @@ fn a_lossless_class_takes_the_path_and_loses_nothing() {
     assert!(passed < sent, "{passed} of {sent}: nobody ever had to wait");
 }
 
-/// Hosts that send in turns to one: a class with Levels takes the path until frames have to wait, and where its neighbour told
-/// a Feedback.
+/// Hosts that send in turns to one: a class with Levels takes the path until frames have to wait,
+/// and where its neighbour sent a Feedback.
 #[test]
 fn a_class_with_levels_takes_the_path_and_loses_nothing() {
     let class = ["class.lossless.express=on", "class.lossless.mode=level"];
@@ -123,7 +125,7 @@ fn a_class_with_levels_takes_the_path_and_loses_nothing() {
     assert!(passed < sent, "{passed} of {sent}: nobody ever had to wait");
 }
 
-/// Its Levels are those that there would be without the path: nothing locks.
+/// Its Levels are the same as without the path: nothing locks.
 #[test]
 fn a_ring_with_levels_on_the_path_never_stands_still() {
     let overrides = [
@@ -138,7 +140,8 @@ fn a_ring_with_levels_on_the_path_never_stands_still() {
     assert!(passed > 0, "none took the path");
 }
 
-/// The lossless class of a ring that locks is on the path: what stands still is in the switches, which release it.
+/// The lossless class of a ring that locks is on the path: stalled frames are in the switches,
+/// which release them.
 #[test]
 fn a_lossless_ring_on_the_path_locks_and_is_released() {
     let class = "class.lossless.express=on";
@@ -149,7 +152,6 @@ fn a_lossless_ring_on_the_path_locks_and_is_released() {
     assert!(result.releases > 0, "it never locked");
 }
 
-/// Frames of all switches that took the path.
 fn passed_by(stage: &Stage) -> u64 {
     let ports = stage.switches.iter().flat_map(|switch| {
         let ports: Vec<Port> = switch.get("/v1/ports").unwrap();

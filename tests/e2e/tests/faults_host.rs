@@ -14,7 +14,7 @@ fn scene() -> Scene {
     Scene::new("one-switch.toml", &[PATIENT_DETECTION], |_| ())
 }
 
-/// The scene's switch in another process, which `wrap` starts.
+/// Runs the scene's switch in another process, which `wrap` starts.
 fn start_instead(scene: &mut Scene, wrap: &[&str], log: &Path) -> Process {
     switches::end(scene.switch(0));
     let namespace = scene.stage.names().namespace("s1");
@@ -36,7 +36,7 @@ fn start_instead(scene: &mut Scene, wrap: &[&str], log: &Path) -> Process {
 #[test]
 fn the_disk_is_full_for_the_log() {
     let mut scene = scene();
-    // What is there before ends with the switch.
+    // The earlier process ends with the switch.
     let process = start_instead(&mut scene, &[], Path::new("/dev/full"));
     scene.start_hosts();
     scene.wait_for_all(1_000);
@@ -48,7 +48,7 @@ fn the_disk_is_full_for_the_log() {
     scene.end();
 }
 
-/// A capture whose disk is full ends and says so; the daemon forgets it, and no frame is lost.
+/// A capture whose disk is full ends and reports it; the daemon forgets it, and no frame is lost.
 #[test]
 fn the_disk_is_full_for_a_capture() {
     let mut scene = scene();
@@ -75,7 +75,7 @@ fn the_disk_is_full_for_a_capture() {
     scene.end();
 }
 
-/// The library's clock_gettime, with a wall clock that is moved by the seconds that a file has.
+/// The library's clock_gettime, with a wall clock offset in seconds read from a file.
 const STEPPED_CLOCK: &str = r#"
 #define _GNU_SOURCE
 #include <stdio.h>
@@ -98,7 +98,7 @@ int clock_gettime(clockid_t id, struct timespec *now)
 }
 "#;
 
-/// Nothing but the time in events, logs and captures comes from the wall clock.
+/// Only the time in events, logs and captures comes from the wall clock.
 #[test]
 fn the_wall_clock_steps() {
     const DAYS: [i64; 4] = [400, -400, 0, 10_000];
@@ -150,7 +150,7 @@ fn the_wall_clock_steps() {
     scene.end();
 }
 
-/// Days since 1970.
+/// Returns days since 1970.
 fn today() -> i64 {
     let now = std::time::SystemTime::now();
     let since = now.duration_since(std::time::UNIX_EPOCH).unwrap();

@@ -8,7 +8,7 @@ use weir_tests::{switches, until, LOSSLESS, PATIENT_DETECTION};
 
 const KILLS: usize = 10;
 
-/// Somewhere below `limit`.
+/// Returns a random number below `limit`.
 fn random(limit: u64) -> u64 {
     RandomState::new().hash_one(0) % limit
 }
@@ -22,7 +22,8 @@ fn attached(scene: &Scene) -> bool {
     String::from_utf8(output.stdout).unwrap().contains("xdp")
 }
 
-/// No host is held for longer than the last pause says, the next start needs no help, and an ordinary end leaves nothing.
+/// No host is held for longer than the last pause states, the next start needs no help, and an
+/// ordinary end leaves nothing.
 #[test]
 fn the_daemon_is_killed_at_random_moments() {
     let mut scene = Scene::new("one-switch.toml", &[PATIENT_DETECTION], |_| ());

@@ -8,7 +8,8 @@ use weir_tests::{inline_scenario, until, LOSSLESS};
 
 /// Times that a link goes down and up in one test.
 const FLAPS: usize = 5;
-/// Frames that a veth holds on their way into its peer's stack at most (`VETH_RING_SIZE` of the kernel's veth.c).
+/// Maximum number of frames that a veth holds on their way into its peer's stack (`VETH_RING_SIZE`
+/// of the kernel's veth.c).
 const VETH_QUEUE: u64 = 256;
 
 fn wait_for_link(scene: &mut Scene, name: &str, up: bool) {
@@ -17,8 +18,8 @@ fn wait_for_link(scene: &mut Scene, name: &str, up: bool) {
     });
 }
 
-/// Senders towards a port that is down wait for `link-down-hold` at most; then their frames are dropped. Service returns with
-/// the link.
+/// Senders towards a downed port wait for at most `link-down-hold`; then their frames are dropped.
+/// Service returns with the link.
 fn a_link_goes_down_and_up(node: &str, device: &str) {
     let mut scene = Scene::new("one-switch.toml", &[], |_| ());
     for flap in 1..=FLAPS {
@@ -43,7 +44,7 @@ fn a_link_goes_down_and_up(node: &str, device: &str) {
     let balance = scene.balance();
     assert_eq!(balance.held, 0, "{balance:?}");
     assert_eq!(balance.dropped.get("headroom_exceeded"), None);
-    // What a device that goes down has in its own queue is in nobody's count.
+    // Frames in the queue of a device that goes down appear in no count.
     let uncounted = balance.missing() - balance.accounted();
     assert!(uncounted <= VETH_QUEUE * FLAPS as u64, "{balance:?}");
     scene.end();
@@ -60,8 +61,8 @@ fn a_neighbours_port_goes_down_and_up() {
     a_link_goes_down_and_up("h2", device);
 }
 
-/// The switch forwards what fits its chunks whatever the device's MTU says; what the device does not take any more is the
-/// device's loss, and counted.
+/// The switch forwards frames that fit its chunks regardless of the device's MTU; frames that the
+/// device refuses are the device's loss, and counted.
 #[test]
 fn an_mtu_changes_under_the_daemon() {
     let mut scene = Scene::new("one-switch.toml", &[], |_| ());
@@ -80,7 +81,8 @@ fn an_mtu_changes_under_the_daemon() {
     scene.end();
 }
 
-/// One switch with three hosts: `h1` and `h2` send to each other, and `h1` to `h3`, whose device will go.
+/// One switch with three hosts: `h1` and `h2` send to each other, and `h1` to `h3`, whose device is
+/// removed.
 const THREE_HOSTS: &str = r#"
 name = "three-hosts"
 description = "One switch with three hosts"
@@ -123,8 +125,9 @@ rate = "8Mbit"
 lost = 0
 "#;
 
-/// Whoever is paused for the sake of a device that is gone goes on. Nothing between other ports is lost, what was for the
-/// device is dropped and counted, the daemon says that it is gone and that it is back, and uses it again.
+/// Hosts that are paused because of a device that is gone go on. Nothing between other ports is
+/// lost, frames for the device are dropped and counted, the daemon reports that it is gone and that
+/// it is back, and uses it again.
 #[test]
 fn a_device_is_deleted_and_made_again() {
     let mut scene = Scene::of(inline_scenario("three-hosts.toml", THREE_HOSTS), |_| ());
@@ -197,7 +200,8 @@ fn a_device_is_deleted_and_made_again() {
     scene.end();
 }
 
-/// Nobody else loses a frame or is paused for longer than the hold because a host is unplugged, and nothing is suspected.
+/// No other host loses a frame or is paused for longer than the hold because a host is unplugged,
+/// and nothing is suspected.
 #[test]
 fn an_unplugged_host_holds_nobody() {
     let mut scene = Scene::of(inline_scenario("three-hosts.toml", THREE_HOSTS), |_| ());

@@ -9,14 +9,13 @@ use weir_tests::{until, PATIENT_DETECTION};
 /// Two switches between two hosts, and plain PFC between them.
 const LINE: &str = "gateway.toml";
 const PLAIN: &str = "class.lossless.mode=pfc";
-/// Restarts in one test.
 const RESTARTS: usize = 5;
 
 fn line() -> Scene {
     Scene::new(LINE, &[PLAIN, PATIENT_DETECTION], |_| ())
 }
 
-/// Has a switch end and starts it again, several times, while its neighbours go on.
+/// Ends a switch and starts it again, several times, while its neighbours go on.
 fn a_peer_switch_ends_and_begins(end: fn(&mut SwitchProcess)) {
     let mut scene = line();
     for _ in 0..RESTARTS {
@@ -33,20 +32,22 @@ fn a_peer_switch_ends_and_begins(end: fn(&mut SwitchProcess)) {
     scene.end();
 }
 
-/// A switch that is asked to end sends all that it holds. What its neighbour sends while it is not there is lost, and
-/// nothing else is: no frame twice, none out of order, and service returns with the switch.
+/// A switch that ends on request sends all frames that it holds. Only frames that its neighbour
+/// sends during its absence are lost: no frame twice, none out of order, and service returns with
+/// the switch.
 #[test]
 fn a_peer_switch_is_restarted() {
     a_peer_switch_ends_and_begins(switches::end);
 }
 
-/// What a killed switch held is lost as well.
+/// Frames in a killed switch are lost as well.
 #[test]
 fn a_peer_switch_is_killed_and_started() {
     a_peer_switch_ends_and_begins(switches::kill);
 }
 
-/// A switch whose process stands still has its rings and no more. What they lose is counted, and service returns.
+/// A switch whose process is frozen has its rings and no more. Their losses are counted, and
+/// service returns.
 #[test]
 fn a_peer_switch_is_frozen_for_a_while() {
     let mut scene = line();
@@ -65,7 +66,8 @@ fn a_peer_switch_is_frozen_for_a_while() {
     scene.end();
 }
 
-/// A neighbour that has paused us and is gone holds us for as long as its last pause says, and no longer.
+/// A neighbour that has paused us and is gone holds us for as long as its last pause states, and no
+/// longer.
 #[test]
 fn a_neighbour_pauses_and_is_gone() {
     let mut scene = line();

@@ -13,7 +13,6 @@ use weir_tests::cpu::Quota;
 use weir_tests::faults::{thread, Held, Scene};
 use weir_tests::{keep_off_the_express_path, switches, until, PATIENT_DETECTION};
 
-/// Stalls in one test.
 const STALLS: usize = 5;
 
 fn pid(scene: &Scene) -> u32 {
@@ -26,7 +25,7 @@ fn scene(overrides: &[&str]) -> Scene {
     Scene::new("one-switch.toml", &all, |_| ())
 }
 
-/// Nothing of a frame's way needs the control plane.
+/// No frame's path needs the control plane.
 #[test]
 fn the_control_plane_stands_still() {
     let mut scene = scene(&[]);
@@ -43,7 +42,7 @@ fn the_control_plane_stands_still() {
     scene.end();
 }
 
-/// Clients that take every connection there is and read nothing cost no frame.
+/// Clients that occupy every connection and read nothing cost no frame.
 #[test]
 fn clients_hold_every_connection() {
     let mut scene = scene(&[]);
@@ -67,9 +66,10 @@ fn clients_hold_every_connection() {
     scene.end();
 }
 
-/// The kernel of a host looks at its device five times a second only. The ring between both ends of a veth has room for 256 frames, and
-/// five times as many come meanwhile, on a line so fast that many more may be with the transmitter: what has no room waits there.
-/// Gives how many of the host's frames took the express path.
+/// The kernel of a host looks at its device five times a second only. The ring between both ends of
+/// a veth has room for 256 frames, and five times as many come meanwhile, on a line so fast that
+/// many more may be with the transmitter: frames without room wait there. Gives how many of the
+/// host's frames took the express path.
 fn the_kernel_of_a_host_takes_frames_late(change: impl FnMut(&mut DaemonConfig)) -> u64 {
     let overrides = [
         PATIENT_DETECTION,
@@ -104,7 +104,8 @@ fn the_kernel_of_a_host_takes_frames_of_the_express_path_late() {
     assert!(passed > 0, "no frame took the path");
 }
 
-/// While the thread of the switch core stands still its rings take what comes; none of it is lost.
+/// While the thread of the switch core stalls its rings take the arriving frames; none of them is
+/// lost.
 #[test]
 fn the_dataplane_stands_still_for_less_than_its_rings() {
     let mut scene = scene(&[]);
@@ -123,7 +124,7 @@ fn the_dataplane_stands_still_for_less_than_its_rings() {
     scene.end();
 }
 
-/// For longer than that it loses what does not fit, and says how much.
+/// For longer than that it loses the excess, and reports the amount.
 #[test]
 fn the_dataplane_stands_still_for_longer_than_its_rings() {
     const RING: u32 = 64;
@@ -145,7 +146,7 @@ fn the_dataplane_stands_still_for_longer_than_its_rings() {
     scene.end();
 }
 
-/// A process that is stopped says so when it goes on, with the time for which it was.
+/// A process that was stopped reports it when it goes on, with the duration.
 #[test]
 fn a_stopped_process_says_for_how_long() {
     const STOP: Duration = Duration::from_secs(2);
@@ -169,7 +170,8 @@ fn a_stopped_process_says_for_how_long() {
     scene.end();
 }
 
-/// Others of a much higher priority want the dataplane's CPU. What that loses is counted, and service returns.
+/// Other processes of a much higher priority use the dataplane's CPU. The losses are counted, and
+/// service returns.
 #[test]
 fn others_want_the_dataplanes_cpu() {
     const HOGS: usize = 4;
@@ -195,7 +197,7 @@ fn others_want_the_dataplanes_cpu() {
     scene.end();
 }
 
-/// How often a quota holds the daemon up each time.
+/// Number of times that a quota holds the daemon up.
 const HOLDUPS: u64 = 5;
 
 /// Waits until the quota has held the daemon up.
@@ -206,7 +208,8 @@ fn wait_for_holdups(quota: &Quota) {
     });
 }
 
-/// A control group holds all of the daemon up for tens of milliseconds at a time. That is less than the rings hold.
+/// A control group holds the whole daemon up for tens of milliseconds at a time. That is less than
+/// the rings hold.
 #[test]
 fn a_quota_holds_the_daemon_up_for_less_than_its_rings() {
     let mut scene = Scene::new("one-switch.toml", &[PATIENT_DETECTION], |config| {
@@ -229,7 +232,7 @@ fn a_quota_holds_the_daemon_up_for_less_than_its_rings() {
     scene.end();
 }
 
-/// For longer than that it loses what does not fit, and says how much.
+/// For longer than that it loses the excess, and reports the amount.
 #[test]
 fn a_quota_holds_the_daemon_up_for_longer_than_its_rings() {
     const RING: u32 = 64;

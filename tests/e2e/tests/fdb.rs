@@ -55,7 +55,7 @@ fn addresses_are_shown_counted_and_forgotten() {
     bench.end();
 }
 
-/// A host that is unplugged is forgotten once frames wait for it no more.
+/// A host that is unplugged is forgotten once no frame waits for it.
 #[test]
 fn an_unplugged_host_is_forgotten() {
     let bench = Bench::new(&[], |config| {

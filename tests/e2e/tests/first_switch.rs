@@ -13,12 +13,11 @@ use weir_tests::{until, Bench};
 
 const PAGE: &str = "docs/src/guide/first-switch.md";
 const RECEIVER: &str = "10.99.0.2";
-/// What is said of the host.
 const LINE: &str = "the host ignores our pauses (weir-host, `police`, or more headroom)";
-/// How the log's lines of its port end; the line about health has no port.
+/// End of the port's log lines; the line about health has no port.
 const LOGGED: &str = "or more headroom) port=\"h1\"";
 
-/// `s1.toml` as the page has it.
+/// Returns `s1.toml` as on the page.
 fn configuration() -> DaemonConfig {
     let page = pages()
         .into_iter()
@@ -31,7 +30,7 @@ fn configuration() -> DaemonConfig {
     DaemonConfig::parse(&file.text, Path::new("s1.toml")).unwrap_or_else(|error| panic!("{error}"))
 }
 
-/// The words behind `tc qdisc add dev eth0` on the page.
+/// Returns the words behind `tc qdisc add dev eth0` on the page.
 fn shaper() -> Vec<String> {
     let page = pages()
         .into_iter()
@@ -64,7 +63,7 @@ fn limit(bench: &Bench, host: &str) {
     bench.output(host, &words);
 }
 
-/// Bytes that came through, and segments that TCP sent again; `None` while there is no server.
+/// Returns delivered bytes, and TCP's retransmitted segments; `None` while there is no server.
 fn iperf(bench: &Bench, options: &[&str]) -> Option<(u64, u64)> {
     let mut client = bench.command("h1", "iperf3");
     client.args(["--client", RECEIVER, "--json"]).args(options);
@@ -83,7 +82,7 @@ fn dropped(bench: &Bench) -> u64 {
     bench.switch.status().unwrap().drops_total.values().sum()
 }
 
-/// Seconds of the day of each line of the log that says `what`.
+/// Seconds of the day of each line of the log that contains `what`.
 fn log_times(bench: &Bench, what: &str) -> Vec<f64> {
     let log = std::fs::read_to_string(bench.file("s1.log")).unwrap();
     let lines = log.lines().filter(|line| line.contains(what));

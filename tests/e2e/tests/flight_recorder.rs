@@ -4,7 +4,7 @@ use weir_api::daemon::{Deadlocks, FlightRecord, Master};
 use weir_lab::lab::switches::SwitchProcess;
 use weir_tests::{run_as_expected_and, scenario, until, LOSSLESS};
 
-/// For how long a record goes on after its suspicion.
+/// Time for which a record goes on after its suspicion.
 const AFTER_SECONDS: f64 = 1.0;
 
 #[test]
@@ -46,7 +46,7 @@ fn the_record_of_a_master_tells_which_flows_moved() {
     assert_eq!(told, result.flows_moved);
 }
 
-/// Gives the number of suspicions that this switch led.
+/// Returns the number of suspicions that this switch led.
 fn check(switch: &SwitchProcess) -> usize {
     let name = &switch.name;
     let deadlocks = until("all has drained, so that nothing is suspected", || {
@@ -80,8 +80,8 @@ fn complete(switch: &SwitchProcess, id: u64) -> Option<FlightRecord> {
     record.complete.then_some(record)
 }
 
-/// Every record begins before its suspicion and ends after it; true for one that was released, with
-/// messages sent and seen.
+/// Checks that a record begins before its suspicion and ends after it; returns true for one that
+/// was released, with messages sent and seen.
 fn is_whole(record: &FlightRecord) -> bool {
     let deadlock = &record.deadlock;
     let told = format!("{} {deadlock:?}", record.switch);
@@ -108,7 +108,7 @@ fn is_whole(record: &FlightRecord) -> bool {
         has("suspected") && has("suspicion_ended") && has("clcm_sent"),
         "{told}"
     );
-    // Where the neighbour's pause shows: at the suspected port, with frames behind it.
+    // The neighbour's pause is visible at the suspected port, with frames behind it.
     let index = record
         .ports
         .iter()

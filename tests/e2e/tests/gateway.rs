@@ -32,8 +32,9 @@ fn bench(police: Police) -> Bench {
     bench
 }
 
-/// Runs four TCP streams for three seconds, again and again until the edge has told them something (their
-/// windows must grow beyond what the fabric holds); gives what came through in the last round.
+/// Runs four TCP streams for three seconds, repeatedly until the edge has signalled congestion
+/// (their windows must grow beyond the fabric's capacity); returns the bytes delivered in the last
+/// round.
 fn run_tcp(bench: &Bench, told: impl Fn() -> u64) -> u64 {
     let mut server = bench.start("h2", &["iperf3", "--server", "--forceflush"]);
     until("TCP is told to send less", || {
@@ -43,7 +44,7 @@ fn run_tcp(bench: &Bench, told: impl Fn() -> u64) -> u64 {
     })
 }
 
-/// Packets with Congestion Experienced that `h2` has received.
+/// Returns the packets with Congestion Experienced that `h2` has received.
 fn marked(bench: &Bench) -> u64 {
     let said = bench.output("h2", &["cat", "/proc/net/netstat"]);
     let mut lines = said.lines().filter_map(|line| line.strip_prefix("IpExt:"));
@@ -55,7 +56,7 @@ fn marked(bench: &Bench) -> u64 {
     found.unwrap().1.parse().unwrap()
 }
 
-/// Nothing was dropped but for `reason` at the policed port.
+/// Checks that nothing was dropped except for `reason` at the policed port.
 fn assert_lossless(bench: &Bench) {
     for switch in std::iter::once(&bench.switch).chain(&bench.others) {
         let ports: Vec<Port> = switch.get("/v1/ports").unwrap();

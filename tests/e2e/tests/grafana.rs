@@ -7,7 +7,8 @@ use serde_json::Value;
 use weir_monitoring::dashboards;
 use weir_tests::python;
 
-/// What the schema leaves to data sources: Prometheus' own keys of annotations and of variables' queries.
+/// Parts that the schema leaves to data sources: Prometheus' own keys of annotations and of
+/// variables' queries.
 const OF_THE_DATA_SOURCE: [&str; 4] = [
     "/annotations/list/tagKeys",
     "/annotations/list/titleFormat",
@@ -15,7 +16,7 @@ const OF_THE_DATA_SOURCE: [&str; 4] = [
     "/templating/list/definition",
 ];
 
-/// For each of `dashboards`: what the schema does not have, and the number of panels.
+/// Returns for each of `dashboards` the parts missing in the schema, and the number of panels.
 fn lost(python: &Path, dashboards: &[String]) -> Vec<(Vec<String>, u64)> {
     let directory = tempfile::tempdir().unwrap();
     let files = dashboards.iter().enumerate().map(|(number, text)| {
@@ -62,7 +63,7 @@ fn dashboards_are_as_grafanas_schema_says() {
         assert_eq!(unknown, Vec::<String>::new(), "{}", &text[..80]);
     }
 
-    // What nobody knows is found.
+    // An unknown key is found.
     let wrong =
         texts[0]
             .replacen("\"gridPos\"", "\"gridpos\"", 1)

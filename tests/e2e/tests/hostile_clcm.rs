@@ -6,7 +6,7 @@ use weir_core::PortRole;
 use weir_tests::scapy::Scapy;
 use weir_tests::{until, Bench, LOSSLESS};
 
-/// How often each frame is sent.
+/// Number of times that each frame is sent.
 const COUNT: u64 = 10;
 
 /// Python that makes CLCM: kind, CurPhase, CurIndex, and hops of (SPUID, egress port).

@@ -1,10 +1,11 @@
-//! What no station should send is counted under its reason, and the switch goes on forwarding.
+//! Frames that no station should send are counted under their reason, and the switch goes on
+//! forwarding.
 
 use weir_tests::scapy::Scapy;
 use weir_tests::{until, Bench};
 
 const GOOD: &str = "Ether(src='02:57:00:00:00:01', dst='02:57:00:00:00:02') / Raw(bytes(100))";
-/// How often each frame is sent.
+/// Number of times that each frame is sent.
 const COUNT: u32 = 10;
 
 /// A frame, and the reason that it must be counted under.

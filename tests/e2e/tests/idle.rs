@@ -1,4 +1,4 @@
-//! What a switch costs that has nothing to do.
+//! Cost of an idle switch.
 
 use std::time::{Duration, Instant};
 
@@ -8,13 +8,12 @@ use weir_config::daemon::{DaemonConfig, DataplaneConfig};
 use weir_lab::lab::stage::Stage;
 use weir_tests::{tear_down, until};
 
-/// Long enough for whatever a daemon does once a second.
+/// Long enough for periodic work of a daemon, once a second.
 const SPAN: Duration = Duration::from_secs(8);
 /// Of one CPU, in percent. It is 0.7 to 0.9 on the machine that the book's figures are from; a busy or slower one may
 /// take more, and a thread that looks for work all the time would take 100.
 const MOST: f64 = 3.0;
 
-/// CPU time of a process with all threads that it has or had.
 fn cpu_time(pid: u32) -> Duration {
     let clock = clock_getcpuclockid(Pid::from_raw(pid as i32)).unwrap();
     clock_gettime(clock).unwrap().into()

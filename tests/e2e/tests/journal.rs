@@ -9,10 +9,10 @@ use weir_lab::lab::process::{program, Process};
 use weir_tests::{until, Bench};
 
 const JOURNALD: &str = "/lib/systemd/systemd-journald";
-/// Keeps what it hears in memory, and to itself.
+/// Keeps its entries in memory, and to itself.
 const SETTINGS: &str = "[Journal]\nStorage=volatile\nAudit=no\nReadKMsg=no\nForwardToWall=no\n";
 
-/// A running journald that nothing else on this machine speaks to.
+/// A running journald that no other program of this machine uses.
 struct Journal {
     process: Process,
 }
@@ -50,7 +50,7 @@ impl Journal {
         journal
     }
 
-    /// A program that has this journal for its own.
+    /// A program that uses this journal.
     fn inside(&self, name: &str) -> Command {
         let mut command = Command::new("nsenter");
         command
@@ -59,7 +59,7 @@ impl Journal {
         command
     }
 
-    /// The daemon of the bench's switch, with standard error where `connected` puts it.
+    /// Starts the daemon of the bench's switch, with standard error as set by `connected`.
     fn daemon(&self, bench: &mut Bench, connected: &str) -> Process {
         bench.switch.end_process().unwrap();
         let script = format!(
@@ -76,7 +76,6 @@ impl Journal {
         process
     }
 
-    /// Entries that have all these fields.
     fn entries(&self, matches: &[&str]) -> Vec<Value> {
         let output = self
             .inside("journalctl")
@@ -90,7 +89,7 @@ impl Journal {
             .collect()
     }
 
-    /// Waits for an entry that has all these fields and whose text begins like this.
+    /// Waits for an entry that has all these fields and whose text begins with `begins`.
     fn entry(&self, matches: &[&str], begins: &str) -> Value {
         until(&format!("{matches:?} {begins}"), || {
             self.entries(matches).into_iter().find(|entry| {
@@ -102,7 +101,8 @@ impl Journal {
     }
 }
 
-/// As systemd starts a service: standard error is the journal's, and `JOURNAL_STREAM` says so.
+/// Like systemd's start of a service: standard error is the journal's, and `JOURNAL_STREAM`
+/// identifies it.
 const AS_A_SERVICE: &str =
     "systemd-cat --identifier=stream sh -c 'JOURNAL_STREAM=$(stat -L -c %d:%i /proc/self/fd/2) exec \"$@\"' sh";
 
@@ -167,7 +167,7 @@ fn events_are_entries_with_fields() {
 fn lines_go_where_they_are_asked_for() {
     let mut bench = Bench::new(&[], |_| ());
     let journal = Journal::start(&bench);
-    // What another service inherited says nothing of our standard error.
+    // A value inherited from another service does not refer to our standard error.
     let daemon = journal.daemon(&mut bench, "env JOURNAL_STREAM=1:2");
     until("the log tells that it is ready", || {
         let text = fs::read_to_string(bench.file("daemon.log")).unwrap();

@@ -10,11 +10,11 @@ use weir_tests::{printed, until, Bench};
 const LONG_FRAMES: &str = "flow.a.frame=9216B";
 /// Of Ethernet, IPv4 and ICMP or UDP.
 const HEADERS: usize = 14 + 20 + 8;
-/// What a chunk of 2 KiB has for a frame.
+/// Part of a chunk of 2 KiB for a frame.
 const PART: usize = 2048 - 256;
 const LONGEST: usize = 9216 - 2 * 4;
 
-/// A learning switch: what it does not know the way of goes to every port.
+/// A learning switch: frames with unknown destinations go to every port.
 fn bench(mut change: impl FnMut(&mut DaemonConfig)) -> Bench {
     let bench = Bench::of("one-switch.toml", &[LONG_FRAMES], |config| {
         config.forwarding.learning = true;
@@ -24,7 +24,7 @@ fn bench(mut change: impl FnMut(&mut DaemonConfig)) -> Bench {
     bench
 }
 
-/// ping(8) compares what comes back with what it sent.
+/// Runs ping(8), which compares the replies with its requests.
 fn ping(bench: &Bench, frame: usize) {
     let size = (frame - HEADERS).to_string();
     let words = [
@@ -48,7 +48,7 @@ fn ping(bench: &Bench, frame: usize) {
     assert!(!text.contains("wrong data"), "{frame} B: {text}");
 }
 
-/// Nothing was lost, but for this reason, and every chunk is back.
+/// Checks that nothing was lost, except for `expected`, and every chunk is back.
 fn assert_balanced(bench: &Bench, expected: Option<&str>) {
     until("nothing is held", || {
         let status = bench.switch.status().unwrap();

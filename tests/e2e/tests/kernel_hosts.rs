@@ -17,8 +17,8 @@ use weir_tests::{run_as_expected_and, scenario, PATIENCE};
 /// A protocol for experiments (IEEE 802): the kernel has no use for its frames.
 const ETHERTYPE: &str = "0x88B5";
 
-/// `send COUNT` or `storm SECONDS`: broadcasts of the protocol; prints how many. `count`: says that it listens, and at the end
-/// of its input how many of them it got.
+/// `send COUNT` or `storm SECONDS`: broadcasts of the protocol; prints their number. `count`:
+/// reports that it listens, and at the end of its input the number of received ones.
 const PROGRAM: &str = r#"
 import select, socket, sys, time
 device, kind = sys.argv[1], int(sys.argv[2], 16)
@@ -62,7 +62,6 @@ fn python(names: &Names, host: &str, arguments: &[&str]) -> Command {
     command
 }
 
-/// Hosts that count the broadcasts of one of them.
 struct Listeners(Vec<(String, std::process::Child)>);
 
 impl Listeners {
@@ -99,7 +98,7 @@ fn number(output: &Output) -> u64 {
     text.trim().parse().unwrap_or_else(|_| panic!("{output:?}"))
 }
 
-/// Every host pings every other one, all at once; who did not get an answer.
+/// Every host pings every other one, all at once; returns those without an answer.
 fn without_answer(scenario: &Scenario, names: &Names) -> Vec<String> {
     let mut running = Vec::new();
     for (index, from) in scenario.hosts.iter().enumerate() {
@@ -127,7 +126,7 @@ fn without_answer(scenario: &Scenario, names: &Names) -> Vec<String> {
     failed.map(|(who, _)| who).collect()
 }
 
-/// By reason: what the switches dropped.
+/// Drops of the switches by reason.
 fn drops(stage: &Stage) -> BTreeMap<String, u64> {
     let mut drops = BTreeMap::new();
     for switch in &stage.switches {
@@ -141,7 +140,7 @@ fn drops(stage: &Stage) -> BTreeMap<String, u64> {
     drops
 }
 
-/// Frames that the switches admitted in all.
+/// Total of frames that the switches admitted.
 fn admitted(stage: &Stage) -> u64 {
     let of_switch = |switch: &weir_lab::lab::switches::SwitchProcess| {
         let ports: Vec<Port> = switch.get("/v1/ports").unwrap();
@@ -150,7 +149,7 @@ fn admitted(stage: &Stage) -> u64 {
     stage.switches.iter().map(of_switch).sum()
 }
 
-/// Twenty broadcasts: each host gets each of them once, and then no switch has anything to do.
+/// Sends twenty broadcasts: each host gets each of them once, and then all switches are idle.
 fn broadcasts_arrive_once(scenario: &Scenario, stage: &Stage) {
     const COUNT: u64 = 20;
     let names = stage.names();
@@ -195,7 +194,7 @@ fn with_equal_cost_paths_every_host_reaches_every_other_one() {
     every_host_reaches_every_other_one("kernel/leaf-spine-kernel.toml");
 }
 
-/// The control: without the tree ARP goes nowhere.
+/// Control: without the tree ARP is dropped.
 #[test]
 fn without_a_tree_nobody_is_found() {
     let scenario = scenario("kernel/ring4-kernel.toml", &["application="]);
@@ -208,8 +207,8 @@ fn without_a_tree_nobody_is_found() {
     stage.tear_down().unwrap();
 }
 
-/// One host broadcasts as fast as it can for some seconds: what others get of it is bounded by the rate, and none of their
-/// pings is lost.
+/// One host broadcasts as fast as it can for some seconds: the frames for others are bounded by the
+/// rate, and none of their pings is lost.
 #[test]
 fn a_storm_is_bounded_and_others_lose_nothing() {
     const RATE: u64 = 500;

@@ -48,7 +48,7 @@ dropped = 10000
     );
     let scenario = inline_scenario("faults.toml", &text);
     run_as_expected_and(&scenario, |stage| {
-        // What a fault has begun is over when the traffic is.
+        // Faults end with the traffic.
         for switch in &stage.switches {
             assert!(!switch.is_silent(), "{}", switch.name);
             let known: Vec<Impairment> = switch.get("/v1/impairments").unwrap();
@@ -68,7 +68,8 @@ fn dropped(result: &RunResult, reason: &str) -> u64 {
     result.drops.get(reason).copied().unwrap_or(0)
 }
 
-/// Of 1500 frames each, what is dropped, late or marked is so for a part of the time, and nothing else is lost.
+/// Of 1500 frames each, drops, delays or marks occur for a part of the time, and nothing else is
+/// lost.
 #[test]
 fn frames_are_impaired_by_filter_and_for_a_while() {
     let result = run(

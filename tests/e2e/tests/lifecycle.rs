@@ -11,7 +11,7 @@ use weir_netlink::napi::{self, Deferral};
 use weir_tests::namespace::Visit;
 use weir_tests::{assert_nothing_left, printed, scenario, switches, until, with_traffic, LOSSLESS};
 
-/// Longer than any of these tests: the hosts send until they are told to stop.
+/// Longer than any of these tests: the hosts send until they are stopped.
 const DURATION: &str = "duration=600s";
 /// A pause of 65535 quanta holds for 3.4 s at this rate.
 const SLOW: &str = "link-defaults.rate=10Mbit";
@@ -21,7 +21,7 @@ fn stage(overrides: &[&str]) -> Stage {
     with_traffic(&scenario("one-switch.toml", overrides))
 }
 
-/// What `tc` shows at the switch's devices.
+/// Returns `tc`'s output for the switch's devices.
 fn queueing(stage: &Stage) -> String {
     let output = Command::new("ip")
         .args(["netns", "exec", &stage.names().namespace("s1")])
@@ -77,7 +77,7 @@ fn after_a_kill_the_daemon_just_starts_again() {
             );
         }
     }
-    // What the killed ones have left at the devices, too.
+    // Removes settings of killed daemons as well.
     switches::end(&mut stage.switches[0]);
     assert_nothing_left(&run_dir);
     let queueing = queueing(&stage);
@@ -136,7 +136,7 @@ fn sigterm_loses_no_admitted_frame() {
     }
 }
 
-/// How the devices of the switch's ports put interrupts off, one after another.
+/// Returns the deferral settings of the devices of the switch's ports.
 fn deferrals(stage: &Stage) -> Vec<Deferral> {
     let _there = Visit::to(&stage.names().namespace("s1")).unwrap();
     let ports = stage.switches[0].config.ports.iter();
@@ -147,13 +147,14 @@ fn deferrals(stage: &Stage) -> Vec<Deferral> {
     napis.map(|napi| napi.deferral).collect()
 }
 
-/// Somebody's own.
+/// A setting of another program.
 const OF_OTHERS: Deferral = Deferral {
     looks: 1,
     interval_nanos: 30_000,
 };
 
-/// A switch with this change, whose devices have NAPIs without it, too: a veth has them otherwise only as long as there is a program.
+/// Starts a switch with this change, whose devices have NAPIs without it as well: a veth has them
+/// otherwise only as long as there is a program.
 fn with_napis(scenario: &Scenario, change: impl FnMut(&mut DaemonConfig)) -> Stage {
     let stage = Stage::set_up_with(scenario, false, change);
     let stage = stage.unwrap_or_else(|error| panic!("{error:#}"));
@@ -165,7 +166,6 @@ fn with_napis(scenario: &Scenario, change: impl FnMut(&mut DaemonConfig)) -> Sta
     stage
 }
 
-/// Traffic passes, both ways.
 fn assert_forwards(stage: &mut Stage, scenario: &Scenario) {
     stage
         .start_hosts(scenario)
@@ -176,7 +176,8 @@ fn assert_forwards(stage: &mut Stage, scenario: &Scenario) {
     stage.hosts.clear();
 }
 
-/// `napi-defer`: devices put interrupts off for as long as a switch has them, whatever became of the one before.
+/// `napi-defer`: devices defer interrupts for as long as a switch has them, whatever the fate of
+/// the previous one.
 #[test]
 fn devices_put_interrupts_off_for_as_long_as_a_switch_has_them() {
     let scenario = scenario("one-switch.toml", &[DURATION]);
@@ -198,7 +199,7 @@ fn devices_put_interrupts_off_for_as_long_as_a_switch_has_them() {
     switches::end(&mut stage.switches[0]);
     assert_eq!(deferrals(&stage), [OF_OTHERS; 2], "put back");
 
-    // What a killed one has left is nobody's own.
+    // Settings left by a killed switch belong to no other program.
     switches::start(&mut stage.switches[0]);
     switches::kill(&mut stage.switches[0]);
     assert_eq!(deferrals(&stage), [of_ours; 2], "nobody was there to do it");
@@ -207,7 +208,7 @@ fn devices_put_interrupts_off_for_as_long_as_a_switch_has_them() {
     assert_eq!(deferrals(&stage), [Deferral::default(); 2], "put back");
 }
 
-/// `busy-poll` takes it, and leaves alone what somebody has set for it.
+/// `busy-poll` uses it, and keeps another program's setting.
 #[test]
 fn busy_polling_has_devices_put_interrupts_off() {
     let scenario = scenario("one-switch.toml", &[DURATION]);

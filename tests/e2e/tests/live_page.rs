@@ -19,13 +19,12 @@ use weir_tests::{keep_off_the_express_path, scenario, GENTLE_RING};
 const DESKTOP: (u32, u32) = (1440, 1000);
 const PHONE: (u32, u32) = (390, 844);
 const SHAPES: [(u32, u32); 4] = [PHONE, (820, 1180), DESKTOP, (2560, 1300)];
-/// While so many updates are shown, nothing moves.
 const STEADY_UPDATES: u32 = 12;
-/// Of the sum of layout shifts (1 is the whole window by its own height): 0.1 is called good. What is left is less than a thousandth of
-/// that.
+/// Limit on the sum of layout shifts (1 is the whole window by its own height): 0.1 counts as good.
+/// This is a thousandth of that.
 const SHIFT_MAX: f64 = 0.0001;
 
-/// A ring whose hosts send, and a browser that looks at its first switch.
+/// A ring whose hosts send, and a browser that shows its first switch.
 fn look(overrides: &[&str], look: impl AsyncFnOnce(&Browser, &mut Stage)) {
     let scenario = scenario("ring4.toml", overrides);
     let stage = Stage::set_up_with(&scenario, false, keep_off_the_express_path);
@@ -124,7 +123,8 @@ fn a_release_is_seen_from_suspicion_to_the_end() {
                 .await;
             the_keyboard_is_enough(page).await;
             the_axis_is_chosen(page).await;
-            // What was asked for may move things: the newest suspicion has the place of the chosen one with the next update.
+            // Clicks may move things: the newest suspicion replaces the chosen one with the next
+            // update.
             page.run("chosen = null; window.asked = view").await;
             page.until("view !== asked").await;
             nothing_moves(page).await;
@@ -190,7 +190,8 @@ fn levels_are_shown_where_a_class_has_them() {
     );
 }
 
-/// What looking costs, for the book: the daemon's CPU time with no viewer, with one and with twenty, and that of the page.
+/// Measures the cost of viewers, for the book: the daemon's CPU time with no viewer, with one and
+/// with twenty, and that of the page.
 #[test]
 #[ignore = "measures for a minute and a half; its figures are in the book"]
 fn what_viewers_cost() {
@@ -232,7 +233,8 @@ fn what_viewers_cost() {
     );
 }
 
-/// Asks as the page does, in the namespace of the thread that it came of. Gives the number of answers.
+/// Polls like the page, in the namespace of the thread that started it. Returns the number of
+/// answers.
 fn view_until(going: &AtomicBool) -> u64 {
     let connection = TcpStream::connect(PAGE_ADDRESS).unwrap();
     let mut reader = BufReader::new(connection.try_clone().unwrap());
@@ -265,7 +267,6 @@ fn view_until(going: &AtomicBool) -> u64 {
     answers
 }
 
-/// CPU time of all threads of a process.
 fn cpu_seconds(process: u64) -> f64 {
     let tasks = std::fs::read_dir(format!("/proc/{process}/task")).unwrap();
     let times = tasks.map(|task| {
@@ -275,7 +276,7 @@ fn cpu_seconds(process: u64) -> f64 {
     times.sum::<Duration>().as_secs_f64()
 }
 
-/// The bar of a buffer beyond xoff is full to its mark, and its value is told.
+/// The bar of a buffer beyond xoff is full to its mark, and its value is in the text.
 async fn a_bar_shows_what_is_charged(page: &Browser) {
     let script = "const bar = [...document.querySelectorAll('#pfc [role=meter]')].find(bar => bar.getAttribute('aria-label').includes('port s4'));
         return [bar.children[1].style.width, Number(bar.getAttribute('aria-valuenow')), bar.getAttribute('aria-valuetext')]";
@@ -286,7 +287,7 @@ async fn a_bar_shows_what_is_charged(page: &Browser) {
     assert!(told[2].as_str().unwrap().contains("xoff at"), "{told}");
 }
 
-/// Everything that can be pressed is reached, shows where the focus is, and works by Enter's `click`.
+/// Every control can be reached, shows the focus, and works by Enter's `click`.
 async fn the_keyboard_is_enough(page: &Browser) {
     let told = page
         .run(
@@ -315,7 +316,8 @@ async fn the_picture_says_who_pauses_whom(page: &Browser) {
     assert_eq!(told, "Frames for s2 stand still. We pause s4 and h1.");
 }
 
-/// With states that the page could have: here nobody asks for the path. What it loses is lost by the kernel.
+/// Tests states that the page could have: no switch here uses the path. Its losses are the
+/// kernel's.
 async fn the_express_path_has_a_column_where_it_is_asked_for(page: &Browser) {
     let shown = page
         .run(
@@ -340,7 +342,7 @@ async fn the_express_path_has_a_column_where_it_is_asked_for(page: &Browser) {
     assert_eq!(shown, expected);
 }
 
-/// A page that is opened anew has curves from before.
+/// A reloaded page has curves from before.
 async fn the_past_is_there_at_once(page: &Browser) {
     page.go(&format!("http://{PAGE_ADDRESS}/")).await;
     page.until("view && trace.curves.size === view.ports.length")
@@ -355,7 +357,7 @@ async fn the_past_is_there_at_once(page: &Browser) {
         .await;
 }
 
-/// Updates change what is shown and move nothing, on a phone and on a desk.
+/// Updates change values and move nothing, on a phone and on a desk.
 async fn nothing_moves(page: &Browser) {
     for (width, height) in [PHONE, DESKTOP] {
         page.shape(width, height, "light").await;
@@ -381,7 +383,7 @@ async fn nothing_moves(page: &Browser) {
     page.shape(DESKTOP.0, DESKTOP.1, "light").await;
 }
 
-/// Buttons and pointer choose a part of the time, and how it is spread.
+/// Buttons and pointer choose a part of the time, and its scale.
 async fn the_axis_is_chosen(page: &Browser) {
     let script = "const axis = card.axis, press = label => [...card.root.querySelectorAll('.tools button')].find(one => one.textContent === label).click();
         const drag = (from, to) => {
@@ -414,7 +416,7 @@ async fn the_axis_is_chosen(page: &Browser) {
     assert!(seen["marks"].as_u64().unwrap() > 4, "{seen}");
 }
 
-/// Colours and widths have changed by the next frame but one.
+/// Waits two frames for the change of colours and widths.
 async fn check_and_picture(page: &Browser, name: &str) {
     for (width, height) in SHAPES {
         for scheme in ["light", "dark"] {

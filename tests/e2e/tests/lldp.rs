@@ -18,16 +18,16 @@ use weir_tests::switches::{self, events, switchctl};
 use weir_tests::{inline_scenario, printed, until, Bench, Directory};
 
 const METRICS: &str = "127.0.0.1:9464";
-/// How long an lldpd may take to end.
 const END_LIMIT: Duration = Duration::from_secs(60);
 
-/// An lldpd does not answer a new neighbour at once: it is to speak more often, and to be believed as long.
+/// An lldpd does not answer a new neighbour at once: it is set to announce more often, with the
+/// same lifetime.
 const LLDPD_CONF: &str = "configure system hostname 'peer'
 configure lldp tx-interval 1
 configure lldp tx-hold 120
 ";
 
-/// An lldpd that knows nothing of the host's: it has its own socket, configuration and chroot.
+/// An lldpd that is isolated from the host's: it has its own socket, configuration and chroot.
 struct Lldpd {
     process: Process,
     socket: PathBuf,
@@ -60,7 +60,7 @@ impl Lldpd {
         Self { process, socket }
     }
 
-    /// The one neighbour that it hears, as lldpcli tells.
+    /// Returns the one neighbour that it hears, as lldpcli reports it.
     fn neighbor(&self) -> Option<Value> {
         let mut lldpcli = Command::new("lldpcli");
         let output = lldpcli
@@ -76,7 +76,6 @@ impl Lldpd {
     }
 }
 
-/// The value of one series in the text that a switch serves.
 fn metric(text: &str, series: &str) -> f64 {
     text.lines()
         .find_map(|line| line.strip_prefix(series)?.trim().parse().ok())
@@ -198,7 +197,7 @@ class = "lossless"
 lost = 0
 "#;
 
-/// `s1` and `s2`. The fields go in this order.
+/// `s1` and `s2`. The fields are dropped in this order.
 struct Pair {
     switches: [SwitchProcess; 2],
     scenario: Scenario,
@@ -208,7 +207,7 @@ struct Pair {
 }
 
 impl Pair {
-    /// Starts both; `change` has the last word on the second one's configuration.
+    /// Starts both; `change` modifies the second one's configuration last.
     fn new(change: impl FnOnce(&mut DaemonConfig)) -> Self {
         let scenario = inline_scenario("two-switches.toml", TWO_SWITCHES);
         let names = Names::new();
@@ -228,7 +227,7 @@ impl Pair {
         }
     }
 
-    /// Ends the second switch and starts it as the scenario has it.
+    /// Ends the second switch and starts it with the scenario's configuration.
     fn restart_second(&mut self) {
         self.switches[1]
             .end_process()
@@ -236,7 +235,7 @@ impl Pair {
         self.switches[1] = start(&self.scenario, &self.names, 1, |_| {});
     }
 
-    /// Waits until each hears the other as `kind`; gives what they hear.
+    /// Waits until each hears the other as `kind`; returns both neighbours.
     fn until_kind(&self, kind: &str) -> [Neighbor; 2] {
         until(&format!("both are {kind} to each other"), || {
             let [one, other] = &self.switches;
@@ -248,7 +247,7 @@ impl Pair {
         })
     }
 
-    /// What the second switch has counted at the link of PFC with time zero, and of Feedback.
+    /// Returns the second switch's counts at the link of PFC with time zero, and of Feedback.
     fn heard(&self) -> (f64, f64) {
         let text = self.metrics(1);
         let of = |name: &str, rest: &str| {
@@ -277,7 +276,7 @@ impl Pair {
         metric(&self.metrics(switch), &series)
     }
 
-    /// Ends both in the ordinary way; they must leave nothing behind.
+    /// Ends both in the ordinary way, and checks that they leave nothing behind.
     fn end(mut self) {
         for switch in &mut self.switches {
             switches::end(switch);

@@ -22,7 +22,7 @@ fn events(switch: &SwitchProcess, kind: &str) -> Vec<Event> {
     events.filter(|event| event.kind == kind).collect()
 }
 
-/// Ports that flood nothing, over all switches.
+/// Returns the ports that flood nothing, over all switches.
 fn blocked(bench: &Bench) -> usize {
     let switches = std::iter::once(&bench.switch).chain(&bench.others);
     let blocked = |switch: &SwitchProcess| {
@@ -38,7 +38,7 @@ fn loop_blocked(switch: &SwitchProcess) -> Vec<(String, LoopBlocked)> {
     ports.into_iter().filter_map(blocked).collect()
 }
 
-/// Pings until a round has no loss, and gives what it says.
+/// Pings until a round has no loss, and returns its output.
 fn ping(bench: &Bench, from: &str, to: &str) -> String {
     let ping = ["-c", "5", "-i", "0.2", "-W", "20", to];
     until("what went round before is gone", || {
@@ -58,14 +58,14 @@ fn a_ring_that_learns_is_broken_once_and_hosts_hear_each_frame_once() {
         (blocked(&bench) == 1).then_some(())
     });
     bench.give_addresses();
-    // Who has the address is asked by a broadcast, which goes round no more.
+    // The address is resolved by a broadcast, which no longer loops.
     let text = ping(&bench, "h1", "10.99.0.2");
     assert!(!text.contains("DUP!"), "{text}");
     assert_eq!(blocked(&bench), 1);
     bench.end();
 }
 
-/// A bridge of the kernel joins the lines of two hosts.
+/// Joins the lines of two hosts by a bridge of the kernel.
 fn join(names: &Names, hosts: [&str; 2], floods_groups: bool) {
     let [here, there] = hosts.map(|host| names.namespace(host));
     let device = names.host_device();
@@ -90,7 +90,8 @@ fn join(names: &Names, hosts: [&str; 2], floods_groups: bool) {
     ip(&format!("-n {here} link set br0 up"));
 }
 
-/// Two cables carry VLAN 20 with tags, and one of them VLAN 30 as well: no probe without a tag gets through.
+/// Two cables carry VLAN 20 with tags, and one of them VLAN 30 as well: no probe without a tag gets
+/// through.
 #[test]
 fn a_loop_of_one_vlan_is_broken_in_that_vlan_and_the_others_go_on() {
     let vlan = VlanId::new;
@@ -165,8 +166,8 @@ fn a_loop_of_one_vlan_is_broken_in_that_vlan_and_the_others_go_on() {
     bench.end();
 }
 
-/// A switch with two cables to a bridge of the kernel that lets no frame to a group through but broadcasts: probes end there,
-/// and a broadcast goes round.
+/// A switch with two cables to a bridge of the kernel that passes broadcasts, and no other frames
+/// to groups: probes end there, and a broadcast loops.
 fn beside_a_bridge(on_moves: OnMoves) -> Bench {
     let bridge = |names: &Names| join(names, ["h3", "h4"], false);
     let configure = |config: &mut DaemonConfig| {

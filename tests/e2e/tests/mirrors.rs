@@ -16,7 +16,7 @@ const THERE: &str =
 const BACK: &str =
     "Ether(src='02:57:00:00:00:02', dst='02:57:00:00:00:01') / Dot1Q(vlan=0, prio=3) / Raw(b'back' + bytes(96))";
 
-/// A switch whose port h3 sends copies, as `mirrors` says.
+/// A switch whose port h3 sends copies, configured by `mirrors`.
 fn bench(rate: &str, mirrors: &str) -> Bench {
     Bench::of(THREE_HOSTS, &[rate], |config| {
         *config = with_mirrors(config, mirrors);
@@ -47,7 +47,7 @@ fn wait_for_copies(bench: &Bench, count: u64) {
     });
 }
 
-/// Records what comes to h3.
+/// Records the frames that come to h3.
 fn record(bench: &Bench) -> Process {
     let file = bench.file("h3.pcap");
     let file = file.to_str().unwrap();
@@ -59,7 +59,7 @@ fn record(bench: &Bench) -> Process {
     tcpdump
 }
 
-/// What was recorded: length, source and priority.
+/// Returns length, source and priority of the recorded frames.
 fn recorded(bench: &Bench) -> Vec<String> {
     let mut tshark = Command::new("tshark");
     tshark.arg("-r").arg(bench.file("h3.pcap"));
@@ -101,7 +101,7 @@ fn who_looks_sees_both_directions_whole_and_in_order() {
     });
     assert_eq!(seen, expected);
     tcpdump.signal(nix::sys::signal::Signal::SIGINT);
-    // What h3 says itself goes nowhere.
+    // Frames of h3 itself are dropped.
     h3.send(3, THERE);
     until("the frames of h3 are dropped", || {
         (bench.drops("h3", "mirror_port") >= 3).then_some(())
@@ -117,7 +117,8 @@ fn who_looks_sees_both_directions_whole_and_in_order() {
     bench.end();
 }
 
-/// h1 is in VLAN 10 without knowing it, h2 behind a trunk: whoever looks at VLAN 10 sees both and no other.
+/// h1 is in VLAN 10 without knowing it, h2 behind a trunk: a mirror of VLAN 10 copies frames of
+/// both and no others.
 #[test]
 fn who_looks_at_a_vlan_sees_nothing_of_others() {
     let select = mirror("select-all = true\nselect-vlan = [10, \"30-39\"]");

@@ -24,12 +24,12 @@ use weir_tests::namespace::Visit;
 use weir_tests::switches::switchctl;
 use weir_tests::{printed, until, PATIENT_DETECTION};
 
-/// In a run of all tests.
+/// Number in a run of all tests.
 const COUNT: u64 = 24;
 const SEED: u64 = 42;
-/// A misfortune comes so long after its occasion at most.
+/// Maximum time from the occasion to a misfortune.
 const DELAY_MAX: Duration = Duration::from_millis(400);
-/// A device and its other end in the switch's namespace, which no host is behind.
+/// A device and its other end in the switch's namespace, without a host.
 const SPARE: [&str; 2] = ["spare0", "spare1"];
 const TOKEN: &str = "a-token-that-is-long-enough";
 const LISTEN: &str = "127.0.0.1:9701";
@@ -74,12 +74,13 @@ impl Misfortune {
         Self::MemoryShort,
     ];
 
-    /// It needs a next switch, or the process that it strikes would just have crashed.
+    /// Returns true if it needs a next switch, because the affected process would otherwise just
+    /// have crashed.
     fn waits_for_the_next(self) -> bool {
         matches!(self, Self::NextKilled | Self::OldKilled)
     }
 
-    /// It is there before the restart is asked for.
+    /// Returns true if it is applied before the restart is requested.
     fn is_before(self) -> bool {
         matches!(
             self,
@@ -88,7 +89,7 @@ impl Misfortune {
     }
 }
 
-/// Where things are.
+/// Paths and names of the test.
 struct Places {
     file: PathBuf,
     program: PathBuf,
@@ -113,7 +114,7 @@ impl Places {
         ip.output().unwrap().status.success()
     }
 
-    /// The spare device is there and fits, the program runs, the token can be read.
+    /// Restores the spare device, the program, and the readable token.
     fn mend(&self) {
         let [here, there] = SPARE;
         if !self.ip(&format!("link show {here}")) {
@@ -130,7 +131,8 @@ impl Places {
         self.replace(&self.token, TOKEN, 0o600);
     }
 
-    /// The process that is to be the switch next. The one that is, `old`, may have been so before.
+    /// Returns the process that is to be the next switch. The present one, `old`, may have been so
+    /// before.
     fn next(&self, old: u32) -> Option<Pid> {
         let processes = std::fs::read_dir("/proc").unwrap().flatten();
         let next = processes.filter(|process| {
@@ -144,7 +146,7 @@ impl Places {
         pids.next().map(|pid| Pid::from_raw(pid as i32))
     }
 
-    /// Has it happen; what it returns is kept until the switch is judged.
+    /// Applies the misfortune; the returned value is kept until the switch is judged.
     fn strike(&self, misfortune: Misfortune, [keeper, old]: [u32; 2]) -> Option<TcpListener> {
         let dies = |pid: u32| {
             // One that has ended already does not mind.
@@ -181,7 +183,6 @@ impl Places {
     }
 }
 
-/// Another configuration, which takes a restart.
 fn another(base: &DaemonConfig, places: &Places, random: &mut Random) -> DaemonConfig {
     let mut next = base.clone();
     next.dataplane.history_length = 10 + random.below(50) as usize;
@@ -208,7 +209,7 @@ fn with(text: &str, misfortune: Misfortune) -> String {
     }
 }
 
-/// One restart with one misfortune; what `switchctl` said.
+/// Restarts once with one misfortune; returns `switchctl`'s output.
 fn restart(
     switch: &SwitchProcess,
     places: &Places,
@@ -241,7 +242,7 @@ fn restart(
     })
 }
 
-/// The configuration that is in force, once the switch forwards.
+/// Returns the configuration in force, once the switch forwards.
 fn in_force(switch: &SwitchProcess, case: &impl Debug) -> String {
     until(&format!("{case:?}: the switch answers"), || {
         let status = switch.status().ok()?;
@@ -250,7 +251,6 @@ fn in_force(switch: &SwitchProcess, case: &impl Debug) -> String {
     })
 }
 
-/// The same switch again, with its keeper and this file.
 fn begin_again(switch: &mut SwitchProcess, places: &Places, file: &str) {
     let pid = switch.status().unwrap().pid;
     let _ = kill(Pid::from_raw(pid as i32), Signal::SIGTERM);
@@ -372,7 +372,8 @@ fn a_switch_forwards_after_every_misfortune_with_one_of_two_configurations() {
     scene.end();
 }
 
-/// `--check` tells whether the next switch could start, and leaves neither a process nor a change.
+/// `--check` reports whether the next switch could start, and leaves neither a process nor a
+/// change.
 #[test]
 fn a_restart_can_be_tried() {
     let mut scene = Scene::new(

@@ -8,8 +8,8 @@ use weir_lab::lab::stage::Stage;
 use weir_tests::metrics::Metrics;
 use weir_tests::{run_as_expected_and, scenario, PATIENCE, PATIENT_DETECTION};
 
-/// Regular switches have to react within what the buffers hold, and a machine that is busy with other things
-/// keeps one from its core for 100 ms: slow links give them the time.
+/// Regular switches have to react within the room of the buffers, and a busy machine keeps one from
+/// its core for 100 ms: slow links give them the time.
 const RATE: &str = "link-defaults.rate=25Mbit";
 
 #[test]
@@ -78,8 +78,8 @@ fn check(regular: &[&str]) {
     assert!(result.drops.is_empty(), "{:?}", result.drops);
 }
 
-/// What one side of each mixed link says it sent is what the other side says it got. The pauses that regular
-/// switches got, Feedback among them.
+/// Checks that the counts of sent frames at one side of each mixed link match the other side's
+/// counts of received ones. Returns the pauses of regular switches, including Feedback.
 fn understood(scenario: &Scenario, stage: &Stage) -> u64 {
     let name = |index: usize| scenario.switches[index].as_str();
     let mixed = scenario.links.iter().filter_map(|link| {
@@ -109,7 +109,7 @@ fn understood(scenario: &Scenario, stage: &Stage) -> u64 {
     told
 }
 
-/// What one switch counted at its port towards the other.
+/// Counts of one switch at its port towards the other.
 #[derive(Debug)]
 struct Side {
     xoff_sent: u64,
@@ -144,12 +144,12 @@ impl Side {
     }
 }
 
-/// To a regular switch, a Feedback is a short pause and a resume that follows at once; every other pause
-/// was meant as one. No pause of a regular switch passes for Feedback.
+/// To a regular switch, a Feedback is a short pause and a resume that follows at once; every other
+/// pause was meant as one. No pause of a regular switch passes for Feedback.
 ///
-/// What was sent before the neighbour's daemon listened has gone, and of a pair perhaps the first frame alone:
-/// no traffic had begun, so those were Feedback. A switch that no traffic came to from its neighbour has sent
-/// no other, so that this may be all there was.
+/// Frames sent before the neighbour's daemon listened are lost, and of a pair perhaps the first
+/// frame alone: no traffic had begun, so those were Feedback. A switch that no traffic came to from
+/// its neighbour has sent no other, so that this may be all there was.
 fn agree(enhanced: &Side, regular: &Side) -> bool {
     const BEFORE_IT_LISTENED: u64 = 100;
     assert_eq!(enhanced.feedback_received, Some(0));

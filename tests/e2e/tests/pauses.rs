@@ -38,7 +38,8 @@ fn sent(bench: &Bench, host: &str, priority: u8) -> u64 {
         .map_or(0, |queue| queue.tx_frames_total)
 }
 
-/// h3 sends `pause` again and again while h1 sends frames of a lossy priority to h3 and of both kinds to h2: they leave.
+/// Repeats `pause` from h3 while h1 sends frames of a lossy priority to h3 and of both kinds to h2:
+/// they leave.
 fn others_flow(bench: &Bench, pause: &str) -> (Scapy, Scapy) {
     let mut h1 = Scapy::start(bench, "h1");
     let mut h3 = Scapy::start(bench, "h3");
@@ -92,7 +93,8 @@ fn pause_for_ever_stops_nobody_at_an_edge_port() {
     bench.end();
 }
 
-/// Lossless frames for the host that pauses wait, until the watchdog calls a storm and drops them, and nothing else.
+/// Lossless frames for the host that pauses wait, until the watchdog declares a storm and drops
+/// them, and nothing else.
 #[test]
 fn pauses_of_all_priorities_for_ever_cost_only_what_is_for_that_host() {
     let bench = bench();

@@ -40,7 +40,7 @@ fn queue(switch: &SwitchProcess) -> Queue {
         .unwrap()
 }
 
-/// A priority of the implicit class is shown once it has seen a frame.
+/// A priority of the implicit class is listed once it has carried a frame.
 fn others_sent(switch: &SwitchProcess) -> u64 {
     let all: Vec<Queue> = switch.get("/v1/queues").unwrap();
     let mut all = all.iter();
@@ -64,7 +64,7 @@ fn watch(switch: &SwitchProcess, action: &str) {
     assert_eq!(port.watchdog, change.watchdog);
 }
 
-/// Waits while `host` goes on with its storm.
+/// Waits while `host` continues its storm.
 fn until_in_storm<T>(host: &mut Scapy, what: &str, mut condition: impl FnMut() -> Option<T>) -> T {
     until(what, || {
         host.send(1, HOLD);
@@ -106,7 +106,7 @@ fn a_storm_meets_each_action_and_ends() {
             (others_sent(switch) >= others + n).then_some(())
         });
 
-        // What the host sends in the priority that it pauses comes in.
+        // Frames of the host in the priority that it pauses are received.
         h2.send(FRAMES, BACK);
         until_in_storm(&mut h2, "its own frames are counted", || {
             let queue = pfcwd(switch, "h2");
@@ -175,7 +175,8 @@ fn a_storm_meets_each_action_and_ends() {
     bench.end();
 }
 
-/// Two switches: the one before the storm's origin calls it, the other one knows by LLDP that it is a victim.
+/// Two switches: the one next to the storm's origin declares it, the other one knows by LLDP that
+/// it is a victim.
 #[test]
 fn a_storm_is_called_where_it_comes_from_and_not_at_its_victim() {
     let overrides = [RATE, "class.lossless.mode=pfc", "deadlock.policy=breaker"];

@@ -13,11 +13,11 @@ const SCENARIO: &str = concat!(
 );
 /// One pause of 65535 quanta holds for 3.4 s: no test machine is too slow to refresh it.
 const RATE: &str = "link-defaults.rate=10Mbit";
-/// As it is charged: 1018 B in cells.
+/// Charge of a frame: 1018 B in cells.
 const FRAME: u64 = 1024;
 const POOL: u64 = 120 * 1024;
 
-/// PFC of the lossless priority from h4.
+/// Returns a PFC of the lossless priority from h4.
 fn pause(quanta: u16) -> String {
     format!("bytes.fromhex('0180c2000001025700000004' '8808' '0101' '0008' '000000000000' '{quanta:04x}') + bytes(34)")
 }
@@ -36,7 +36,7 @@ fn of(all: &Buffers, port: &str) -> PooledBuffer {
     found.unwrap().clone()
 }
 
-/// h4 pauses; `count` frames from a host have come in and wait for it.
+/// Pauses h4, and waits until `count` frames from a host have come in and wait for it.
 fn fill(bench: &Bench, h4: &mut Scapy, from: u8, count: u64) -> Buffers {
     let name = format!("h{from}");
     let mut host = Scapy::start(bench, &name);

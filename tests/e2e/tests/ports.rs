@@ -10,12 +10,13 @@ use weir_tests::faults::Scene;
 use weir_tests::switches::{self, events, port, switchctl};
 use weir_tests::{inline_scenario, until};
 
-/// Times that a device is deleted and made again.
+/// Number of times that a device is deleted and made again.
 const TIMES: usize = 100;
-/// How soon a port forwards again, in the middle of all times: a shared machine stands still now and then.
+/// Limit on the median time until a port forwards again: a shared machine stalls now and then.
 const SOON: Duration = Duration::from_secs(1);
 
-/// One switch with three hosts: `h1` and `h2` send to each other, and `h1` to `h3`, whose device comes and goes.
+/// One switch with three hosts: `h1` and `h2` send to each other, and `h1` to `h3`, whose device
+/// comes and goes.
 const THREE_HOSTS: &str = r#"
 name = "three-hosts"
 description = "One switch with three hosts"
@@ -62,7 +63,7 @@ fn scene(change: impl FnMut(&mut DaemonConfig)) -> Scene {
     Scene::of(inline_scenario("three-hosts.toml", THREE_HOSTS), change)
 }
 
-/// Makes the device of `h3` and its other end; the switch's is up last.
+/// Makes the device of `h3` and its other end; the switch's is set up last.
 fn make_device(scene: &Scene) {
     let names = scene.stage.names();
     let host = format!("netns {}", names.namespace("h3"));
@@ -75,14 +76,13 @@ fn make_device(scene: &Scene) {
     scene.ip("s1", "link set h3 up");
 }
 
-/// Waits until the port has no device; why.
 fn wait_until_gone(scene: &mut Scene) -> String {
     until("the switch knows that a device is gone", || {
         port(scene.switch(0), "h3").device_gone_reason
     })
 }
 
-/// Waits until the port forwards; for how long.
+/// Waits until the port forwards; returns the time taken.
 fn wait_until_up(scene: &mut Scene) -> Duration {
     let began = Instant::now();
     until("the port is up", || {
@@ -97,7 +97,7 @@ fn assert_balanced(scene: &mut Scene) {
     assert_eq!(audit.differences(), []);
 }
 
-/// Ends the hosts; of the flows between the first two nothing is lost.
+/// Ends the hosts; checks that the flows between the first two lost nothing.
 fn assert_others_lossless(scene: &mut Scene) {
     scene.settle();
     let reports = scene.reports();
@@ -111,7 +111,7 @@ fn assert_others_lossless(scene: &mut Scene) {
     assert_balanced(scene);
 }
 
-/// Hosts anew: all three flows arrive whole.
+/// Restarts the hosts; checks that all three flows arrive whole.
 fn assert_all_forwarded(scene: &mut Scene) {
     scene.start_hosts();
     scene.wait_for_all(100);
@@ -179,7 +179,7 @@ fn a_renamed_device_is_followed() {
     scene.end();
 }
 
-/// Its other end stays where it is, and the host there notices nothing but silence.
+/// Its other end stays, and the host there notices only silence.
 #[test]
 fn a_device_goes_to_another_namespace_and_comes_back() {
     let mut scene = scene(|_| ());
@@ -206,7 +206,7 @@ fn a_device_goes_to_another_namespace_and_comes_back() {
     scene.end();
 }
 
-/// It starts without the device, also after it was killed while the device was away.
+/// The port starts without the device, also after the switch was killed while the device was away.
 #[test]
 fn a_port_waits_for_its_device() {
     let mut scene = scene(|config| config.ports[2].wait = true);
@@ -233,7 +233,7 @@ fn a_port_waits_for_its_device() {
     scene.end();
 }
 
-/// A device that cannot be used is named with the reason, and used once it can be.
+/// A device that cannot be used is reported with the reason, and used once it can be.
 #[test]
 fn a_device_that_cannot_be_used_is_tried_again() {
     let mut scene = scene(|_| ());
@@ -256,7 +256,7 @@ fn a_device_that_cannot_be_used_is_tried_again() {
     scene.end();
 }
 
-/// By `switchctl port remove` a device that is there is free for others, and by `port add` it is used again.
+/// `switchctl port remove` frees a present device for others, and `port add` attaches it again.
 #[test]
 fn a_port_is_removed_and_added() {
     let mut scene = scene(|_| ());
@@ -293,11 +293,12 @@ fn a_port_is_removed_and_added() {
     scene.end();
 }
 
-/// A restart at a moment at which a device is gone loses nothing between others, and the device is used when it is back.
+/// A restart while a device is gone loses nothing between others, and the device is used when it is
+/// back.
 #[test]
 fn a_restart_does_not_need_every_device() {
     let mut scene = scene(|_| ());
-    // What was sent before is no part of the sum.
+    // Earlier frames are no part of the sum.
     let _ = scene.reports();
     let switch = scene.switch(0);
     switch

@@ -1,4 +1,4 @@
-//! What a running daemon may do: every thread of it, by what the kernel says of them.
+//! Privileges of a running daemon: those of every thread, as the kernel reports them.
 
 use std::collections::BTreeMap;
 
@@ -45,7 +45,7 @@ fn expect_restricted(bench: &Bench, kept: u64) {
     }
 }
 
-/// It forwards, is reloaded and ends in order with what it has kept.
+/// The daemon forwards, is reloaded and ends in order with the privileges that it has kept.
 #[test]
 fn every_thread_has_what_it_needs_and_no_more() {
     let bench = Bench::new(&[], |config| config.forwarding.learning = true);

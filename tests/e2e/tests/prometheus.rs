@@ -16,15 +16,14 @@ use weir_tests::metrics::relay;
 use weir_tests::prometheus::Prometheus;
 use weir_tests::{scenario, until, with_traffic, Bench};
 
-/// The hosts send for as long as the test looks.
+/// The hosts send for as long as the test runs.
 const DURATION: &str = "duration=600s";
 /// Two rings share few cores.
 const RATE: &str = "link-defaults.rate=25Mbit";
 
-/// What is told of cables is told of ports that have one.
+/// Metrics of cables exist only for ports with one.
 const CABLE: &str = "link-defaults.cable=2km";
 
-/// The rules that are packaged.
 fn rules_file() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR"))
         .join("../../packaging/prometheus/weir.rules.yml")
@@ -45,7 +44,7 @@ fn every_panel_and_every_rule_has_data() {
         (up.len() == targets.len()).then_some(())
     });
 
-    // Where each expression is used, by the expression.
+    // Uses of each expression, by the expression.
     let mut missing: BTreeMap<String, String> = BTreeMap::new();
     for dashboard in dashboards::all() {
         let names = dashboard.variable_names();
@@ -90,7 +89,7 @@ fn every_panel_and_every_rule_has_data() {
     }
 }
 
-/// Over TLS and with the token, which a Prometheus without them does not get past.
+/// Over TLS and with the token; a Prometheus without them is refused.
 #[test]
 fn a_protected_switch_is_scraped_with_certificate_and_token_alone() {
     let secrets = tempfile::tempdir().unwrap();
@@ -138,7 +137,8 @@ fn a_protected_switch_is_scraped_with_certificate_and_token_alone() {
     bench.end();
 }
 
-/// All are evaluated without a fault, and what the alerts say is not a template's error.
+/// Checks that all are evaluated without a fault, and that the alerts' texts contain no template
+/// error.
 fn check_rules(prometheus: &Prometheus) {
     let rules = until("all rules were evaluated", || {
         let data = prometheus.api("/api/v1/rules");
@@ -160,7 +160,6 @@ fn check_rules(prometheus: &Prometheus) {
     assert!(!alerts.contains("<error"), "{alerts}");
 }
 
-/// A scenario that runs.
 struct Ring {
     scenario: Scenario,
     stage: Stage,
@@ -173,7 +172,6 @@ impl Ring {
         Self { scenario, stage }
     }
 
-    /// The switches as Prometheus is to name and to reach them.
     fn targets(&self, ring: &str) -> Vec<(String, std::net::SocketAddr)> {
         let switches = self.scenario.switches.iter();
         switches

@@ -12,7 +12,7 @@ use weir_tests::scapy::Scapy;
 use weir_tests::{until, Bench};
 
 const THREE_HOSTS: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/scenarios/three-hosts.toml");
-/// Half of the socket takes a third of a second to fill: nobody has to be quick.
+/// Half of the socket takes a third of a second to fill: no process has to be quick.
 const RATE: &str = "10Mbit";
 const ROOM_BYTES: usize = 2 << 20;
 /// More than the socket takes, and less than the switch.
@@ -21,7 +21,7 @@ const FRAME: &str =
     "Ether(src='02:57:00:00:00:01', dst='02:57:00:00:00:02') / Dot1Q(vlan=0, prio=3) / \
     IP(src='10.99.0.1', dst='10.99.0.2') / UDP(sport=5000, dport=5001) / Raw(bytes(1000))";
 
-/// A socket of h2's.
+/// Opens a socket of h2.
 fn socket(bench: &Bench) -> UdpSocket {
     let namespace = File::open(format!("/run/netns/{}", bench.namespace("h2"))).unwrap();
     let bound = std::thread::spawn(move || {
@@ -34,7 +34,7 @@ fn socket(bench: &Bench) -> UdpSocket {
     socket
 }
 
-/// Datagrams that h2 had no room for.
+/// Returns the datagrams for which h2 had no room.
 fn dropped_at_the_socket(bench: &Bench) -> u64 {
     let text = bench.output("h2", &["cat", "/proc/net/snmp"]);
     let mut lines = text.lines().filter_map(|line| line.strip_prefix("Udp: "));
@@ -108,7 +108,7 @@ fn what_an_application_does_not_read_waits_in_the_switch() {
     bench.end();
 }
 
-/// The control.
+/// Control.
 #[test]
 fn without_push_back_it_is_dropped_at_the_socket() {
     let (bench, socket) = bench();

@@ -12,11 +12,11 @@ use weir_lab::lab::stage::Stage;
 use weir_lab::lab::switches::SwitchProcess;
 use weir_tests::{scenario, tear_down, until, with_traffic};
 
-/// Of each of the four switches.
+/// For each of the four switches.
 const RELOADS: u64 = 250;
 const ANSWER_LIMIT: StdDuration = StdDuration::from_secs(60);
 
-/// Writes what the switch's configuration is to be, and nothing happens yet.
+/// Writes the switch's next configuration, without any effect yet.
 fn write(switch: &SwitchProcess, round: u64) -> (u64, &'static str) {
     let mut config = switch.config.clone();
     let xoff = 30 + 5 * (round % 7);
@@ -49,7 +49,7 @@ fn reload(switch: &SwitchProcess) -> Reload {
     report.unwrap_or_else(|error| panic!("{error}"))
 }
 
-/// Asks again while a release holds a buffer above its thresholds.
+/// Repeats the request while a release holds a buffer above its thresholds.
 fn reload_all(switch: &SwitchProcess) {
     until("everything is in force", || {
         let kept = reload(switch).kept;
@@ -103,7 +103,7 @@ fn a_thousand_reloads_of_a_loaded_ring_lose_no_frame() {
     assert_all_arrive(stage);
 }
 
-/// Everything that is sent arrives once, whole and in order.
+/// Checks that every frame arrives once, whole and in order.
 fn assert_all_arrive(mut stage: Stage) {
     for host in &mut stage.hosts {
         host.stop_sending().unwrap();

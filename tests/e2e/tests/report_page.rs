@@ -13,7 +13,7 @@ use weir_tests::printed;
 const DESKTOP: (u32, u32) = (1280, 1180);
 const PHONE: (u32, u32) = (390, 844);
 
-/// A network namespace for the browser. Gone with the value.
+/// A network namespace for the browser. Removed on drop.
 struct Place(String);
 
 impl Place {

@@ -18,15 +18,14 @@ use weir_tests::faults::Scene;
 use weir_tests::switches::{events, switchctl};
 use weir_tests::{keep_off_the_express_path, until, PATIENT_DETECTION};
 
-/// Restarts in one test.
 const RESTARTS: usize = 5;
 
-/// Every switch of it has a keeper.
+/// A scene in which every switch has a keeper.
 fn kept(file: &str, overrides: &[&str]) -> Scene {
     kept_with(file, overrides, |_| ())
 }
 
-/// The same without the express path: its programs belong to one switch, and others may stay.
+/// Like [`kept`], without the express path: its programs belong to one switch, and others may stay.
 fn kept_off_the_path() -> Scene {
     kept_with(
         "gateway.toml",
@@ -39,7 +38,7 @@ fn kept_with(file: &str, overrides: &[&str], change: impl FnMut(&mut DaemonConfi
     let mut all = vec![PATIENT_DETECTION];
     all.extend(overrides);
     let mut scene = Scene::new(file, &all, change);
-    // What was sent before is no part of the sum.
+    // Earlier frames are no part of the sum.
     let _ = scene.reports();
     for switch in &mut scene.stage.switches {
         switch
@@ -50,7 +49,7 @@ fn kept_with(file: &str, overrides: &[&str], change: impl FnMut(&mut DaemonConfi
     scene
 }
 
-/// One after the other, `rounds` times, while hosts send.
+/// Restarts one after the other, `rounds` times, while hosts send.
 fn restart_all(scene: &mut Scene, rounds: usize) {
     let count = scene.stage.switches.len();
     for round in 0..rounds * count {
@@ -88,7 +87,7 @@ fn a_ring_with_the_breaker_loses_nothing() {
     scene.end();
 }
 
-/// A file that would end the switch is refused; one that is good is what the new switch has.
+/// A file that would end the switch is refused; the new switch has a good one.
 #[test]
 fn the_new_switch_has_the_file_as_it_is_and_a_bad_file_restarts_nothing() {
     let mut scene = kept("gateway.toml", &["class.lossless.mode=pfc"]);
@@ -121,7 +120,7 @@ fn the_new_switch_has_the_file_as_it_is_and_a_bad_file_restarts_nothing() {
     scene.end();
 }
 
-/// The processes that were started with `file` to stand in a switch's place next.
+/// Processes started with `file` as the next switch.
 fn next_switches(file: &Path) -> Vec<Pid> {
     let is_next = |line: &[u8]| {
         let mut words = line.split(|byte| *byte == 0);
@@ -137,7 +136,7 @@ fn next_switches(file: &Path) -> Vec<Pid> {
     pids.map(Pid::from_raw).collect()
 }
 
-/// What needs no port is there before neighbours are held.
+/// Parts that need no port are ready before neighbours are held.
 #[test]
 fn the_next_switch_is_ready_before_the_neighbours_wait() {
     let mut scene = kept("gateway.toml", &["class.lossless.mode=pfc"]);
@@ -236,7 +235,8 @@ fn a_restart_whose_next_switch_cannot_start_is_refused() {
     scene.end();
 }
 
-/// The keeper is killed: the switch goes on and reports it, a restart is refused with the remedy, and SIGTERM ends the switch in order.
+/// The keeper is killed: the switch goes on and reports it, a restart is refused with the remedy,
+/// and SIGTERM ends the switch in order.
 #[test]
 fn a_switch_without_its_keeper_goes_on_and_says_so() {
     let mut scene = kept("gateway.toml", &["class.lossless.mode=pfc"]);
@@ -279,7 +279,7 @@ fn a_switch_without_its_keeper_goes_on_and_says_so() {
     scene.end();
 }
 
-/// The switch's process is killed: its keeper says so, and ends.
+/// The switch's process is killed: its keeper reports it, and ends.
 #[test]
 fn a_keeper_whose_switch_is_killed_says_so() {
     let mut scene = kept("gateway.toml", &["class.lossless.mode=pfc"]);
@@ -298,7 +298,7 @@ fn a_keeper_whose_switch_is_killed_says_so() {
     scene.end();
 }
 
-/// Without a keeper a restart is refused, and says what would help.
+/// Without a keeper a restart is refused, with the remedy.
 #[test]
 fn a_switch_that_has_no_keeper_refuses() {
     let mut scene = Scene::new(
@@ -313,7 +313,6 @@ fn a_switch_that_has_no_keeper_refuses() {
     scene.end();
 }
 
-/// What is pinned for each port.
 fn pins(switch: &SwitchProcess) -> BTreeMap<String, Value> {
     let output = switchctl(&switch.config.api_socket)
         .args(["--json", "xdp", "status"])
@@ -325,7 +324,6 @@ fn pins(switch: &SwitchProcess) -> BTreeMap<String, Value> {
     ports.into_iter().map(|port| (name(&port), port)).collect()
 }
 
-/// The program at each port, by its number.
 fn programs(switch: &SwitchProcess) -> BTreeMap<String, u64> {
     let ports = pins(switch).into_iter();
     ports
@@ -339,7 +337,7 @@ fn expect_balanced(switch: &SwitchProcess) {
     assert_eq!(audit.differences(), [], "{audit:#?}");
 }
 
-/// Restarts it with another file, and gives the programs from then on.
+/// Restarts it with another file, and returns the programs from then on.
 fn restart_with(scene: &mut Scene, text: &str) -> BTreeMap<String, u64> {
     let switch = scene.switch(1);
     std::fs::write(switch.config_file(), text).unwrap();
@@ -351,8 +349,8 @@ fn restart_with(scene: &mut Scene, text: &str) -> BTreeMap<String, u64> {
     programs(scene.switch(1))
 }
 
-/// To replace it would take the kernel a grace period for each port. It follows the file as it is now, and what it has counted before is
-/// not this switch's.
+/// To replace it would take the kernel a grace period for each port. It follows the present file,
+/// and its earlier counts are not this switch's.
 #[test]
 fn a_program_that_is_the_same_stays() {
     let mut scene = kept_off_the_path();
@@ -402,7 +400,8 @@ fn a_program_that_differs_is_replaced() {
     scene.end();
 }
 
-/// Whether a process has a link to a device open: it has attached a program, or taken an attached one for its own.
+/// Returns true if a process has a link to a device open: it has attached a program, or taken over
+/// an attached one.
 fn has_link(pid: Pid) -> bool {
     let Ok(files) = std::fs::read_dir(format!("/proc/{pid}/fdinfo")) else {
         return false;
@@ -424,8 +423,8 @@ fn kill_once_attached(file: &Path, whom: Option<Pid>, is_over: &AtomicBool) -> b
     false
 }
 
-/// The next switch is killed when the old one has ended: the keeper starts what ran before, with the program and the file that it had, and
-/// `switchctl restart`, an event and the health report it.
+/// The next switch is killed when the old one has ended: the keeper starts the previous program
+/// with its file, and `switchctl restart`, an event and the health report it.
 #[test]
 fn a_next_switch_that_is_killed_in_its_place_is_followed_by_what_ran_before() {
     let mut scene = kept_off_the_path();
@@ -482,7 +481,7 @@ fn a_next_switch_that_is_killed_in_its_place_is_followed_by_what_ran_before() {
     scene.end();
 }
 
-/// It has given its place, and closes what the kernel takes its time to close.
+/// It has given up its place, and closes objects that take the kernel time.
 #[test]
 fn a_switch_that_is_killed_when_it_has_given_its_place_is_not_missed() {
     let mut scene = kept_off_the_path();

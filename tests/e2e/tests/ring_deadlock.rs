@@ -25,7 +25,7 @@ fn a_ring_with_a_second_host_locks_and_stays_locked() {
     assert!(result.drops.is_empty(), "{:?}", result.drops);
 }
 
-/// At 25 Mbit/s, for which a busy machine has the time: a switch that stands still for longer than its
+/// At 25 Mbit/s, for which a busy machine has the time: a switch that stalls for longer than its
 /// neighbours' buffers last breaks the symmetry, and then plain PFC may lock as with a second host.
 #[test]
 fn a_symmetric_ring_does_not_lock() {

@@ -39,9 +39,9 @@ fn the_other_codings_do_not_stand_still_either() {
     }
 }
 
-/// Links of 25 Mbit/s, which a few busy cores can fill: at 100 Mbit/s the comparison is one of processor
-/// time. In 20 pairs of runs at 25 Mbit/s PFC had 36.1 to 39.1 Mbit/s and Levels 45.8 to 48.7 in the whole
-/// run, 43.9 to 47.4 in the time that PFC took to lock.
+/// Links of 25 Mbit/s, which a few busy cores can fill: at 100 Mbit/s the comparison is one of
+/// processor time. In 20 pairs of runs at 25 Mbit/s PFC had 36.1 to 39.1 Mbit/s and Levels 45.8 to
+/// 48.7 in the whole run, 43.9 to 47.4 in the time that PFC took to lock.
 #[test]
 fn a_ring_with_levels_delivers_at_least_what_pfc_did_before_it_locked() {
     const PAIRS: usize = 5;

@@ -10,7 +10,7 @@ use weir_tests::faults::Scene;
 use weir_tests::switches::switchctl;
 use weir_tests::PATIENT_DETECTION;
 
-/// No host has it: its frames would go where we say.
+/// No host has this address: its frames follow the route.
 const NOBODY: &str = "02:00:00:00:00:99";
 
 /// A line with traffic whose switches have keepers.
@@ -39,7 +39,7 @@ fn ports(switch: &SwitchProcess) -> Vec<String> {
     ports.map(|port| port.name.clone()).collect()
 }
 
-/// What a command prints as JSON, and whether its exit status was 0.
+/// Returns a command's JSON, and true if its exit status was 0.
 fn json(switch: &SwitchProcess, words: &[&str]) -> (Value, bool) {
     let output = switchctl(&switch.config.api_socket)
         .arg("--json")
@@ -59,7 +59,6 @@ fn good(switch: &SwitchProcess, words: &[&str]) -> Value {
     value
 }
 
-/// Changes one of each kind.
 fn change(switch: &SwitchProcess) {
     let ports = ports(switch);
     let (first, second) = (&*ports[0], &*ports[1]);
@@ -71,7 +70,7 @@ fn change(switch: &SwitchProcess) {
     );
 }
 
-/// What is by hand, or in the file, of what [`change`] did.
+/// Returns the changes of [`change`] made by hand, or in the file.
 fn keys(settings: &Value) -> Vec<String> {
     let settings = settings.as_array().unwrap().iter();
     let keys = settings.map(|setting| setting["key"].as_str().unwrap().to_owned());
@@ -145,7 +144,8 @@ fn a_restart_keeps_what_was_changed_and_save_writes_it_down() {
     scene.end();
 }
 
-/// Routes are told apart by VLAN and address: the one for VLAN 20 and the one for all are two, wherever they go.
+/// Routes are identified by VLAN and address: the one for VLAN 20 and the one for all are two,
+/// wherever they lead.
 #[test]
 fn a_route_of_one_vlan_is_kept_by_restart_and_reload_and_saved_with_its_vlan() {
     let mut scene = kept_with(|config| {

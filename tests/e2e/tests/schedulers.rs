@@ -3,14 +3,15 @@
 use weir_api::run::RunResult;
 use weir_tests::{run_as_expected, scenario};
 
-/// In parts of a hundred of what the three classes got together.
+/// Percentage of the three classes' total.
 const TOLERANCE_PERCENT: f64 = 2.0;
 
-/// Runs, of which one has to agree: an endpoint from which the hypervisor takes the CPU for longer than its class's buffer lasts leaves its
-/// part to the others. Whatever makes every run wrong is found all the same. Each run has to lose nothing.
+/// Runs, of which one has to agree: an endpoint from which the hypervisor takes the CPU for longer
+/// than its class's buffer lasts leaves its part to the others. An error in every run is still
+/// found. Each run has to lose nothing.
 const ATTEMPTS: usize = 3;
 
-/// Of the scenario's links, in bit/s.
+/// Rate of the scenario's links, in bit/s.
 const LINE: f64 = 25e6;
 
 fn shares(result: &RunResult) -> [f64; 3] {
@@ -48,8 +49,9 @@ fn classes_that_take_turns_share_by_weight() {
     share(&["class.urgent.scheduler=ets"], [20.0, 60.0, 20.0]);
 }
 
-/// Nobody gets more than the highest rate, nor less than the guaranteed one of the time in which the switch had its CPU: what the line carried
-/// says how much that was. What is left is for the third class, as far as its sender gets a CPU.
+/// No class gets more than the highest rate, nor less than the guaranteed one of the time in which
+/// the switch had its CPU, which the load of the line shows. The rest is for the third class, as
+/// far as its sender gets a CPU.
 #[test]
 fn a_highest_rate_and_a_guaranteed_one_hold() {
     let changes = ["class.urgent.max-rate=10Mbit", "class.best.min-rate=6Mbit"];

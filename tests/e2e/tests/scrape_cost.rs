@@ -1,5 +1,6 @@
-//! What a scrape costs a switch of 64 ports with 8 lossless classes each: bytes, time, and the dataplane's share of
-//! it. All are printed; what is checked is that nothing is left out and that compression is worth it.
+//! Cost of a scrape for a switch of 64 ports with 8 lossless classes each: bytes, time, and the
+//! dataplane's share of it. All are printed; the checks are that nothing is left out and that
+//! compression is worth it.
 
 use std::fmt::Write as _;
 
@@ -93,7 +94,7 @@ impl Figures {
     }
 }
 
-/// One switch with hosts all around, which send nothing.
+/// One switch with silent hosts on all ports.
 fn scenario() -> String {
     let mut text =
         "name = \"wide\"\ndescription = \"A wide switch\"\nduration = \"1s\"\nseed = 1\n\

@@ -13,10 +13,9 @@ use weir_tests::scapy::Scapy;
 use weir_tests::{scenario, switches, tear_down, until, Bench, PATIENT_DETECTION};
 
 const KEY: &str = "00112233445566778899aabbccddeeff00112233445566778899aabbccddeeff";
-/// How often each frame is sent.
+/// Number of times that each frame is sent.
 const COUNT: u64 = 10;
 
-/// Gives a switch the key, in a file beside its run directory's.
 fn give_key(config: &mut DaemonConfig, directory: &Path) {
     let path = directory.join(format!("{}.key", config.name));
     std::fs::write(&path, format!("{KEY}\n")).unwrap();
@@ -52,7 +51,7 @@ fn a_ring_with_a_key_is_released() {
     tear_down(stage);
 }
 
-/// Python: `message` (bytes) sealed with `key` for the receiver of `nonce`, which a greeting has none of.
+/// Python: `message` (bytes) sealed with `key` for the receiver of `nonce`; a greeting has none.
 fn sealed(message: &str, key: &str, sequence: &str, nonce: &str) -> String {
     format!(
         "(lambda signed: signed + __import__('hmac').new(bytes.fromhex('{key}'), signed + {nonce}, 'sha256').digest()[:16])\
@@ -70,7 +69,7 @@ fn greeting(own: u64, heard: &str) -> String {
 const CLCM: &str = "(bytes.fromhex('0180c200000e' '025700000002' '88b5') \
     + struct.pack('!HBBBBBBHI', 0x5743, 1, 2, 3, 1, 1, 1, 0, 7) + struct.pack('!IHH', 7, 1, 0) + bytes(24))";
 
-/// The nonce that the switch tells at this port.
+/// The nonce that the switch sends at this port.
 const NONCE: &str = "bytes(sniff(iface=sys.argv[1], count=1, timeout=60, lfilter=lambda frame: frame.type == 0x88b5 \
     and frame.src != '02:57:00:00:00:02' and bytes(frame)[14:16] == b'WG')[0])[20:28]";
 
@@ -154,7 +153,6 @@ fn expect_dropped(bench: &Bench, from: &mut Scapy, port: &str, frame: &str, reas
     });
 }
 
-/// Sends MAC control that resumes and CLCM as fast as it can.
 const FLOOD: &str = "
 import socket, sys
 out = socket.socket(socket.AF_PACKET, socket.SOCK_RAW)
@@ -167,8 +165,9 @@ while True:
         out.send(clcm)
 ";
 
-/// A host that sends nothing but control frames keeps no data from others, and is counted. What it sends itself it may crowd out:
-/// its answers stand in one queue with its flood, so the requests that reach it are what counts.
+/// A host that sends only control frames keeps no data from others, and is counted. It may crowd
+/// out its own answers, which wait in one queue with its flood, so the test counts the requests
+/// that reach it.
 #[test]
 fn a_flood_of_control_frames_takes_nothing_from_data() {
     const REQUESTS: u64 = 50;
@@ -204,7 +203,7 @@ fn a_flood_of_control_frames_takes_nothing_from_data() {
     bench.end();
 }
 
-/// Echo requests that the kernel of `h1` has received.
+/// Returns echo requests that the kernel of `h1` has received.
 fn requests_heard(bench: &Bench) -> u64 {
     let said = bench.output("h1", &["nstat", "-asz", "IcmpInEchos"]);
     let count = said

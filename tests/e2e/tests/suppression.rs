@@ -17,8 +17,8 @@ use weir_lab::lab::process::inside;
 use weir_lab::lab::stage::Stage;
 use weir_tests::{printed, scenario, tear_down, until};
 
-/// `watch`: a line for each request that comes in, `ask SENDER TARGET`, until its input ends. `send`: each line of its input,
-/// in hexadecimal, as a frame.
+/// `watch`: a line for each received request, `ask SENDER TARGET`, until its input ends. `send`:
+/// each line of its input, in hexadecimal, as a frame.
 const PROGRAM: &str = r#"
 import ipaddress, select, socket, sys
 link = socket.socket(socket.AF_PACKET, socket.SOCK_RAW, socket.htons(3))
@@ -52,7 +52,6 @@ fn python(names: &Names, host: &str, what: &str) -> Command {
     command
 }
 
-/// Who asked, and for whom.
 type Ask = (IpAddr, IpAddr);
 
 /// Requests that come in at each host.
@@ -90,7 +89,7 @@ impl Watch {
         Self { children, heard }
     }
 
-    /// Waits until every host but `from` has heard of `ask`.
+    /// Waits until every host but `from` has received `ask`.
     fn wait_for(&self, scenario: &Scenario, from: usize, ask: Ask) {
         let hosts = scenario.hosts.iter().enumerate();
         for (_, host) in hosts.filter(|(index, _)| *index != from) {
@@ -101,7 +100,7 @@ impl Watch {
         }
     }
 
-    /// By host: what it heard, without what speaks of its sender itself.
+    /// Returns by host the received requests, without those about their sender itself.
     fn asks_for(&self) -> BTreeMap<String, BTreeSet<Ask>> {
         let mut heard = self.heard.lock().unwrap().clone();
         for asks in heard.values_mut() {
@@ -124,14 +123,14 @@ fn v6(host: usize) -> Ipv6Addr {
     Ipv6Addr::new(0xFD87, 0, 0, 0, 0, 0, 0, host as u16 + 1)
 }
 
-/// The address that a kernel makes of a MAC address (RFC 4291, appendix A).
+/// Returns the address that a kernel makes of a MAC address (RFC 4291, appendix A).
 fn link_local(MacAddress([a, b, c, d, e, f]): MacAddress) -> Ipv6Addr {
     let word = |high: u8, low: u8| u16::from_be_bytes([high, low]);
     let own = [word(a ^ 2, b), word(c, 0xFF), word(0xFE, d), word(e, f)];
     Ipv6Addr::new(0xFE80, 0, 0, 0, own[0], own[1], own[2], own[3])
 }
 
-/// A ring of four with hosts that speak IPv6, too.
+/// A ring of four with hosts that also use IPv6.
 struct Ring {
     scenario: Scenario,
     stage: Stage,
@@ -170,7 +169,7 @@ impl Ring {
         self.stage.names()
     }
 
-    /// The kernel looks for duplicates of what it gives itself: all others hear it.
+    /// Gives a host an address; its kernel detects duplicates, which all others receive.
     fn give_v6(&self, host: usize) {
         let (device, own) = (self.names().host_device(), v6(host));
         self.shell(host, &format!(
@@ -218,7 +217,8 @@ impl Ring {
         [&head[..], &own, &sender, &[0; 6], &target].concat()
     }
 
-    /// Says to all that `host` has an address that no station has: all that was sent before has arrived then.
+    /// Announces that `host` has an address that no station has: all earlier frames have arrived
+    /// then.
     fn announce(&self, host: usize) {
         let address = [10, 87, 99, host as u8 + 1];
         self.send(host, &[self.arp(host, address, address)]);
@@ -226,7 +226,7 @@ impl Ring {
         self.watch.wait_for(&self.scenario, host, told);
     }
 
-    /// What hosts heard that was asked of others.
+    /// Requests for others that hosts received.
     fn overheard(&self) -> BTreeMap<String, BTreeSet<Ask>> {
         (0..self.scenario.hosts.len()).for_each(|host| self.announce(host));
         let mut heard = self.watch.asks_for();
@@ -246,7 +246,7 @@ impl Ring {
         heard
     }
 
-    /// Of all switches: requests that were directed, and those for nobody known.
+    /// Totals of all switches: directed requests, and those for unknown addresses.
     fn counted(&self) -> [u64; 2] {
         let keys = [
             "dataplane_address_requests_directed_total",
@@ -314,7 +314,7 @@ fn frames_of_every_size_do_no_harm(ring: &Ring) {
     ring.ping_all();
 }
 
-/// The control: the same hosts hear all of it.
+/// Control: the same hosts receive all of them.
 #[test]
 fn without_suppression_everybody_hears_all_requests() {
     let ring = Ring::set_up(false);

@@ -5,7 +5,7 @@ use std::process::Command;
 use weir_lab::lab::process::program;
 use weir_tests::{until, Bench};
 
-/// A terminal of 80 by 24, gone with the value.
+/// A terminal of 80 by 24, closed on drop.
 struct Terminal {
     socket: String,
 }

@@ -35,7 +35,8 @@ fn two_loops_that_share_a_link_lock() {
     locks_in_its_loops("shared-link.toml", 2);
 }
 
-/// Nothing moves any more, nothing is lost, and every link of every loop is suspected to the end.
+/// Checks that nothing moves any more, nothing is lost, and every link of every loop is suspected
+/// to the end.
 fn locks_in_its_loops(file: &str, loop_count: usize) {
     let scenario = scenario(file, &["duration=6s"]);
     let loops = scenario.credit_loops();

@@ -2,7 +2,7 @@
 
 use weir_tests::{run_as_expected, scenario};
 
-/// No flow stands still for this part of a run. In virtual time none does for more than a hundredth.
+/// No flow stalls for this part of a run. In virtual time none does for more than a hundredth.
 const PART: f64 = 0.25;
 
 #[test]

@@ -1,4 +1,4 @@
-//! What `switchctl trace` says of a frame, and what becomes of the same frame when it is sent.
+//! Comparison of `switchctl trace` with the fate of the same frame when it is sent.
 
 use std::time::Duration;
 
@@ -31,7 +31,7 @@ fn ask(switch: &SwitchProcess, frame: &str) -> Trace {
         .unwrap_or_else(|error| panic!("{frame}: {error}"))
 }
 
-/// Addresses, perhaps a tag with this PCP, and zeros up to 100 B.
+/// Builds a frame of addresses, optionally a tag with this PCP, and zeros up to 100 B.
 fn frame(destination: &str, source: &str, pcp: Option<u8>, rest: &str) -> String {
     let tag = pcp.map_or(String::new(), |pcp| format!("8100{:02x}00", pcp << 5));
     let mut frame = format!("{destination}{source}{tag}{rest}");
@@ -39,7 +39,6 @@ fn frame(destination: &str, source: &str, pcp: Option<u8>, rest: &str) -> String
     frame
 }
 
-/// Of all that a port has counted.
 fn counted(switch: &SwitchProcess) -> (Vec<Port>, Vec<Queue>) {
     let ports: Vec<Port> = switch.get("/v1/ports").unwrap();
     (ports, switch.get("/v1/queues").unwrap())

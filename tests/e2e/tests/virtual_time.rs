@@ -11,23 +11,23 @@ use weir_results::verdict::fabric_flows;
 use weir_sim::scenario::Options;
 use weir_tests::{run_as_expected, scenario, PATIENT_DETECTION};
 
-/// At 25 Mbit/s the lab's processes keep up on two cores that others use too; at 100 Mbit/s two runs of the lab differ
-/// by more than what is asked for here.
+/// At 25 Mbit/s the lab's processes keep up on two shared cores; at 100 Mbit/s two runs of the lab
+/// differ by more than the tolerance.
 const RATE: &str = "link-defaults.rate=25Mbit";
 
 /// Of the throughput of all flows together.
 const TOLERANCE: f64 = 0.10;
 
-/// Runs of the lab, of which one has to agree. A lab from which the hypervisor takes CPU time is slower: with 15 to 18 % stolen, runs of
-/// one scenario had 1.02 to 1.18 times less than virtual time, where a quiet hour had 0.994 to 1.018. What makes every
-/// run slower is found all the same.
+/// Runs of the lab, of which one has to agree. A lab from which the hypervisor takes CPU time is
+/// slower: with 15 to 18 % stolen, runs of one scenario had 1.02 to 1.18 times less than virtual
+/// time, where a quiet hour had 0.994 to 1.018. An effect that slows every run is still found.
 const ATTEMPTS: usize = 5;
 
 /// Of one flow among others.
 const TOLERANCE_OF_A_FLOW: f64 = 0.25;
 
-/// Of one flow in a network that locks again and again and is released: what each release lets go first hangs on which
-/// frames were last before the lock, to the microsecond.
+/// Of one flow in a network that locks and is released repeatedly: the first frames that each
+/// release frees depend on which frames were last before the lock, to the microsecond.
 const TOLERANCE_OF_A_RELEASED_FLOW: f64 = 2.0;
 
 #[test]
@@ -65,8 +65,8 @@ fn levels_keep_both_moving() {
     agree("ring4.toml", &overrides);
 }
 
-/// The scenario in virtual time. Who is elected and which way flows are moved is a matter of random identifiers: of
-/// several seeds the first one in which that is as it was in the lab.
+/// The scenario in virtual time. Elections and moves of flows depend on random identifiers: takes
+/// the first of several seeds with the lab's.
 fn like(mut scenario: Scenario, lab: &RunResult) -> RunResult {
     const SEEDS: u64 = 60;
     for seed in 1..=SEEDS {
@@ -83,7 +83,7 @@ fn like(mut scenario: Scenario, lab: &RunResult) -> RunResult {
     );
 }
 
-/// Where flows were moved: switch, from, to and destination.
+/// Moves of flows: switch, from, to and destination.
 fn ways(result: &RunResult) -> BTreeSet<Vec<&str>> {
     let moves = result
         .events
@@ -117,7 +117,8 @@ fn agree(file: &str, overrides: &[&str]) {
     panic!("in none of {ATTEMPTS} runs: {}", differences.join("\n"));
 }
 
-/// What is not as it is in virtual time in a run of the lab. What the scenario expects of a run is asserted in every one.
+/// Returns the differences of a lab's run from virtual time. The scenario's expectations are
+/// asserted in every run.
 fn difference(file: &str, overrides: &[&str], scenario: &Scenario) -> Option<String> {
     let lab = run_as_expected(scenario);
     let sim = like(scenario.clone(), &lab);

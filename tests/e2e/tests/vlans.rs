@@ -22,16 +22,16 @@ use weir_tests::{printed, switches, until, Bench};
 
 const SCENARIO: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/scenarios/six-hosts.toml");
 const HOSTS: [&str; 6] = ["h1", "h2", "h3", "h4", "h5", "h6"];
-/// VLANs that frames name: of no tag, some that ports have, one that few have, and the reserved one.
+/// VLANs in frames: untagged, some that ports have, one that few have, and the reserved one.
 const NUMBERS: [u16; 6] = [0, 10, 20, 30, 4094, 4095];
-/// Numbers of frames that only say that all before them have come.
+/// Numbers of frames that only mark the arrival of all earlier ones.
 const MARKS: u32 = 1_000_000;
 const FRAMES: u32 = 1500;
 /// In every frame, in front of its number.
 const MARK: &[u8] = b"weir-vlan";
 
-/// Sends each line of its input, in hexadecimal, as a frame, and prints each frame that comes in and has the mark, with the
-/// tag that the kernel has taken out of it.
+/// Sends each line of its input, in hexadecimal, as a frame, and prints each received frame with
+/// the mark, with the tag that the kernel has removed.
 const PROGRAM: &str = r#"
 import socket, struct, sys, threading
 link = socket.socket(socket.AF_PACKET, socket.SOCK_RAW, socket.htons(3))
@@ -60,7 +60,6 @@ fn mac(host: usize) -> [u8; 6] {
     [2, 0x57, 0, 0, 7, host as u8]
 }
 
-/// A program in each host's namespace.
 struct Host {
     child: Child,
     input: ChildStdin,
@@ -97,7 +96,7 @@ impl Host {
         writeln!(self.input, "{}", hex(frame)).unwrap();
     }
 
-    /// By number: what has come in.
+    /// By number: received frames.
     fn heard(&self) -> BTreeMap<u32, Vec<u8>> {
         let heard = self.heard.lock().unwrap();
         let mut by_number = BTreeMap::new();
@@ -143,7 +142,7 @@ fn frame(destination: [u8; 6], source: [u8; 6], tags: &[(u16, u16)], number: u32
     bytes
 }
 
-/// The ports, as the model has them.
+/// The ports, in the model's form.
 fn settings() -> Vec<Settings> {
     let port = |kind, tag, trunks: Option<&[u16]>| Settings {
         kind,
@@ -179,7 +178,8 @@ fn configure(config: &mut DaemonConfig) {
     }
 }
 
-/// Where each host is, in every VLAN that it can name: after these nothing is learnt any more.
+/// Returns announcements of each host in every VLAN that it can name: after these all addresses are
+/// learnt.
 fn announcements() -> Vec<(usize, Vec<u8>)> {
     let mut all = Vec::new();
     for host in 0..HOSTS.len() {
@@ -218,7 +218,7 @@ fn random_frames() -> Vec<(usize, Vec<u8>)> {
         .collect()
 }
 
-/// By host and number: what the model sends.
+/// By host and number: frames sent by the model.
 fn expected(frames: &[(usize, Vec<u8>)]) -> Vec<BTreeMap<u32, Vec<u8>>> {
     let mut model = Bridge::new(settings(), &[]);
     let mut all = vec![BTreeMap::new(); HOSTS.len()];
@@ -236,7 +236,7 @@ fn expected(frames: &[(usize, Vec<u8>)]) -> Vec<BTreeMap<u32, Vec<u8>>> {
     all
 }
 
-/// Sends all, waits until what is expected is there, and then until all that was sent before has come through.
+/// Sends all, waits for the expected frames, and then until all sent frames have come through.
 fn send_and_hear(
     hosts: &mut [Host],
     frames: &[(usize, Vec<u8>)],
@@ -295,8 +295,9 @@ fn assert_same(found: &[BTreeMap<u32, Vec<u8>>], expected: &[BTreeMap<u32, Vec<u
     }
 }
 
-/// Without what Open vSwitch treats otherwise: an S-tag is a tag like any other for it, the reserved number is a VLAN, and a tag
-/// without a VLAN may stay (seen with 3.1: between trunks, and in front of another tag).
+/// Ignores differences of Open vSwitch: an S-tag is a tag like any other for it, the reserved
+/// number is a VLAN, and a tag without a VLAN may stay (seen with 3.1: between trunks, and in front
+/// of another tag).
 fn is_alike(bytes: &[u8]) -> bool {
     let number = u16::from_be_bytes([bytes[14] & 0xf, bytes[15]]);
     match [bytes[12], bytes[13]] {
@@ -306,7 +307,7 @@ fn is_alike(bytes: &[u8]) -> bool {
     }
 }
 
-/// Without the priority, which Open vSwitch gives the tags that it adds in another way.
+/// Removes the priority, which Open vSwitch sets differently in the tags that it adds.
 fn without_priority(map: &BTreeMap<u32, Vec<u8>>) -> BTreeMap<u32, Vec<u8>> {
     let mut map = map.clone();
     for bytes in map.values_mut().filter(|bytes| bytes[12..14] == [0x81, 0]) {
@@ -379,7 +380,7 @@ fn frames_leave_where_and_how_a_slow_model_says_and_as_by_open_vswitch() {
     }
 }
 
-/// What the API and the command say of it all.
+/// Output of the API and of the command for all of it.
 fn shows_what_it_did(bench: &Bench, every: &[BTreeMap<u32, Vec<u8>>]) {
     let vlans: Vlans = bench.switch.get("/v1/vlans").unwrap();
     assert!(vlans.vlan_aware);

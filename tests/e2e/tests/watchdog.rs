@@ -8,12 +8,12 @@ use weir_lab::lab::process::{program, Process};
 use weir_tests::faults::{thread, Held};
 use weir_tests::{until, Bench};
 
-/// What the service manager would wait for a heartbeat in microseconds.
+/// Heartbeat timeout of the service manager in microseconds.
 const LIMIT_MICROS: &str = "400000";
-/// What the daemon logs in the place of a heartbeat.
+/// Log message instead of a heartbeat.
 const MISSED: &str = "no heartbeat";
 
-/// The daemon of a bench's switch, started as a service manager does.
+/// The daemon of a bench's switch, started like a service.
 struct Watched {
     manager: UnixDatagram,
     process: Process,
@@ -42,7 +42,7 @@ impl Watched {
         }
     }
 
-    /// What has come for the service manager since the last call.
+    /// Returns the messages to the service manager since the last call.
     fn messages(&self) -> Vec<String> {
         let mut buffer = [0; 256];
         let mut messages = Vec::new();

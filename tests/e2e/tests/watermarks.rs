@@ -19,7 +19,7 @@ const FRAMES: u32 = 100;
 const BURST: &str = "Ether(src='02:57:00:00:00:01', dst='02:57:00:00:00:02') / Dot1Q(vlan=0, prio=3) / Raw(bytes(1000))";
 const INTERVAL: weir_core::Duration = weir_core::Duration::from_secs(3);
 
-/// PFC of the lossless priority from h2.
+/// Returns a PFC of the lossless priority from h2.
 fn pause(quanta: u16) -> String {
     format!("bytes.fromhex('0180c2000001025700000002' '8808' '0101' '0008' '000000000000' '{quanta:04x}') + bytes(34)")
 }
@@ -46,7 +46,7 @@ fn marks<'a>(marks: &'a ReaderWatermarks, port: &str) -> &'a QueueWatermarks {
     found.unwrap()
 }
 
-/// Ingress and headroom of h1, egress of h2.
+/// Returns ingress and headroom of h1, egress of h2.
 fn peaks(of: &ReaderWatermarks) -> [u64; 3] {
     let (from, to) = (marks(of, "h1"), marks(of, "h2"));
     let headroom = from.headroom_used_bytes_max.unwrap();
@@ -75,7 +75,7 @@ fn queue(bench: &Bench, port: &str) -> Queue {
     found.unwrap()
 }
 
-/// h1 sends frames to h2, which pauses them until all have come. Gives the peaks that this has.
+/// Sends frames from h1 to h2, which pauses them until all have come. Returns the resulting peaks.
 fn burst(bench: &Bench, h1: &mut Scapy, h2: &mut Scapy) -> [u64; 3] {
     h2.send(1, &pause(u16::MAX));
     until("h2 pauses", || {
@@ -152,7 +152,7 @@ fn a_burst_is_seen_afterwards_and_a_clear_is_for_its_reader_alone() {
     assert_eq!(peaks(of(&all, Reader::User)), [0; 3]);
     assert!(of(&all, Reader::User).held_frames_max < u64::from(FRAMES));
     assert_eq!(peaks(of(&all, Reader::Persistent)), expected);
-    // What comes later counts for both.
+    // Later values count for both.
     assert_eq!(burst(&bench, &mut h1, &mut h2), expected);
     clear(&bench, Reader::Persistent, &[]).unwrap();
     let all = readers(&bench);
@@ -291,7 +291,7 @@ class = "lossless"
 lost = 0
 "#;
 
-/// The lab's hosts count the PFC frames that they get.
+/// The lab's hosts count the received PFC frames.
 #[test]
 fn hosts_have_got_the_pauses_that_the_switch_counts() {
     let scenario = inline_scenario("two-into-one.toml", TWO_INTO_ONE);

@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use weir_api::run::{RunEvent, RunResult};
 use weir_tests::{run_as_expected, scenario};
 
-/// Long enough to lock, to get out, and to lock again if that did not last.
+/// Long enough to lock, to recover, and to lock again if that did not last.
 const DURATION: &str = "duration=5s";
 /// A loop that is broken has emptied by then.
 const AFTERWARDS_SECONDS: f64 = 1.5;
@@ -80,7 +80,8 @@ fn released(file: &str) {
     assert!(result.drops.is_empty(), "{file}: {:?}", result.drops);
 }
 
-/// One switch moves flows off its blocked port, all others do nothing, and the loop does not come back.
+/// Checks that one switch moves flows off its blocked port, all others do nothing, and the loop
+/// does not come back.
 fn broken_for_good(file: &str) -> RunResult {
     let result = run(file, "loop-breaker");
     assert_eq!(result.releases, 0, "{file}: nobody has a Deadlock Breaker");

@@ -26,7 +26,7 @@ fn with_quanta(frame: &str, quanta: u16) -> String {
     frame.replace("QUANTA", &quanta.to_string())
 }
 
-/// The values of `fields` in every MAC control frame of a capture, as tshark sees them.
+/// Returns the values of `fields` in every MAC control frame of a capture, as tshark decodes them.
 fn decode(capture: &Path, fields: &[&str]) -> Vec<Vec<String>> {
     let mut tshark = Command::new("tshark");
     tshark
@@ -47,7 +47,6 @@ fn decode(capture: &Path, fields: &[&str]) -> Vec<Vec<String>> {
         .collect()
 }
 
-/// tshark has nothing to object to in any frame.
 fn assert_no_complaint(capture: &Path) {
     let output = Command::new("tshark")
         .args(["-n", "-Y", "_ws.expert || _ws.malformed", "-r"])

@@ -17,7 +17,7 @@ fn script() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../../packaging/wireshark/weir.lua")
 }
 
-/// What tshark prints with the script, which must not fail.
+/// Returns tshark's output with the script, which must not fail.
 fn tshark(file: &Path, arguments: &[&str]) -> String {
     let output = Command::new("tshark")
         .arg("-X")
@@ -71,11 +71,11 @@ fn emitted(emit: impl FnOnce(&mut [u8]) -> Option<usize>) -> Vec<u8> {
     buffer
 }
 
-/// Whatever is wrong with a frame; a comment is an expert info, too.
+/// Faults of a frame; a comment is also an expert info.
 const COMPLAINTS: &str = "_ws.malformed || weir.clcm.truncated || weir.clcm.illegal || \
     weir.echo.truncated || weir.echo.illegal || weir.lldp.truncated || weir.lldp.illegal || \
     weir.probe.truncated || weir.probe.illegal || weir.clcm.unknown_version || weir.echo.unknown_version || weir.lldp.unknown_version";
-/// Lossless, from `h1` to `h2`, and what holds it.
+/// A lossless frame from `h1` to `h2`, and the pause that holds it.
 const DATA: &str = "Ether(src='02:57:00:00:00:01', dst='02:57:00:00:00:02')\
     / Dot1Q(prio=3, vlan=0) / IP(src='10.99.0.1', dst='10.99.0.2') / UDP() / Raw(bytes(1400))";
 const PFC: &str = "Ether(src='02:57:00:00:00:02', dst='01:80:c2:00:00:01')\
@@ -252,7 +252,7 @@ fn what_is_malformed_is_said_and_nothing_makes_the_script_fail() {
     expert(changed(lldp(), 32 + 6, 2), "weir.lldp.unknown_version");
 }
 
-/// Captures at the first switch's port to the second one until `filter` let `count` frames through.
+/// Captures at the first switch's port to the second one until `count` frames have passed `filter`.
 fn capture(bench: &Bench, file: &Path, filter: &str, count: &str) {
     let mut capture = switchctl(&bench.switch.config.api_socket);
     capture.args([
@@ -318,7 +318,8 @@ fn what_two_switches_tell_each_other_is_what_their_api_says() {
     bench.end();
 }
 
-/// A host holds a fabric of two switches: the first one suspects the link between them, and says so.
+/// A host holds a fabric of two switches: the first one suspects the link between them, and reports
+/// it.
 #[test]
 fn credit_loop_control_messages_have_the_spuids_of_the_event_log() {
     let overrides = [

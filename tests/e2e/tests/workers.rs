@@ -31,7 +31,7 @@ fn a_ring_that_locks_is_released() {
     assert!(result.releases > 0, "it never locked");
 }
 
-/// What the scenario expects came true, among that that nothing was lost or overtaken; nothing was dropped.
+/// Checks the scenario's expectations, including no losses or reordering; nothing was dropped.
 fn run(file: &str, overrides: &[&str], workers: usize) -> RunResult {
     let scenario = scenario(file, overrides);
     let result = run_with_workers(&scenario, Workers::Count(workers), |stage| {

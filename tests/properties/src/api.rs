@@ -12,13 +12,13 @@ use weir_core::MacAddress;
 
 /// A body is refused, or is what is written of it.
 pub fn bodies(bytes: &[u8]) {
-    // What the daemon reads.
+    // Parsed by the daemon.
     body::<SetRoute>(bytes);
     body::<ToPort>(bytes);
     body::<PfcwdChange>(bytes);
     body::<WatermarkClear>(bytes);
     body::<CaptureRequest>(bytes);
-    // What switchctl reads.
+    // Parsed by switchctl.
     body::<Status>(bytes);
     body::<RouteDetail>(bytes);
     body::<Overview>(bytes);

@@ -13,7 +13,7 @@ pub fn inputs(target: &str, directory: &Path) -> Vec<Vec<u8>> {
         .join("../fuzz/corpus")
         .join(format!("{target}.tar"));
     let directory = directory.join("corpus").join(target);
-    // What an earlier archive had and this one has not is no input.
+    // Files of an earlier archive that this one lacks are no input.
     if directory.exists() {
         std::fs::remove_dir_all(&directory)
             .unwrap_or_else(|error| panic!("{}: {error}", directory.display()));

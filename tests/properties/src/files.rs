@@ -7,9 +7,9 @@ use weir_config::scenario::Scenario;
 use weir_config::units;
 use weir_core::MacAddress;
 
-/// Longer texts are not looked at: a fuzzer finds more in short ones.
+/// Longer texts are ignored: a fuzzer finds more in short ones.
 const TEXT_LENGTH_MAX: usize = 4096;
-/// Numbers of more digits than this make networks that take seconds to build, which is what they are asked for.
+/// Numbers of more digits than this make networks that legitimately take seconds to build.
 const DIGITS_MAX: usize = 3;
 
 /// A daemon's configuration: refused with the line, or legal for the switch core, and written again as what it is.
@@ -40,7 +40,7 @@ pub fn config(bytes: &[u8]) {
     assert!(core.frame_count >= core.frames_needed());
 }
 
-/// A scenario file: refused with the line, or a network whose every way and class can be asked for.
+/// A scenario file: refused with the line, or a network with usable paths and classes.
 pub fn scenario(bytes: &[u8]) {
     let Some(text) = text(bytes).filter(|text| has_small_counts(text)) else {
         return;
@@ -70,13 +70,12 @@ fn text(bytes: &[u8]) -> Option<&str> {
     (text.len() <= TEXT_LENGTH_MAX).then_some(text)
 }
 
-/// A file is refused with its name, and with what is wrong.
 fn assert_named(error: &str) {
     assert!(error.contains("fuzz.toml"), "{error}");
     assert!(error.len() > "fuzz.toml: ".len(), "{error}");
 }
 
-/// Whatever is read as a quantity is written as one that reads the same.
+/// Checks that a parsed quantity is written as one that reads the same.
 fn units_of(text: &str) {
     let text = text.lines().next().unwrap_or_default();
     if let Ok(rate) = units::parse_rate(text) {

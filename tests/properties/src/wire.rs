@@ -63,7 +63,7 @@ pub fn frame(bytes: &[u8]) {
     assert_eq!(marked, once, "a second mark changes nothing");
 }
 
-/// Only what is for a group is a request, and once it is sent to a station it is none.
+/// Only a frame for a group is a request; sent to a station it is none.
 fn request(bytes: &[u8]) {
     let asked = requested_address(bytes);
     let mut redirected = bytes.to_vec();
@@ -182,9 +182,9 @@ pub fn reflection(bytes: &[u8]) {
     }
 }
 
-/// The key of what is sealed in the corpus.
+/// Key of the sealed frames in the corpus.
 const KEY: FabricKey = FabricKey::new([7; FABRIC_KEY_LENGTH]);
-/// And the receiver's nonce.
+/// The receiver's nonce.
 const NONCE: u64 = 0x0102_0304_0506_0708;
 
 /// Greetings, and the trailer of sealed frames.
@@ -256,7 +256,7 @@ pub fn lldp(bytes: &[u8]) {
     }
 }
 
-/// A TLV of a version that is not known here is not sent.
+/// A TLV of an unknown version is not sent.
 fn without_unknown(mut lldp: Lldp) -> Lldp {
     if let Content::Announcement(announcement) = &mut lldp.content {
         if let Some(Weir::Unknown(_)) = announcement.weir {

@@ -1,5 +1,5 @@
-//! The properties of the fuzz targets on stable Rust: with the committed corpora, with damage done to them, and with any
-//! bytes whatever.
+//! The properties of the fuzz targets on stable Rust: with the committed corpora, with damaged
+//! ones, and with random bytes.
 
 use std::path::Path;
 
@@ -8,10 +8,9 @@ use proptest::test_runner::TestRunner;
 use weir_properties::corpus::inputs;
 use weir_properties::{Property, PROPERTIES};
 
-/// The longest input that is made up, in bytes.
+/// Length limit of generated inputs, in bytes.
 const LENGTH_MAX: usize = 700;
 
-/// What a fuzzer does to an input.
 #[derive(Clone, Debug)]
 enum Damage {
     Set(prop::sample::Index, u8),

@@ -1,4 +1,5 @@
-//! What the case study of section V costs: 31 sources over 10 ms. `cargo bench -p weir-calculus --bench case_study`.
+//! Cost of the case study of section V: 31 sources over 10 ms. `cargo bench -p weir-calculus
+//! --bench case_study`.
 
 #![allow(
     clippy::disallowed_methods,

@@ -1,6 +1,7 @@
-//! What a convolution costs, and how the cost grows: `cargo bench -p weir-calculus --bench convolution`.
+//! Cost of a convolution, and its growth: `cargo bench -p weir-calculus --bench convolution`.
 //!
-//! Convex, concave and general functions of n segments each, in floating point; the median of several runs.
+//! Convex, concave and general functions of n segments each, in floating point; the median of
+//! several runs.
 
 #![allow(
     clippy::disallowed_methods,
@@ -13,7 +14,7 @@ use std::time::{Duration, Instant};
 
 use weir_calculus::algebra::{Curve, Exact, Scalar};
 
-/// A generator of numbers that are always the same.
+/// A deterministic generator of numbers.
 struct Numbers(u64);
 
 impl Numbers {

@@ -2,17 +2,17 @@
 
 use crate::algebra::Scalar;
 
-/// Kilobits of so many bytes; up to 9 EB.
+/// Converts bytes to kilobits; up to 9 EB.
 pub fn kbit_of_bytes<S: Scalar>(bytes: u64) -> S {
     S::ratio(i64::try_from(bytes).unwrap_or(i64::MAX), 125)
 }
 
-/// Bytes of so many kilobits.
+/// Converts kilobits to bytes.
 pub fn bytes_of_kbit<S: Scalar>(kbit: &S) -> S {
     kbit.clone() * &S::integer(125)
 }
 
-/// Gbit/s of so many bits per second; up to 9 Ebit/s.
+/// Converts bits per second to Gbit/s; up to 9 Ebit/s.
 pub fn gbit_of_bits_per_second<S: Scalar>(bits_per_second: u64) -> S {
     S::ratio(
         i64::try_from(bits_per_second).unwrap_or(i64::MAX),
@@ -20,7 +20,7 @@ pub fn gbit_of_bits_per_second<S: Scalar>(bits_per_second: u64) -> S {
     )
 }
 
-/// Microseconds of so many nanoseconds; up to 292 years.
+/// Converts nanoseconds to microseconds; up to 292 years.
 pub fn us_of_nanoseconds<S: Scalar>(nanoseconds: u64) -> S {
     S::ratio(i64::try_from(nanoseconds).unwrap_or(i64::MAX), 1_000)
 }

@@ -1,11 +1,11 @@
-//! What is explored, and what is expected to come of it.
+//! Explored cases, and their expected results.
 
 use weir_core::control::Policy;
 
 use crate::networks;
 use crate::plan::{Disturbance, Mode, Plan};
 
-/// What an exploration finds, the worst first.
+/// Result of an exploration, the worst first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Verdict {
     /// A lossless frame can be dropped.
@@ -33,7 +33,7 @@ impl Verdict {
     }
 }
 
-/// How long a case takes.
+/// Duration of a case.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Size {
     /// Seconds: part of the tests.
@@ -49,16 +49,16 @@ pub struct Case {
     pub name: &'static str,
     /// A line.
     pub about: &'static str,
-    /// How long it takes.
+    /// Duration.
     pub size: Size,
-    /// What happens.
+    /// Network and events.
     pub plan: Plan,
     /// It begins in every state in which this plan locks, with time standing still until then; from the empty network
     /// where that is `None`.
     pub from_locks_of: Option<Plan>,
-    /// How many of those states it begins in at most.
+    /// Maximum number of those states in which it begins.
     pub starts_max: usize,
-    /// What is to be found.
+    /// Expected result.
     pub expected: Verdict,
 }
 
@@ -90,7 +90,7 @@ impl Case {
         }
     }
 
-    /// Begins where the plan locks without time; hosts then send no more.
+    /// Begins in the states in which the plan locks without time; hosts then send no more.
     fn begin_in_locks(mut self) -> Self {
         let mut untimed = self.plan.clone();
         untimed.timed = false;
@@ -122,7 +122,7 @@ fn levels(budgets: &[u64], reserve: u64) -> Mode {
     }
 }
 
-/// A frame arrives in the step that sends it, and so does what is said about it.
+/// A frame arrives in the step that sends it, and so do control frames about it.
 fn at_once(plan: Plan) -> Plan {
     Plan {
         prompt_control: true,
@@ -130,7 +130,6 @@ fn at_once(plan: Plan) -> Plan {
     }
 }
 
-/// Round trips of one frame.
 fn round_trip(plan: Plan) -> Plan {
     Plan { slack: 1, ..plan }
 }
@@ -175,7 +174,7 @@ fn breaker() -> Plan {
     }
 }
 
-/// Time goes on while pauses are in force, at any moment at which no control frame is under way.
+/// Time advances while pauses are in force, at any moment without a control frame under way.
 fn refreshed() -> Plan {
     Plan {
         timed: true,
@@ -191,12 +190,14 @@ fn pfc_lost(times: u8) -> Disturbance {
     }
 }
 
-/// The line with a round trip of one frame, which a switch still sends after a Feedback for it is due.
+/// The line with a round trip of one frame, which a switch still sends after a Feedback for it is
+/// due.
 fn late_by_a_frame() -> Plan {
     round_trip(no_round_trip(networks::line(levels(&[2, 2], 1))))
 }
 
-/// The line with a round trip of one frame: two are under way at most, and what is said arrives at once.
+/// The line with a round trip of one frame: at most two are under way, and control frames arrive at
+/// once.
 fn two_under_way() -> Plan {
     Plan {
         wire: 2,

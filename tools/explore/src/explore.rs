@@ -9,10 +9,10 @@ use crate::search::{End, Graph};
 use crate::story;
 use crate::world::World;
 
-/// What came of a case.
+/// Result of a case.
 #[derive(Clone, Debug)]
 pub struct Outcome {
-    /// What was found.
+    /// Verdict.
     pub verdict: Verdict,
     /// States that it began with.
     pub starts: usize,

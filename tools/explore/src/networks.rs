@@ -5,8 +5,8 @@ use weir_core::testing::Faults;
 
 use crate::plan::{Disturbance, Facing, FlowPlan, LinkPlan, Mode, NodePlan, Plan};
 
-/// A network in which nothing but the order of things is left open: untimed, with links that lose nothing and carry one
-/// data frame at a time.
+/// A network in which only the order of steps is left open: untimed, with links that lose nothing
+/// and carry one data frame at a time.
 fn plan(nodes: Vec<NodePlan>, links: &[LinkPlan], flows: Vec<FlowPlan>, mode: Mode) -> Plan {
     let reverse = |link: &LinkPlan| LinkPlan {
         from: link.to,
@@ -33,7 +33,6 @@ fn plan(nodes: Vec<NodePlan>, links: &[LinkPlan], flows: Vec<FlowPlan>, mode: Mo
     }
 }
 
-/// A flow without end.
 fn flow(node: usize, port: u8, destination: u8) -> FlowPlan {
     FlowPlan {
         node,

@@ -13,7 +13,7 @@ use weir_core::{
 
 use crate::plan::{Facing, Mode, Plan, PlanError, CELL, FRAME, PRIORITY, TICK};
 
-/// What can be done to a switch.
+/// Possible input of a switch.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Input {
     /// A data frame comes in.
@@ -30,12 +30,12 @@ pub enum Input {
         /// Which one: see [`Frames`].
         frame: u16,
     },
-    /// A port is asked for what it sends.
+    /// Makes a port send its next frame.
     Transmit {
         /// Which one.
         port: u8,
     },
-    /// What is due by the clock is done in the switch.
+    /// Due timers of the switch run.
     Timer,
     /// And in the control plane.
     ControlTimer,
@@ -45,7 +45,7 @@ pub enum Input {
     Tick,
 }
 
-/// What comes of it.
+/// Output of a switch.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Output {
     /// Nothing that leaves the switch.
@@ -56,7 +56,7 @@ pub enum Output {
     Data {
         /// The port that it had come in by.
         ingress: u8,
-        /// Where to.
+        /// Destination address.
         destination: u8,
     },
     /// A control frame leaves: see [`Frames`].
@@ -83,7 +83,7 @@ impl Frames {
         index as u16
     }
 
-    /// What a number stands for.
+    /// Returns the frame of a number.
     pub fn frame(&self, number: u16) -> &ControlFrame {
         &self.all[usize::from(number)].0
     }
@@ -106,7 +106,7 @@ pub struct Node {
     plane: Option<ControlPlane>,
     now: Instant,
     timed: bool,
-    /// By handle: ingress and destination of what the switch holds.
+    /// By handle: ingress and destination of held frames.
     frames: Vec<Option<(u8, u8)>>,
     /// Not seen by the control plane yet.
     events: VecDeque<Event>,
@@ -140,7 +140,7 @@ impl Node {
         })
     }
 
-    /// The same switch at the same moment, but that time goes on from now on.
+    /// Returns the same switch at the same moment, with time running from now on.
     #[must_use]
     pub fn with_time(&self) -> Self {
         Self {
@@ -208,7 +208,7 @@ impl Node {
             Input::Control { port, frame } => {
                 let port = PortId::new(port);
                 let bytes = frames.bytes(frame);
-                // What the switch makes of a frame that it refuses, its state tells.
+                // The effect of a refused frame on the switch is in its state.
                 let _ = if frames.is_pfc(frame) {
                     self.switch.receive_mac_control(now, port, bytes)
                 } else {
@@ -263,7 +263,7 @@ impl Node {
         }
     }
 
-    /// Echo messages only measure: they are passed over.
+    /// Transmits; echo messages, which only measure, are skipped.
     fn transmit(&mut self, frames: &mut Frames, port: u8) -> Output {
         let id = PortId::new(port);
         loop {
@@ -284,7 +284,8 @@ impl Node {
         }
     }
 
-    /// Commands to the switch, events to the control plane, and pauses to hosts, which obey at once.
+    /// Passes commands to the switch, events to the control plane, and pauses to hosts, which obey
+    /// at once.
     fn settle(&mut self, plan: &Plan) -> Result<(), PlanError> {
         loop {
             let command = self.plane.as_mut().and_then(ControlPlane::poll_command);
@@ -326,8 +327,8 @@ impl Node {
         gauges.pausing
     }
 
-    /// Whether a frame from `ingress` may go by `egress` on the express path, which the switch never sees: nothing of its ingress
-    /// is inside, and nothing at the egress holds it.
+    /// Returns true if a frame from `ingress` may go by `egress` on the express path, which
+    /// bypasses the switch: no frame of its ingress is inside, and nothing at the egress holds it.
     pub fn lets_pass(&self, ingress: u8, egress: u8) -> bool {
         let id = PortId::new(egress);
         let unheld = self.switch.unheld_priorities(self.now, id);
@@ -354,7 +355,7 @@ impl Node {
     }
 }
 
-/// What the control plane looks at of an event that it looks at.
+/// The part of an event that the control plane uses.
 fn plain(event: Event) -> Option<Event> {
     let kind = match event.kind {
         EventKind::Suspected {

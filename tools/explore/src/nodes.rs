@@ -10,19 +10,19 @@ use crate::hashing::Table;
 use crate::node::{Frames, Input, Node, Output};
 use crate::plan::{Plan, PlanError};
 
-/// States that are kept beside those that always are: some 80 kB each.
+/// States kept beside those that always are: some 80 kB each.
 const KEPT_MAX: usize = 1500;
-/// One that is this many steps from the last that is always kept is always kept.
+/// A state that is this many steps from the last that is always kept is always kept.
 const DISTANCE_MAX: u32 = 32;
 
-/// What the network needs to know of one state of a switch.
+/// State of a switch that the network needs.
 #[derive(Clone, Copy, Debug)]
 pub struct NodeView {
     /// Bit p: the host at port p may not send.
     pub pausing: u32,
     /// Bit (ingress × destinations + destination): such frames are here.
     pub held: u64,
-    /// How many frames are here.
+    /// Number of held frames.
     pub held_count: u8,
     /// Ticks that the oldest event has waited for the control plane, plus one; zero without any.
     pub lag: u8,
@@ -35,9 +35,10 @@ pub struct Nodes<'a> {
     destinations: usize,
     /// Numbers of states by digest.
     known: Table<u128, u32>,
-    /// The states themselves; one that is not kept is made again from the one that it came from.
+    /// The states themselves; one that is not kept is recomputed from its predecessor.
     states: Vec<Option<Box<Node>>>,
-    /// By state: from which state it came by which input, and how many steps that is from one that is always kept.
+    /// By state: its predecessor and the input, and the number of steps from one that is always
+    /// kept.
     origins: Vec<Option<(u32, Input, u32)>>,
     /// States that are kept for now, the oldest first.
     kept: VecDeque<u32>,
@@ -124,7 +125,7 @@ impl<'a> Nodes<'a> {
         u32::from(ingress) * self.destinations as u32 + u32::from(destination)
     }
 
-    /// What `input` makes of the state `number`.
+    /// Returns the successor of the state `number` by `input`.
     ///
     /// # Errors
     ///
@@ -144,7 +145,7 @@ impl<'a> Nodes<'a> {
         Ok((next, output))
     }
 
-    /// What is to be known of a state.
+    /// Returns the view of a state.
     pub fn view(&self, number: u32) -> &NodeView {
         &self.views[number as usize]
     }
@@ -178,7 +179,7 @@ impl<'a> Nodes<'a> {
         Ok(node)
     }
 
-    /// How many states there are.
+    /// Returns the number of states.
     pub fn len(&self) -> usize {
         self.states.len()
     }

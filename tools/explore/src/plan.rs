@@ -1,4 +1,4 @@
-//! What is explored: switches, links, hosts, and what may happen to them.
+//! Plan of an exploration: switches, links, hosts, and events.
 
 use weir_core::config::{DetectorConfig, RouteConfig};
 use weir_core::control::{ControlConfig, LoopBreakerConfig, Policy};
@@ -11,21 +11,22 @@ use weir_core::{
 
 /// Frames are of this length: the longest that the switches take, and the shortest of Ethernet.
 pub const FRAME: Bytes = Bytes::new(60);
-/// What a frame is charged.
+/// Charge of a frame.
 pub const CELL: Bytes = Bytes::new(64);
 /// One step of time.
 pub const TICK: Duration = Duration::from_millis(1);
-/// A quarter of a tick: a Feedback that restricts is told in each tick, counts for four without that, and one that restricts
-/// nothing is told every 25 at last. Longer times would only make more states of the same.
+/// A quarter of a tick: a Feedback that restricts is sent in each tick, counts for four without a
+/// refresh, and one that restricts nothing is eventually sent every 25. Longer times would only
+/// make more equivalent states.
 const FEEDBACK_REFRESH: Duration = Duration::from_micros(250);
-/// What all frames are sent at.
+/// Priority of all frames.
 pub const PRIORITY: Priority = Priority::ALL[0];
 
 const RATE_MBIT: u64 = 1000;
 /// Just below four ticks at the rate, so that a pause is refreshed after two.
 const PAUSE: Quanta = Quanta(7812);
 
-/// How the lossless class treats congestion; amounts are frames.
+/// Treatment of congestion by the lossless class; amounts are frames.
 #[derive(Clone, Debug)]
 pub enum Mode {
     /// PFC.
@@ -55,7 +56,7 @@ pub struct NodePlan {
     pub routes: Vec<u8>,
 }
 
-/// What a port faces.
+/// Kind of device that a port faces.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Facing {
     /// Another switch.
@@ -82,16 +83,16 @@ pub struct FlowPlan {
     pub node: usize,
     /// And the port.
     pub port: u8,
-    /// Where to.
+    /// Destination address.
     pub destination: u8,
-    /// How many frames; `None` for any number.
+    /// Number of frames; `None` for any.
     pub limit: Option<u8>,
 }
 
-/// What may happen to control frames between switches.
+/// Possible disturbance of control frames between switches.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Disturbance {
-    /// How often in all.
+    /// Total number of times.
     pub times: u8,
     /// PFC frames may be lost, Feedback among them.
     pub lose_pfc: bool,
@@ -122,19 +123,20 @@ pub struct Plan {
     pub prompt_control: bool,
     /// Hosts that receive take each frame in the step that brings it to their port.
     pub prompt_sinks: bool,
-    /// What can be sent or delivered, is before time goes on: a tick is long beside a frame.
+    /// Frames that can be sent or delivered are, before time advances: a tick is long beside a
+    /// frame.
     pub busy: bool,
     /// Switches do what is due by the clock in the step in which time goes on; control planes need not.
     pub prompt_timers: bool,
     /// Time goes on.
     pub timed: bool,
-    /// What is done about deadlocks.
+    /// Reaction to deadlocks.
     pub policy: Policy,
-    /// Ticks after which time stands still; `None` for never.
+    /// Ticks after which time stops; `None` for never.
     pub horizon: Option<u8>,
-    /// How many ticks late the control plane may be.
+    /// Maximum delay of the control plane in ticks.
     pub control_lag: u8,
-    /// What happens to control frames.
+    /// Disturbance of control frames.
     pub disturbance: Disturbance,
     /// Faults on purpose.
     pub faults: Faults,
@@ -157,8 +159,8 @@ impl Plan {
     ///
     /// # Errors
     ///
-    /// [`PlanError::Budgets`] for none or too many, [`PlanError::Thresholds`] for xon that is not below xoff; what is
-    /// wrong beside that, the switch itself says.
+    /// [`PlanError::Budgets`] for none or too many, [`PlanError::Thresholds`] for xon that is not
+    /// below xoff; the switch itself reports further errors.
     pub fn switch_config(&self, node: usize) -> Result<SwitchConfig, PlanError> {
         let frames = |count: u64| Bytes::new(count * CELL.get());
         let lossy = ClassConfig::new(ClassMode::Lossy { buffer: CELL });
@@ -225,7 +227,7 @@ impl Plan {
     }
 }
 
-/// What cannot be explored.
+/// Reason against an exploration.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum PlanError {
     /// Protocol P needs one budget at least.
@@ -240,7 +242,7 @@ pub enum PlanError {
     /// The budgets leave no room for the round trip.
     #[error("a budget has no room for a frame and rT = {0} frames")]
     Reserve(u64),
-    /// The switch is in a state that its digest does not look at.
+    /// The switch is in a state that its digest does not cover.
     #[error("switch {node} is in a state that has no digest")]
     NoDigest {
         /// Which switch.

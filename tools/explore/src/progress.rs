@@ -1,4 +1,4 @@
-//! What the graph of all states says about progress: ways out, locked states, and frames that wait for ever.
+//! Progress in the graph of all states: ways out, locked states, and frames that wait for ever.
 
 use crate::rules::Action;
 use crate::search::Graph;
@@ -90,7 +90,7 @@ impl Starvation {
         way
     }
 
-    /// The shortest way inside from `from` to a state of the kind that is looked for.
+    /// Finds the shortest path inside from `from` to a state of the wanted kind.
     fn way(
         &self,
         graph: &Graph<'_>,
@@ -125,13 +125,15 @@ impl Starvation {
     }
 }
 
-/// Looks for a run without end in which a virtual queue always holds a frame and never sends one, although the network is
-/// fair: whatever can happen again and again happens again and again. Hosts need not send, and nothing need be lost.
-/// What a port sends counts by the virtual queue that it would send from.
+/// Looks for a run without end in which a virtual queue always holds a frame and never sends one,
+/// although the network is fair: whatever can happen infinitely often happens infinitely often.
+/// Hosts need not send, and nothing need be lost. What a port sends counts by the virtual queue
+/// that it would send from.
 ///
-/// Such a run stays in a strongly connected part of the states in which the queue holds frames, without the steps that
-/// serve it. A part in which something is possible that never happens is not fair: the states in which it is possible
-/// are taken out, and what is left is looked through again (Streett's condition).
+/// Such a run stays in a strongly connected part of the states in which the queue holds frames,
+/// without the steps that serve it. A part in which something is possible that never happens is not
+/// fair: the states in which it is possible are taken out, and what is left is looked through again
+/// (Streett's condition).
 pub fn starvation(graph: &Graph<'_>) -> Option<Starvation> {
     let queues = graph.labels.iter().filter_map(|label| label.served);
     let mut queues: Vec<u16> = queues.collect();
@@ -162,7 +164,7 @@ const OUTSIDE: u32 = u32::MAX;
 struct Parts<'g, 'a> {
     graph: &'g Graph<'a>,
     fair: Vec<bool>,
-    /// By state: the set that it belongs to, [`OUTSIDE`] for none.
+    /// By state: its set, [`OUTSIDE`] for none.
     set: Vec<u32>,
     next_set: u32,
     order: Vec<u32>,
@@ -202,7 +204,8 @@ impl<'g, 'a> Parts<'g, 'a> {
         found
     }
 
-    /// `None` for a fair part; else the states of it in which nothing is possible that does not happen in it.
+    /// Returns `None` for a fair part; else its states in which only steps of the part are
+    /// possible.
     fn leaves_out(&mut self, part: &[u32], queue: u16) -> Option<Vec<u32>> {
         let set = self.mark(part);
         let mut possible = vec![false; self.fair.len()];

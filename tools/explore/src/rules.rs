@@ -1,4 +1,4 @@
-//! What can happen in a network, and what comes of that.
+//! Possible steps of a network, and their results.
 
 use weir_core::DropReason;
 
@@ -32,10 +32,10 @@ pub enum Action {
     Tick,
 }
 
-/// What an action came to.
+/// Result of an action.
 #[derive(Clone, Debug)]
 pub struct Step {
-    /// What happened.
+    /// Action.
     pub action: Action,
     /// The state after it.
     pub world: World,
@@ -81,7 +81,7 @@ impl<'a> Rules<'a> {
         self.plan
     }
 
-    /// Nothing has happened yet, but that each switch has done and said what is due at its start.
+    /// Returns the initial state, in which each switch has done the work due at its start.
     ///
     /// # Errors
     ///
@@ -94,7 +94,7 @@ impl<'a> Rules<'a> {
             let fresh = nodes.number(node)?;
             world.nodes.push(nodes.step(fresh, Input::Timer)?.0);
         }
-        // What the first Feedback says is known: that nothing restricts.
+        // The first Feedback is known in advance: it restricts nothing.
         for link in 0..self.plan.links.len() {
             loop {
                 let (from, port) = self.plan.links[link].from;
@@ -111,8 +111,8 @@ impl<'a> Rules<'a> {
         Ok(world)
     }
 
-    /// The same network at the same moment in another exploration: time goes on from now on, and hosts send what its plan
-    /// says.
+    /// Returns the same network at the same moment in another exploration: time runs from now on,
+    /// and hosts send what its plan contains.
     ///
     /// # Errors
     ///
@@ -165,7 +165,7 @@ impl<'a> Rules<'a> {
         Ok(())
     }
 
-    /// What is prompt happens in the step that makes it possible.
+    /// Prompt actions happen in the step that makes them possible.
     fn go_on_at_once(&self, nodes: &mut Nodes<'_>, step: &mut Step) -> Result<(), PlanError> {
         loop {
             let before = step.world.nodes.clone();
@@ -235,7 +235,7 @@ impl<'a> Rules<'a> {
         Ok(())
     }
 
-    /// The control frame that the sending side of `link` has to send.
+    /// Returns the control frame that the sending side of `link` has to send.
     fn control_due(
         &self,
         nodes: &mut Nodes<'_>,
@@ -291,7 +291,7 @@ impl<'a> Rules<'a> {
         Ok(())
     }
 
-    /// Puts a data frame on `link`, unless the round trip does not allow it.
+    /// Puts a data frame on `link`, unless the round trip forbids it.
     fn send_data(
         &self,
         nodes: &mut Nodes<'_>,
@@ -382,7 +382,8 @@ impl<'a> Rules<'a> {
         Ok(())
     }
 
-    /// Timers are served before time goes on, and control frames arrive within the tick in which they were due.
+    /// Timers run before time advances, and control frames arrive within the tick in which they
+    /// were due.
     fn by_the_clock(
         &self,
         nodes: &mut Nodes<'_>,

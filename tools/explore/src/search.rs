@@ -9,7 +9,7 @@ use crate::plan::PlanError;
 use crate::rules::{Action, Rules, Step, QUEUES_OF_NODE};
 use crate::world::World;
 
-/// How a search ended.
+/// End of a search.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum End {
     /// Every state that can be reached was.
@@ -18,7 +18,7 @@ pub enum End {
     Dropped {
         /// The state before.
         state: u32,
-        /// What happened.
+        /// Action.
         action: Action,
         /// The switch that dropped.
         node: usize,
@@ -29,7 +29,7 @@ pub enum End {
     TooMany,
 }
 
-/// What happens from one state to another.
+/// Step from one state to another.
 #[derive(Clone, Copy, Debug)]
 pub struct Edge {
     /// The state after.
@@ -38,10 +38,10 @@ pub struct Edge {
     pub label: u16,
 }
 
-/// What a label of an [`Edge`] stands for.
+/// Meaning of a label of an [`Edge`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Label {
-    /// What happens.
+    /// Action.
     pub action: Action,
     /// The virtual queue that a data frame leaves.
     pub served: Option<u16>,
@@ -54,25 +54,25 @@ pub struct Graph<'a> {
     pub rules: Rules<'a>,
     /// The switches' states.
     pub nodes: Nodes<'a>,
-    /// How it ended.
+    /// End of the search.
     pub end: End,
-    /// What edges do.
+    /// Labels of the edges.
     pub labels: Vec<Label>,
     known: Table<u128, u32>,
     bytes: Vec<u8>,
     ends: Vec<u32>,
-    /// By state: where it was found from. Those that it began with have themselves.
+    /// By state: its predecessor. Initial states have themselves.
     parents: Vec<u32>,
     /// By state: the first edge, and one more.
     first_edge: Vec<u32>,
     edges: Vec<Edge>,
     /// By state: the depth.
     depth: u32,
-    /// By state and switch: which virtual queues hold frames.
+    /// By state and switch: virtual queues that hold frames.
     held: Vec<u64>,
     /// By state: all frames have arrived.
     empty: Vec<bool>,
-    /// Search ends at states without frames that hosts send none to any more.
+    /// The search ends at states without frames in which hosts send no more.
     stops_when_done: bool,
 }
 
@@ -175,7 +175,7 @@ impl<'a> Graph<'a> {
         Ok(())
     }
 
-    /// The number of a state, which is new if it was not known.
+    /// Returns the number of a state, which may be new.
     fn number(&mut self, world: World, parent: u32) -> u32 {
         let begin = self.bytes.len();
         world.encode(&mut self.bytes);
@@ -207,7 +207,7 @@ impl<'a> Graph<'a> {
         World::decode(self.rules.plan(), self.bytes.get(range)?)
     }
 
-    /// How many states were found.
+    /// Returns the number of states.
     pub fn len(&self) -> usize {
         self.parents.len()
     }
@@ -217,7 +217,7 @@ impl<'a> Graph<'a> {
         self.parents.is_empty()
     }
 
-    /// How many things can happen in all states together.
+    /// Returns the number of transitions of all states together.
     pub fn transitions(&self) -> usize {
         self.edges.len()
     }
@@ -227,7 +227,7 @@ impl<'a> Graph<'a> {
         self.depth
     }
 
-    /// What can happen in a state.
+    /// Returns the steps from a state.
     pub fn edges(&self, state: u32) -> &[Edge] {
         let index = state as usize;
         let range = self.first_edge[index] as usize..self.first_edge[index + 1] as usize;

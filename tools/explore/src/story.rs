@@ -1,4 +1,4 @@
-//! A way through the graph, told.
+//! A path through the graph, as a story.
 
 use weir_core::wire::mac_control::MacControl;
 use weir_core::wire::ControlFrame;
@@ -61,7 +61,7 @@ pub fn along(graph: &mut Graph<'_>, way: &[u32]) -> Result<Vec<String>, PlanErro
     Ok(lines)
 }
 
-/// What waits where in a state.
+/// Returns the waiting frames of a state.
 ///
 /// # Errors
 ///
@@ -107,7 +107,7 @@ fn frame_of(_: &Plan) -> &'static str {
     "frame"
 }
 
-/// The destination of a queue as in [`Step::served`](crate::rules::Step::served).
+/// Returns the destination of a queue as in [`Step::served`](crate::rules::Step::served).
 fn destination_of(plan: &Plan, queue: u16) -> usize {
     let destinations = plan.nodes.iter().map(|node| node.routes.len()).max();
     usize::from(queue) % crate::rules::QUEUES_OF_NODE as usize % destinations.unwrap_or(1)

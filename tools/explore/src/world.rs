@@ -5,7 +5,7 @@ use crate::plan::Plan;
 /// Things that one direction of a link has under way at most; a sender waits where there is no room.
 pub const ITEMS_MAX: usize = 12;
 
-/// What is under way on one direction of a link.
+/// Frame under way in one direction of a link.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Item {
     /// A data frame for this destination.
@@ -36,7 +36,7 @@ impl Link {
         since_due: 0,
     };
 
-    /// What is under way, first come, first delivered.
+    /// Returns the frames under way, in order of delivery.
     pub fn items(&self) -> &[Item] {
         &self.items[..usize::from(self.count)]
     }
@@ -56,7 +56,7 @@ impl Link {
         }
     }
 
-    /// Equal contents are equal links: what has left leaves no trace.
+    /// Equal contents are equal links: departed frames leave no trace.
     pub(crate) fn take_first(&mut self) {
         self.items.copy_within(1.., 0);
         self.count = self.count.saturating_sub(1);
@@ -80,7 +80,8 @@ pub struct World {
 }
 
 impl World {
-    /// These switches and links, with all that the plan lets hosts, disturbances and time still do.
+    /// Creates a world of these switches and links, with all remaining actions of hosts,
+    /// disturbances and time in the plan.
     pub(crate) fn begin(plan: &Plan, nodes: Vec<u32>, links: Vec<Link>) -> Self {
         let flows = plan.flows.iter();
         Self {
@@ -116,7 +117,7 @@ impl World {
         }
     }
 
-    /// What [`encode`](Self::encode) wrote for this plan. `None` for anything else.
+    /// Decodes the output of [`encode`](Self::encode) for this plan. `None` for anything else.
     pub fn decode(plan: &Plan, bytes: &[u8]) -> Option<Self> {
         let mut bytes = bytes.iter().copied();
         let mut nodes = Vec::with_capacity(plan.nodes.len());

@@ -1,4 +1,4 @@
-//! Two states of a switch with one digest are one state: whatever is done to both, they answer alike.
+//! Two states of a switch with one digest are one state: they answer any input alike.
 
 use std::collections::HashMap;
 
@@ -11,13 +11,13 @@ use crate::walk::Walker;
 
 const WALKS: u64 = 600;
 const STEPS: usize = 40;
-/// A walk does few different things, so that it comes by the same states by different ways.
+/// A walk uses few different inputs, so that it reaches the same states by different paths.
 const INPUTS_OF_WALK: usize = 6;
 const KNOWN_MAX: usize = 2000;
 const CONTINUATION: usize = 40;
 
 impl Walker {
-    /// What a state says to a continuation, and the digests on its way.
+    /// Returns a state's outputs to a continuation, and the digests on its way.
     fn answers(&mut self, plan: &Plan, mut node: Node, seed: u64) -> Vec<(String, u128)> {
         let mut random = SplitMix64::new(seed);
         let step = |_| {
@@ -29,7 +29,7 @@ impl Walker {
     }
 }
 
-/// Gives how many pairs of states that were reached by different ways were compared.
+/// Returns how many pairs of states that were reached by different paths were compared.
 fn compare(plan: &Plan, node: usize) -> usize {
     let mut walker = Walker::new(plan, node);
     let start = Node::new(plan, node).unwrap();

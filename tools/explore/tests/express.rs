@@ -1,5 +1,6 @@
-//! What the express path rests on: a frame that a switch would let through at once leaves no trace in it but for whose turn it
-//! is, under PFC, with Levels, and while a loop is released. So the switch need not see it.
+//! Foundation of the express path: a frame that a switch would forward at once leaves no trace in
+//! it except the turn, under PFC, with Levels, and while a loop is released. So the switch need not
+//! see it.
 
 use weir_core::random::SplitMix64;
 use weir_explore::cases;
@@ -11,14 +12,14 @@ use crate::walk::Walker;
 const WALKS: u64 = 40;
 const STEPS: usize = 60;
 
-/// How often a frame was let through, and how often one had to be seen by the switch.
+/// Counts of forwarded frames, and of frames that the switch had to handle.
 #[derive(Debug, Default)]
 struct Seen {
     passed: usize,
     held: usize,
 }
 
-/// Walks through states of a switch and, wherever a frame may pass, lets the switch have it.
+/// Walks through states of a switch and passes it a frame wherever one may pass.
 fn walk(name: &str, plan: &Plan, node: usize, seen: &mut Seen) {
     let mut walker = Walker::new(plan, node);
     let start = Node::new(plan, node).unwrap();
@@ -40,7 +41,7 @@ fn walk(name: &str, plan: &Plan, node: usize, seen: &mut Seen) {
     }
 }
 
-/// A frame from `port` for each destination, where it may pass.
+/// Tries a frame from `port` for each destination, where it may pass.
 fn try_all(
     plan: &Plan,
     node: usize,

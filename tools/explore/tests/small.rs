@@ -53,8 +53,8 @@ cases! {
     fault_release = "fault-release",
 }
 
-/// Six frames suffice, two for each switch: one in the buffer behind the ring, one from the host, each waiting for the
-/// next switch.
+/// Six frames suffice, two for each switch: one in the buffer behind the ring, one from the host,
+/// each waiting for the next switch.
 #[test]
 fn the_shortest_way_into_the_deadlock_of_the_ring() {
     let outcome = check("pfc-ring");

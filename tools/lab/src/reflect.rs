@@ -20,16 +20,16 @@ use weir_ebpf::AttachMode;
 use crate::endpoint::device::Redirect;
 use crate::endpoint::socket::{XdpPort, CHUNKS};
 
-/// Most queues that frames are received from.
+/// Maximum number of queues that frames are received from.
 const QUEUES_MAX: u32 = 64;
-/// How soon to try again when the kernel did not send what it was given.
+/// Retry interval when the kernel did not send frames that it has.
 const RETRY_NANOS: i64 = 50_000;
-/// Batches that are taken from a queue in one go at most.
+/// Maximum batches read from a queue per round.
 const BATCHES: usize = 8;
-/// Room of a chunk that is not for the frame: the kernel's headroom.
+/// Part of a chunk that the kernel reserves as headroom.
 const HEADROOM: usize = 256;
 
-/// Reflects at `device` until SIGINT or SIGTERM, and says what came.
+/// Reflects at `device` until SIGINT or SIGTERM, and prints the counts.
 ///
 /// # Errors
 ///
@@ -55,9 +55,8 @@ struct Mirror {
     reflector: Reflector,
     /// By queue.
     ports: Vec<XdpPort>,
-    /// Keeps the program at its device.
     program: Redirect,
-    /// A reply that the first queue had no room for.
+    /// A reply for which the first queue had no room.
     waiting: Option<Vec<u8>>,
     buffer: Vec<u8>,
 }
@@ -152,7 +151,7 @@ impl Mirror {
         Ok(())
     }
 
-    /// What was counted, and what this end has lost itself.
+    /// Prints the counts, and this end's own losses.
     fn tell(&self) -> Result<()> {
         let account = self.reflector.account();
         let sum = |counts: &[u32]| counts.iter().map(|count| u64::from(*count)).sum::<u64>();

@@ -6,7 +6,6 @@ use weir_core::{Alpha, Bytes, ClassMode, Threshold};
 
 use crate::result::{Advice, EgressPlan, IngressPlan, PoolPlan};
 
-/// Advised sizes are whole numbers of this.
 const STEP: Bytes = Bytes::new(1024);
 
 fn rounded_up(bytes: u64) -> Bytes {
@@ -90,7 +89,8 @@ fn size(advice: &Advice) -> u64 {
     parse_size(&advice.value).map_or(0, Bytes::get)
 }
 
-/// The setting that has a class pause at twice as much, and its new value: a legal one also where a pool has it.
+/// Returns the setting that makes a class pause at twice as much, and its new value: a legal one
+/// also if a pool has it.
 fn later_pause(class: &Class, pools: &[PoolPlan]) -> Option<Setting> {
     let of_class = |key, value| Setting {
         pool: None,

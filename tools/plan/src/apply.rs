@@ -8,7 +8,7 @@ use toml_edit::{DocumentMut, Item, TableLike, Value};
 
 use crate::result::{Advice, Plan};
 
-/// What is taken can call for more: so often at most.
+/// Changes can need further ones; maximum number of rounds.
 const ROUNDS_MAX: usize = 8;
 
 /// Takes advice until there is none, and writes the file that is left, comments and order kept. `plan` plans for a file's
@@ -61,7 +61,7 @@ fn set(document: &mut DocumentMut, advice: &Advice) -> Result<()> {
     Ok(())
 }
 
-/// `[[KIND]]`, or an array of inline tables.
+/// Returns `[[KIND]]`, or an array of inline tables.
 fn entries<'a>(document: &'a mut DocumentMut, kind: &str) -> Vec<&'a mut dyn TableLike> {
     match document.get_mut(kind) {
         Some(Item::ArrayOfTables(tables)) => {

@@ -12,7 +12,7 @@ use weir_output::manual::Manual;
 
 use crate::network::LinkOptions;
 
-/// What the manual pages say beside the command line.
+/// Additional text of the manual pages.
 pub const MANUAL: Manual = Manual {
     section: "1",
     files: &[],
@@ -100,7 +100,7 @@ pub struct FileArguments {
 }
 
 impl FileArguments {
-    /// What it says about links.
+    /// Returns its options about links.
     pub fn links(&self) -> LinkOptions {
         LinkOptions {
             round_trip: self.round_trip,

@@ -78,7 +78,8 @@ pub fn run(cli: &Cli, output: &Output) -> Result<bool> {
     Ok(plan.lossless)
 }
 
-/// Plans for the text of a scenario or of a switch's configuration: the one that it is. `file` is its name.
+/// Plans for the text of a scenario or of a switch's configuration, whichever it is. `file` is its
+/// name.
 fn plan(
     text: &str,
     file: &Path,
@@ -117,8 +118,9 @@ fn plan(
     planned(name, "scenario", network, &scenario.classes, pools)
 }
 
-/// Whether it has a table that only a switch's configuration has: one whose ports are still to be named counts, too, so that its
-/// own reader says what is missing. What is no TOML at all counts as a scenario, whose reader says where it is wrong.
+/// Returns true if it has a table that only a switch's configuration has. Unnamed ports also count,
+/// so that its own reader reports what is missing. Invalid TOML counts as a scenario, whose reader
+/// reports the place.
 fn is_configuration(text: &str) -> bool {
     const OWN: [&str; 8] = [
         "port",

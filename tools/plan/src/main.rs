@@ -29,7 +29,8 @@ fn main() -> ExitCode {
     }
 }
 
-/// What errors begin with: `switchctl` calls us `switchctl plan`, so that they and the usage say what was typed.
+/// Returns the prefix of errors: `switchctl` calls us `switchctl plan`, so that errors and the
+/// usage match the typed command.
 fn called(words: &[OsString]) -> String {
     let name = words.first().and_then(|word| Path::new(word).file_name());
     let name = name.and_then(|name| name.to_str()).unwrap_or("weir-plan");

@@ -10,7 +10,6 @@ use weir_calculus::figures::{reproduce, Curves, Figure, Panel, Series};
 
 use weir_output::{table, Output};
 
-/// What a figure shows, in numbers.
 #[derive(Debug, Serialize)]
 struct Reproduction {
     figure: String,
@@ -20,7 +19,6 @@ struct Reproduction {
     curves: Vec<CurveNumbers>,
 }
 
-/// One curve of one panel.
 #[derive(Debug, Serialize)]
 struct CurveNumbers {
     panel: String,
@@ -28,10 +26,9 @@ struct CurveNumbers {
     points: usize,
     x_unit: &'static str,
     y_unit: &'static str,
-    /// The first point of the highest value.
     highest: Point,
     last: Point,
-    /// Named values that are drawn across the panel, each with the first place where the curve is above it.
+    /// Named values drawn across the panel, each with the first point of the curve above it.
     crossings: Vec<LevelCrossing>,
 }
 
@@ -45,7 +42,7 @@ struct Point {
 struct LevelCrossing {
     level: String,
     value: f64,
-    /// Absent when the curve never is above the level.
+    /// Absent when the curve is never above the level.
     #[serde(skip_serializing_if = "Option::is_none")]
     first_above: Option<f64>,
 }
@@ -92,7 +89,7 @@ fn numbers(curves: &Curves, svg: PathBuf, csv: PathBuf) -> Reproduction {
     }
 }
 
-/// `None` for a curve without points.
+/// Returns `None` for a curve without points.
 fn curve_numbers(panel: &Panel, series: &Series) -> Option<CurveNumbers> {
     let point = |(x, y): (f64, f64)| Point { x, y };
     let mut highest = point(*series.points.first()?);

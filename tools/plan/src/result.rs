@@ -1,4 +1,5 @@
-//! What a plan says: the JSON of `switchctl plan`. Times are in µs, rates in Gbit/s, buffers in bytes as they are charged.
+//! Contents of a plan: the JSON of `switchctl plan`. Times are in µs, rates in Gbit/s, buffers in
+//! bytes as they are charged.
 
 use serde::Serialize;
 
@@ -18,9 +19,9 @@ pub struct Plan {
     /// By switch and pool, if there are any.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub pools: Vec<PoolPlan>,
-    /// What to change.
+    /// Advised changes.
     pub advice: Vec<Advice>,
-    /// What the reader should know about how the plan comes about.
+    /// Notes for the reader on the derivation of the plan.
     pub notes: Vec<String>,
 }
 
@@ -41,7 +42,7 @@ pub struct IngressPlan {
     pub peak_bytes: u64,
     /// When it reaches xoff, or the end of a lossy buffer, first.
     pub xoff_at_us: Option<f64>,
-    /// What the neighbour is paused.
+    /// Pauses of the neighbour.
     pub pauses: Option<Pauses>,
     /// Room above xoff.
     pub headroom: Option<Headroom>,
@@ -51,7 +52,7 @@ pub struct IngressPlan {
     pub shared: bool,
 }
 
-/// What buffers share.
+/// Memory that buffers share.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct PoolPlan {
     /// The switch.
@@ -64,11 +65,11 @@ pub struct PoolPlan {
     /// The file sets its headroom.
     #[serde(skip)]
     pub headroom_is_set: bool,
-    /// What it has above reserves and beside the headroom.
+    /// Size above reserves and beside the headroom.
     pub size_bytes: u64,
     /// The headroom that its lossless buffers share.
     pub headroom_bytes: u64,
-    /// What their headrooms are together.
+    /// Sum of their headrooms.
     pub headroom_wanted_bytes: u64,
     /// By how many times that may exceed the pool's headroom.
     pub oversubscription: u16,
@@ -76,22 +77,22 @@ pub struct PoolPlan {
     pub buffers: usize,
     /// Those of them that are lossless.
     pub lossless_buffers: usize,
-    /// What one buffer that wants more has while all others are empty: α·S/(1+α).
+    /// Part of one buffer that wants more while all others are empty: α·S/(1+α).
     pub alone_bytes: u64,
-    /// What each of two has: α·S/(1+2α).
+    /// Part of each of two: α·S/(1+2α).
     pub two_bytes: u64,
-    /// What each has while all want more: α·S/(1+α·N).
+    /// Part of each while all want more: α·S/(1+α·N).
     pub all_bytes: u64,
     /// Packet memory for all of it, releases of the Deadlock Breaker included.
     pub memory_bytes: u64,
-    /// What buffers of each port's own, as large as one that is alone in the pool, would take.
+    /// Memory of separate buffers for each port, each as large as one that is alone in the pool.
     pub own_memory_bytes: u64,
 }
 
 /// Pauses of one neighbour.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Pauses {
-    /// How many begin until `until_us`.
+    /// Number of pauses that begin until `until_us`.
     pub count: usize,
     /// The first one takes effect.
     pub first_us: f64,
@@ -108,11 +109,11 @@ pub struct Pauses {
 /// Room above xoff.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Headroom {
-    /// What is configured.
+    /// Configured headroom.
     pub configured_bytes: u64,
-    /// What the frames of the planned flows need.
+    /// Need of the planned flows' frames.
     pub needed_bytes: u64,
-    /// What frames of any length need.
+    /// Need of frames of any length.
     pub needed_any_frame_bytes: u64,
 }
 
@@ -127,7 +128,7 @@ pub struct BudgetPlan {
     pub gamma_max_bytes: u64,
     /// rT: what arrives in the round trip time, and what lost Feedback costs.
     pub reserve_bytes: u64,
-    /// What the least budget has beyond both; below zero, what it lacks.
+    /// Excess of the least budget over both; negative for a lack.
     pub spare_bytes: i64,
 }
 
@@ -142,36 +143,36 @@ pub struct EgressPlan {
     pub class: String,
     /// Ingress ports that send to it.
     pub senders: usize,
-    /// What they send while they all do, on the line.
+    /// Rate on the line while all of them send.
     pub offered_gbps: f64,
-    /// What the class has of the line at least.
+    /// Minimum rate of the class on the line.
     pub rate_gbps: f64,
     /// The most that waits, in all ingress buffers together.
     pub peak_bytes: u64,
-    /// The same in frame bytes, of frames as long as the longest one that comes.
+    /// In frame bytes, for frames as long as the longest one.
     pub peak_frame_bytes: u64,
     /// Longest time that a frame waits here, in order of arrival: h(α, β) for flows with rates below the port's, else the peak at the port's rate.
     pub delay_us: f64,
-    /// Whether ECN acts first.
+    /// Order of ECN and PFC.
     pub ecn: Option<EcnPlan>,
-    /// What X_on must be for the port to have frames to send until those arrive that a resumption lets go.
+    /// X_on needed for the port to have frames to send until those released by a resumption arrive.
     pub xon_needed_bytes: Option<u64>,
 }
 
-/// Whether ECN acts before PFC.
+/// Order of ECN and PFC.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct EcnPlan {
     /// When the queue reaches K_min.
     pub kmin_at_us: Option<f64>,
     /// When it reaches K_max: each frame is marked from then on.
     pub kmax_at_us: Option<f64>,
-    /// When the first of these marks can have told its sender.
+    /// Time at which the first of these marks can have reached its sender.
     pub told_at_us: Option<f64>,
     /// When the first ingress buffer reaches xoff.
     pub xoff_at_us: Option<f64>,
-    /// `no congestion`, `before`, `too late` (marked before xoff, told after it) or `after`.
+    /// `no congestion`, `before`, `too late` (marked before xoff, received after it) or `after`.
     pub verdict: &'static str,
-    /// The greatest K_max with which senders are told in time.
+    /// The greatest K_max with which senders are notified in time.
     pub kmax_advised_bytes: Option<u64>,
 }
 

@@ -2,7 +2,7 @@
 
 use super::*;
 
-/// What the package installs.
+/// The package's configuration.
 const SHIPPED: &str = include_str!("../../../packaging/etc/switchd.toml");
 
 fn scenario(name: &str, overrides: &[&str]) -> Plan {
@@ -19,7 +19,6 @@ fn configuration(text: &str) -> Plan {
     plan_of(text).unwrap()
 }
 
-/// The plan for a file with this text.
 fn plan_of(text: &str) -> Result<Plan> {
     let file = Path::new("s1.toml");
     Ok(plan(text, file, &[], None, &LinkOptions::default())?.0)
@@ -150,7 +149,8 @@ fn a_configuration_is_planned_for_all_ports_to_one() {
         // It fills as fast as it drains.
         assert_near(pauses.duty, 0.5, 1e-6);
         let room = row.headroom.as_ref().unwrap();
-        // 12,500 bytes are 148 frames of 60 and 24 bytes, each a cell, after one that stands 96 bytes above xoff.
+        // 12,500 bytes are 148 frames of 60 and 24 bytes, each a cell, after one that ends 96 bytes
+        // above xoff.
         assert_eq!(room.needed_bytes, 148 * 256 + (390 * 256 + 256 - 100_000));
         assert_eq!(room.needed_any_frame_bytes, room.needed_bytes);
     }
@@ -232,7 +232,7 @@ fn an_applied_plan_has_nothing_to_advise() {
         "{:?}",
         after.advice
     );
-    // A profile is changed where it stands, once for all its classes.
+    // A profile is changed in its place, once for all its classes.
     let profile = "[[ecn]]\nname = \"A\" # of the vendor\nkmin = \"300kB\"\nkmax = \"400kB\"\n";
     let own = "ecn-kmin = \"300kB\"\necn-kmax = \"400kB\"";
     assert!(text.contains(own));
@@ -250,7 +250,7 @@ fn an_applied_plan_has_nothing_to_advise() {
     );
     assert!(!applied.contains("ecn-k"), "{applied}");
     assert!(configuration(&applied).advice.is_empty());
-    // What is switched off needs no thresholds.
+    // Disabled marking needs no thresholds.
     let off = named + "mark-at = \"never\"\n";
     let plan = plan_of(&off).unwrap();
     assert!(plan.advice.iter().all(|one| one.about != "ecn"));

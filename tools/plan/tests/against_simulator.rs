@@ -1,4 +1,5 @@
-//! `switchctl plan` against weir-sim on scenario files: what the plan says beforehand and what a run in virtual time counts.
+//! `switchctl plan` against weir-sim on scenario files: the plan and the counts of a run in virtual
+//! time.
 
 use std::path::{Path, PathBuf};
 
@@ -8,9 +9,10 @@ use weir_config::scenario::Scenario;
 use weir_config::Override;
 use weir_sim::scenario::{run as simulate, Options};
 
-/// Prediction and count may differ by so many frames of 1536 B, whatever the part: frames come whole, and the model is fluid.
+/// Maximum difference of prediction and count in frames of 1536 B, whatever the part: frames come
+/// whole, and the model is fluid.
 const FRAMES: f64 = 2.0 * 1536.0;
-/// Likewise by so many pauses.
+/// Maximum difference in pauses.
 const PAUSES: f64 = 1.0;
 
 const BURST: &str = "burst.toml";
@@ -23,7 +25,7 @@ fn path(file: &str) -> PathBuf {
         .join(file)
 }
 
-/// What a run of the scenario in virtual time counted, beside what is planned.
+/// Returns the counts of a run of the scenario in virtual time, beside the plan.
 fn counted(file: &str, changes: &[&str]) -> Value {
     let overrides: Vec<Override> = changes.iter().map(|text| text.parse().unwrap()).collect();
     let scenario = Scenario::load(&path(file), &overrides).unwrap();
@@ -40,7 +42,8 @@ fn counted(file: &str, changes: &[&str]) -> Value {
     compared["counted"].take()
 }
 
-/// The greatest difference of a kind among rows, as a part of the count, and whether all are within `part` or `slack`.
+/// Returns the greatest difference of a kind among rows, as a part of the count, and true if all
+/// are within `part` or `slack`.
 fn worst(rows: &Value, [count, prediction]: [&str; 2], part: f64, slack: f64) -> (f64, bool) {
     let mut worst: f64 = 0.0;
     let mut fits = true;
@@ -56,7 +59,7 @@ fn worst(rows: &Value, [count, prediction]: [&str; 2], part: f64, slack: f64) ->
     (worst, fits)
 }
 
-/// How far the prediction of a run may be from the count: parts of it.
+/// Maximum relative errors of a prediction.
 struct Within {
     peak: f64,
     pauses: f64,

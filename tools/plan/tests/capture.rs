@@ -1,4 +1,4 @@
-//! `switchctl plan --from-capture`: recorded arrivals in the place of a scenario's flows.
+//! `switchctl plan --from-capture`: recorded arrivals instead of a scenario's flows.
 
 use std::borrow::Cow;
 use std::fs::File;
@@ -20,7 +20,7 @@ use weir_sim::scenario::{run as simulate, Options};
 const FRAME: usize = 1500;
 /// 1524 bytes at 10 Mbit/s.
 const FRAME_NANOS: u64 = 1_219_200;
-/// Each of two hosts sends so many frames at line rate.
+/// Frames that each of two hosts sends at line rate.
 const FRAMES: u64 = 200;
 const PRIORITY: u8 = 3;
 
@@ -37,7 +37,7 @@ fn plan(words: &[&str]) -> Value {
     serde_json::from_str(&run.stdout).unwrap()
 }
 
-/// A frame with a tag from one host of the scenario to another; only its header is captured.
+/// Builds a frame with a tag from one host of the scenario to another; only its header is captured.
 fn header(scenario: &Scenario, from: usize, to: usize, priority: u8) -> Vec<u8> {
     let mut bytes = Vec::new();
     bytes.extend(scenario.hosts[to].address.0);
@@ -46,12 +46,12 @@ fn header(scenario: &Scenario, from: usize, to: usize, priority: u8) -> Vec<u8> 
     bytes
 }
 
-/// When frames of the two hosts have arrived, in order of time: nanoseconds and host.
+/// Returns the arrivals of the two hosts' frames in order of time: nanoseconds and host.
 fn arrivals() -> impl Iterator<Item = (u64, usize)> {
     (1..=FRAMES).flat_map(|frame| [(frame * FRAME_NANOS, 0), (frame * FRAME_NANOS, 1)])
 }
 
-/// What the wall clock said when the recording began.
+/// Wall clock at the beginning of the recording.
 const BEGINNING: Duration = Duration::from_secs(1_763_000_000);
 
 fn write_pcap(file: &Path, scenario: &Scenario) {
@@ -68,7 +68,7 @@ fn write_pcap(file: &Path, scenario: &Scenario) {
     }
 }
 
-/// With ticks of 10^-9 s, what goes out beside what comes in, and frames that are not the plan's business.
+/// Writes ticks of 10^-9 s, sent frames beside received ones, and frames that the plan ignores.
 fn write_pcapng(file: &Path, scenario: &Scenario) {
     const INBOUND: u32 = 1;
     const OUTBOUND: u32 = 2;
@@ -97,7 +97,7 @@ fn write_pcapng(file: &Path, scenario: &Scenario) {
     write(FRAMES * FRAME_NANOS, INBOUND, &header(scenario, 2, 3, 5));
 }
 
-/// Buffers by peak and pauses, and the peak of the queue.
+/// Returns buffers by peak and pauses, and the peak of the queue.
 fn numbers(plan: &Value) -> (Vec<(u64, u64)>, u64) {
     let ingress = plan["ingress"].as_array().unwrap().iter();
     let rows = ingress.map(|row| {

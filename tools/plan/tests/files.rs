@@ -1,4 +1,4 @@
-//! What `switchctl plan` writes: files with what was advised, and pictures.
+//! Files written by `switchctl plan`: advised configurations, and pictures.
 
 use std::path::{Path, PathBuf};
 
@@ -37,7 +37,7 @@ fn a_scenario_is_written_with_what_is_advised_and_all_else_as_it_was() {
     let again = run(&[&out]);
     assert_eq!(again.code, Some(0), "{}", again.stderr);
     assert!(again.stdout.contains("nothing to change"));
-    // What is there is not overwritten.
+    // Existing files are not overwritten.
     let refused = run(&[path.as_str(), "--apply", &out]);
     assert!(refused.stderr.contains("exists"), "{}", refused.stderr);
 }
@@ -60,7 +60,7 @@ fn a_picture_has_every_group_of_buffers_and_its_thresholds() {
     ] {
         assert!(picture.contains(text), "{text}");
     }
-    // A configuration has a picture, too: each port at its worst.
+    // A configuration also has a picture: each port at its worst.
     let config = r#"
 name = "leaf1"
 [[class]]
@@ -94,7 +94,7 @@ rate = "10Gbit"
     assert!(picture.contains("lossless of leaf1:a and 2 alike"));
 }
 
-/// Each threshold of a class in a pool: what is advised makes a file that is valid.
+/// Each threshold of a class in a pool: the advice makes a valid file.
 #[test]
 fn advice_for_a_class_with_a_pool_is_legal() {
     let config = |pool: &str, class: &str| {
@@ -163,7 +163,7 @@ fn advice_for_a_class_with_a_pool_is_legal() {
     }
 }
 
-/// Everything that a plan is to say is in the table and in the JSON.
+/// All results of a plan are in the table and in the JSON.
 #[test]
 fn delays_first_pauses_and_ecn_are_told_in_both_forms() {
     let file = text_of(&scenario("incast.toml"));

@@ -12,7 +12,7 @@ impl Random {
         Self(SplitMix64::new(seed))
     }
 
-    /// A stream that `purpose` tells from other streams of the same seed.
+    /// Returns a stream that `purpose` distinguishes from other streams of the same seed.
     pub fn for_purpose(seed: u64, purpose: u64) -> Self {
         let mut seeds = Self::new(seed ^ purpose.wrapping_mul(0xd134_2543_de82_ef95));
         Self::new(seeds.next_u64())

@@ -5,7 +5,7 @@ use std::ops::{Index, IndexMut};
 /// Marks indexes that a part does not have.
 const ELSEWHERE: u32 = u32::MAX;
 
-/// A whole table, or a part of one. Both are asked by the same index.
+/// A whole table, or a part of one, with the same indexes.
 #[derive(Debug)]
 pub(crate) struct Table<T> {
     entries: Vec<T>,
@@ -30,7 +30,7 @@ impl<T> Table<T> {
         }
     }
 
-    /// What is here, in the order of indexes.
+    /// Returns the entries here, in the order of indexes.
     pub(crate) fn as_slice(&self) -> &[T] {
         &self.entries
     }
@@ -43,12 +43,11 @@ impl<T> Table<T> {
         self.entries.iter_mut()
     }
 
-    /// How many are here.
     pub(crate) fn len(&self) -> usize {
         self.entries.len()
     }
 
-    /// Whether the entry of `index` is here.
+    /// Returns true if the entry of `index` is here.
     pub(crate) fn has(&self, index: usize) -> bool {
         self.position(index) < self.entries.len()
     }
@@ -58,7 +57,8 @@ impl<T> Table<T> {
         self.entries.get_mut(position)
     }
 
-    /// Where the entry of `index` is in [`as_slice`](Self::as_slice); beyond its end when it is elsewhere.
+    /// Returns the position of the entry of `index` in [`as_slice`](Self::as_slice); beyond its end
+    /// when it is elsewhere.
     #[inline]
     pub(crate) fn position(&self, index: usize) -> usize {
         if self.positions.is_empty() {
@@ -68,7 +68,7 @@ impl<T> Table<T> {
         }
     }
 
-    /// The index of the entry at `position`.
+    /// Returns the index of the entry at `position`.
     #[inline]
     pub(crate) fn index_at(&self, position: usize) -> u32 {
         if self.indexes.is_empty() {
@@ -83,7 +83,8 @@ impl<T> Table<T> {
         &mut self.entries[position]
     }
 
-    /// `count` parts of a whole table: `owner` names that of each index, and `copy` another one that gets a copy.
+    /// Splits a whole table into `count` parts: `owner` names that of each index, and `copy`
+    /// another one that gets a copy.
     pub(crate) fn split(
         self,
         count: usize,
@@ -106,8 +107,8 @@ impl<T> Table<T> {
         parts
     }
 
-    /// The whole table again. Of an entry and its copy `is_copy` tells which is which by its part, and `merge` takes what
-    /// the copy knows better.
+    /// Joins the whole table again. Of an entry and its copy `is_copy` identifies the copy by its
+    /// part, and `merge` takes the copy's newer values.
     pub(crate) fn join(
         parts: Vec<Self>,
         owner: impl Fn(usize, &T) -> usize,

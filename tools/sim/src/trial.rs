@@ -1,4 +1,4 @@
-//! What every flow of a network got while traffic ran, and what was left afterwards.
+//! Deliveries to every flow of a network while traffic ran, and the rest afterwards.
 
 use weir_core::counters::DropReason;
 use weir_core::{Duration, Instant};
@@ -6,14 +6,14 @@ use weir_core::{Duration, Instant};
 use crate::network::plan::NetworkPlan;
 use crate::network::{Imbalance, Network, PlanError};
 
-/// What a network did.
+/// Results of a network.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Trial {
     /// By flow, until traffic ended.
     pub flows: Vec<Share>,
     /// Frames that hosts sent.
     pub sent: u64,
-    /// Frames that were lost, for whatever reason.
+    /// Frames that were lost, for any reason.
     pub lost: u64,
     /// Those of them that buffers without room dropped.
     pub lost_for_room: u64,
@@ -30,7 +30,7 @@ pub struct Trial {
     pub frame_hops: u64,
 }
 
-/// What one flow got.
+/// Results of one flow.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Share {
     /// Bytes that arrived.
@@ -52,7 +52,7 @@ pub enum TrialError {
     Imbalance(#[from] Imbalance),
 }
 
-/// Books are checked this often.
+/// Number of checks of the accounts.
 const CHECKS: u64 = 10;
 
 /// Runs `plan`, whose traffic ends after `arrivals`. With `standstill` it then runs on without traffic, until the network
@@ -96,7 +96,7 @@ pub fn run(
     Ok(outcome(&network, flows))
 }
 
-/// How a network is emptied.
+/// Way to empty a network.
 #[derive(Clone, Copy, Debug)]
 pub struct Drain {
     /// When nothing has moved for so long, nothing will.

@@ -1,4 +1,5 @@
-//! How traffic spreads over equal ways: one hash for all, a seed for each switch, frames and flowlets.
+//! Spreading of traffic over equal paths: one hash for all, a seed for each switch, frames and
+//! flowlets.
 
 use std::path::{Path, PathBuf};
 
@@ -20,7 +21,7 @@ fn simulate(changes: &[&str]) -> RunResult {
     run(&parse(changes).unwrap(), Options::default()).unwrap()
 }
 
-/// Lines from the second tier to the third that ever carried a frame: of 128 there are.
+/// Returns the lines from the second tier to the third that ever carried a frame, of 128.
 fn lines_used(result: &RunResult) -> usize {
     // A core switch has ports to second-tier switches alone, one for each pod, and is the only one that has no other.
     let scenario = parse(&[]).unwrap();
@@ -46,7 +47,7 @@ fn lines_used(result: &RunResult) -> usize {
     used.count()
 }
 
-/// Bits a second that had arrived when traffic ended.
+/// Returns the bits per second that had arrived when traffic ended.
 fn delivered(result: &RunResult) -> f64 {
     result.flows.iter().map(|flow| flow.bits_per_second).sum()
 }

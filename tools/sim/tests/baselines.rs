@@ -1,5 +1,5 @@
-//! Structured buffer pools and virtual channels: priorities that change at links, with pauses told in the classes behind
-//! the link and obeyed in those before it.
+//! Structured buffer pools and virtual channels: priorities that change at links, with pauses sent
+//! in the classes behind the link and obeyed in those before it.
 
 use std::path::Path;
 
@@ -51,7 +51,7 @@ fn a_ring_that_locks_under_plain_pfc_moves_with_pools_or_channels() {
     }
 }
 
-/// What one port of one switch has counted.
+/// Counters of one port of one switch.
 struct Port {
     switch: usize,
     port: usize,
@@ -105,8 +105,8 @@ fn frames_are_charged_and_paused_in_the_class_of_their_link() {
     }
 }
 
-/// s1 → s2 is slower than what comes for it over s4 → s1, so that s1 pauses d and e behind that link, in the class
-/// after theirs.
+/// s1 → s2 is slower than the traffic for it over s4 → s1, so that s1 pauses d and e behind that
+/// link, in the class after theirs.
 #[test]
 fn pauses_in_the_class_behind_a_link_hold_the_class_before_it() {
     for overrides in [&POOLS[..], &CHANNELS] {

@@ -20,17 +20,14 @@ fn scenario(changes: &[String]) -> Scenario {
     Scenario::load(&file, &parsed).unwrap()
 }
 
-/// What came of a run.
 struct Seen {
-    /// Of the cables.
     headroom: Bytes,
-    /// The most that any port used.
+    /// Maximum used by any port.
     used: Bytes,
-    /// Lossless frames.
     lost: u64,
 }
 
-/// Runs it with `percent` of the headroom that follows from the cables.
+/// Runs it with `percent` of the headroom derived from the cables.
 fn run(changes: &[String], percent: u64) -> Seen {
     let scenario = scenario(changes);
     let mut plan = plan(&scenario).unwrap();
@@ -65,7 +62,7 @@ fn link(rate: &str, cable: &str, duration: &str) -> Vec<String> {
     ]
 }
 
-/// Rates and lengths from a rack to a city, and for how long hosts send: until buffers were full.
+/// Rates and lengths from a rack to a city, and the sending time of hosts: until buffers were full.
 const LINES: [(&str, &str, &str); 7] = [
     ("1Gbit", "5m", "2ms"),
     ("1Gbit", "10km", "2ms"),

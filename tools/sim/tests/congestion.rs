@@ -1,4 +1,5 @@
-//! What the papers say of their transports, in networks: queues, delays, shares, and that every loss is made good.
+//! Properties of the transports that the papers state, in networks: queues, delays, shares, and
+//! recovery of every loss.
 
 use std::path::Path;
 
@@ -76,7 +77,7 @@ fn at(micros: u64) -> Instant {
     Instant::ZERO + Duration::from_micros(micros)
 }
 
-/// Runs until `micros`, with the books checked all the way.
+/// Runs until `micros`, checking the accounts all the way.
 fn go_on(network: &mut Network, micros: u64) {
     let begin = network.now().saturating_since(Instant::ZERO).as_nanos() / 1000;
     for step in (begin..micros).step_by(50) {
@@ -91,7 +92,7 @@ fn network(scenario: &Scenario, micros: u64) -> Network {
     network
 }
 
-/// Bytes that wait at the first switch in `priority`.
+/// Returns the bytes that wait at the first switch in `priority`.
 fn waiting(network: &Network, priority: Priority) -> u64 {
     let switch = network.switch(0);
     let ports = (0..switch.config().ports.len()).filter_map(PortId::from_index);
@@ -100,18 +101,17 @@ fn waiting(network: &Network, priority: Priority) -> u64 {
         .sum()
 }
 
-/// What waited in a span of time, and what arrived in it.
+/// Backlog in a span of time, and the arrivals in it.
 struct Span {
     least: u64,
     mean: f64,
     most: u64,
-    /// Of the line, over frame bytes.
+    /// Used part of the line, over frame bytes.
     used: f64,
-    /// Of all that arrived, the smallest flow's.
     smallest_share: f64,
 }
 
-/// Looks every 5 µs.
+/// Samples every 5 µs.
 fn watch(network: &mut Network, priority: Priority, from: u64, to: u64) -> Span {
     go_on(network, from);
     let received = |network: &Network| -> Vec<u64> {
@@ -169,7 +169,8 @@ fn dctcp_keeps_its_queue_about_k() {
     }
 }
 
-/// DCQCN whole: with recovery it delivers everything over a class that drops, and the books are exact.
+/// DCQCN whole: with recovery it delivers everything over a class that drops, and the accounts are
+/// exact.
 #[test]
 fn every_loss_is_made_good() {
     let mut repeated = Vec::new();
@@ -202,7 +203,8 @@ fn every_loss_is_made_good() {
                 "{case}"
             );
         }
-        // Answers meet no buffer that is full, but they are dropped, too, where they come in by that port: none does.
+        // Answers meet no full buffer, but they would also be dropped where they come in by that
+        // port: none is.
         let lost = sum(&network, |flow| flow.sent - flow.received);
         assert_eq!(lost, network.totals().dropped, "{case}");
         assert!(lost > 20, "{case}: {lost}");
@@ -216,7 +218,7 @@ fn every_loss_is_made_good() {
         assert_eq!(network.frames_in_network(), 0, "{case}");
         repeated.push((case, again as f64 / lost as f64));
     }
-    // Going back sends what had arrived, too; selective repetition sends again what was lost and nothing else.
+    // Go-back-N also repeats frames that had arrived; selective repetition repeats only lost ones.
     let ratio = |case: &str| repeated.iter().find(|(known, _)| known == case).unwrap().1;
     for transport in ["dcqcn", "timely", "swift", "hpcc"] {
         let [back, selective] =
@@ -282,8 +284,8 @@ fn hpcc_has_nearly_no_queue() {
     assert!(watch(&mut dctcp, P2, 10_000, 20_000).mean > 10.0 * span.mean);
 }
 
-/// TIMELY: the rate grows until the round trip passes T_low, and falls by its gradient from there on: the queue never comes near
-/// T_high, and flows that begin alike have the same rate.
+/// TIMELY: the rate grows until the round trip passes T_low, and falls by its gradient from there
+/// on: the queue stays far below T_high, and flows that begin alike have the same rate.
 #[test]
 fn timely_turns_back_above_t_low() {
     let keys = "class = \"lossless\"\ntransport = \"timely\"";
@@ -299,7 +301,7 @@ fn timely_turns_back_above_t_low() {
     assert_eq!(network.counters().xoff_sent, 0);
 }
 
-/// Swift: the round trip keeps to the target of the windows that it leads to.
+/// Swift: the round trip stays near the target of the resulting windows.
 #[test]
 fn swift_keeps_its_delay_near_the_target() {
     let scenario = dumbbell(
@@ -327,7 +329,8 @@ fn swift_keeps_its_delay_near_the_target() {
     );
 }
 
-/// An incast of more flows than the target has room for frames: windows below one frame, paced, and nothing is lost.
+/// An incast of more flows than the target has room for frames: windows below one frame, paced,
+/// without losses.
 #[test]
 fn swift_paces_windows_below_one_frame() {
     let text = "name = \"x\"\nduration = \"50ms\"\n[link-defaults]\nrate = \"10Gbit\"\ndelay = \"2us\"\n[[class]]\nname = \"c\"\npriority = 3\nmode = \"lossy\"\nbuffer = \"100kB\"\n[topology]\nkind = \"line\"\nswitches = 1\nhosts = 49\n[swift]\nbase-target = \"15us\"\nhop-scale = \"1us\"\nflow-scale = \"8us\"\ninitial = 1\n[[traffic]]\nkind = \"incast\"\nclass = \"c\"\nto = \"h49\"\nframe = \"1024B\"\ntransport = \"swift\"\n";
@@ -375,7 +378,7 @@ fn a_window_limit_bounds_what_is_under_way() {
     assert!(most(&[]) > 2 * bdp);
 }
 
-/// Whatever is wrong is told with the key and what to write.
+/// Every error is reported with the key and the remedy.
 #[test]
 fn wrong_keys_are_told() {
     for (keys, rest, said) in [

@@ -1,5 +1,5 @@
-//! What is done to a network, and what it does about it: each fault takes what it must and nothing else, and when
-//! it is over everything drains.
+//! Faults of a network and the reactions to them: each fault loses only the frames that it must,
+//! and when it is over everything drains.
 
 use std::path::Path;
 
@@ -121,7 +121,7 @@ for = "2ms"
         .flows
         .iter()
         .all(|flow| flow.longest_stall_seconds >= 0.002));
-    // What came in meanwhile was in its rings; its buffers have no room for all of it.
+    // Frames that arrived meanwhile were in its rings; its buffers have no room for all of them.
     assert_eq!(lost(&result), drop_of(&result, "headroom_exceeded"));
     assert!(lost(&result) > 0);
 }
@@ -218,7 +218,7 @@ at = "0s"
         let result = line(&fault, "class.lossless.mode=level");
         assert_drained(&result);
         assert_eq!(lost(&result), 0, "{kind}: {:?}", result.drops);
-        // What is told twice changes nothing: a Feedback is a state, not a change.
+        // Repetition changes nothing: a Feedback is a state, not a change.
         let changes = result.control_frames != quiet.control_frames || !result.drops.is_empty();
         assert_eq!(changes, kind != "control-duplication", "{kind}");
     }

@@ -17,7 +17,7 @@ fn file(name: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join(format!("../../scenarios/{name}.toml"))
 }
 
-/// The scenario file `name`, whose `[routing]` says more.
+/// Parses the scenario file `name` with additions to its `[routing]`.
 fn parse(name: &str, routing: &str, changes: &[&str]) -> Result<Scenario, String> {
     let file = file(name);
     let text = std::fs::read_to_string(&file).unwrap();
@@ -32,7 +32,6 @@ fn scenario(routing: &str, changes: &[&str]) -> Scenario {
     parse("asymmetric", routing, changes).unwrap_or_else(|error| panic!("{error}"))
 }
 
-/// How a network stands when the scenario is over.
 fn network(scenario: &Scenario) -> Network {
     let mut network = Network::new(plan(scenario).unwrap()).unwrap();
     network.run_until(Instant::ZERO + scenario.duration);
@@ -40,7 +39,7 @@ fn network(scenario: &Scenario) -> Network {
     network
 }
 
-/// Bytes that `switch` has sent to `peer`.
+/// Returns the bytes that `switch` has sent to `peer`.
 fn sent(scenario: &Scenario, network: &Network, switch: &str, peer: &str) -> u64 {
     let number = |name: &str| scenario.switches.iter().position(|known| known == name);
     let [switch, peer] = [switch, peer].map(|name| number(name).unwrap());
@@ -53,7 +52,7 @@ fn sent(scenario: &Scenario, network: &Network, switch: &str, peer: &str) -> u64
     counters.priority.iter().map(|of| of.tx_bytes).sum()
 }
 
-/// Bytes between the leaves by the slow way, and by both.
+/// Returns the bytes between the leaves by the slow path, and by both.
 fn by_slow_way(scenario: &Scenario, network: &Network) -> [f64; 2] {
     let sent = |spine: &str| {
         let leaves = ["leaf1", "leaf2"].into_iter();
@@ -170,8 +169,8 @@ fn any_number_of_threads_has_the_same_result() {
     }
 }
 
-/// The ring whose flows can go both ways: releases, moved buckets and pinned flowlets bring everything on, and in the end
-/// everything to its receiver.
+/// The ring whose flows can go both ways: releases, moved buckets and pinned flowlets bring all
+/// frames on, and in the end to their receivers.
 #[test]
 fn deadlocks_are_broken_while_flowlets_choose_their_ways() {
     let text = std::fs::read_to_string(file("ring4-ecmp")).unwrap();
@@ -263,7 +262,7 @@ fn what_contradicts_itself_is_refused_with_the_remedy() {
         .position(|line| line == "mode = \"ecmp\"")
         .unwrap();
     assert_eq!(line, Some(mode + 2), "{error}");
-    // A group that a file writes out is one, too, and one that comes later.
+    // A group that a file lists is also one, and so is a later one.
     let group = "route=[{ to = \"b1\", at = \"leaf1\", ports = [\"fast\", \"slow\"] }]";
     assert!(parse("asymmetric", FLOWLETS, &["routing.mode=shortest", group]).is_ok());
     let error = parse("ring4-ecmp", FLOWLETS, &[]).unwrap_err();

@@ -5,7 +5,6 @@ use std::collections::BTreeMap;
 use weir_core::Duration;
 use weir_sim::search::harm::{judge, Case, Kind};
 
-/// Networks of the test.
 const NETWORKS: u64 = 200;
 
 fn replay(seed: u64) -> String {
@@ -38,7 +37,8 @@ fn nobody_else_loses_a_lossless_frame_or_waits_longer_than_the_bound() {
     assert!(lost_in_all > 0, "the unlucky lose nothing: nothing happens");
 }
 
-/// A switch that keeps frames for ever, and one that never finds a storm or a stuck transmitter: what the search is there for.
+/// A switch that keeps frames for ever, and one that never finds a storm or a stuck transmitter:
+/// the faults that the search must find.
 #[test]
 fn without_a_bound_others_are_harmed() {
     for kind in [Kind::LinkDown, Kind::Storm, Kind::Stuck] {

@@ -14,21 +14,21 @@ const TEN: &str = include_str!("../../../scenarios/hpcc/star-ten.txt");
 const SMALL: &str = include_str!("../../../scenarios/hpcc/topology.txt");
 const SMALL_FLOWS: &str = include_str!("../../../scenarios/hpcc/flow.txt");
 
-/// Headers as HPCC's frames have them.
+/// Headers of HPCC's frames.
 const AS_THERE: u64 = 48;
-/// So much less that a frame takes as long on Weir's lines as on those of ns-3, which have no preamble, gap and FCS.
+/// Difference for equal frame times on Weir's lines and those of ns-3, which have no preamble, gap
+/// and FCS.
 const EQUAL_LINES: u64 = 24;
 
 /// Nanoseconds of one flow in ns-3.
 struct Row {
     size: u64,
-    /// What HPCC's simulator has printed.
+    /// Value printed by HPCC's simulator.
     published: Option<f64>,
-    /// Until the last byte, with exact times of transmission.
+    /// Time until the last byte, with exact times of transmission.
     exact: f64,
 }
 
-/// Those of a case, in the order of its flows.
 fn rows(case: &str, control: &str) -> Vec<Row> {
     let lines = TABLE.lines().filter(|line| !line.starts_with('#'));
     let words = lines.map(|line| line.split(' ').collect::<Vec<_>>());
@@ -44,7 +44,7 @@ fn rows(case: &str, control: &str) -> Vec<Row> {
     rows
 }
 
-/// Nanoseconds of each flow in Weir: the medians over seeds.
+/// Returns nanoseconds of each flow in Weir: the medians over seeds.
 fn completions(
     (topology, flows): (&str, &str),
     transport: Transport,

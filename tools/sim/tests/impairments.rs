@@ -14,7 +14,7 @@ fn run(fault: &str) -> Network {
     run_at("500Mbit", fault)
 }
 
-/// The same with another rate there.
+/// Like [`run`], with another rate there.
 fn run_at(rate: &str, fault: &str) -> Network {
     let text = format!(
         r#"
@@ -75,7 +75,7 @@ fn impaired(network: &Network) -> u64 {
     network.counters().drops[DropReason::Impaired.index()]
 }
 
-/// Frames that were sent and did not arrive, by flow.
+/// Returns frames that were sent and did not arrive, by flow.
 fn lost(network: &Network) -> Vec<u64> {
     let flows = network.flows().iter();
     flows.map(|flow| flow.sent - flow.received).collect()
@@ -229,7 +229,7 @@ fn a_restart_ends_them_and_a_freeze_does_not() {
         (sent / 5..=sent * 3 / 10).contains(&down),
         "{down} of {sent}"
     );
-    // What is late is lost with the switch, and waits while it stands still.
+    // Delayed frames are lost with a stopped switch, and wait in a frozen one.
     let network = run(&format!("{late}{}", switch("switch-restart")));
     assert!(network.totals().lost_in_restarts > 100);
     let freeze = switch("switch-freeze").replace("1ms", "200us");

@@ -1,4 +1,5 @@
-//! Files of HPCC's simulator: the scenario has what they say, and what it cannot have is refused where it stands.
+//! Files of HPCC's simulator: the scenario has their contents, and unsupported parts are refused
+//! with their place.
 
 use std::path::Path;
 use std::process::{Command, Output};
@@ -136,7 +137,7 @@ fn the_example_is_what_it_says() {
     assert_eq!(arrived.count(), 5, "the duration is long enough for all");
 }
 
-/// Words at random places, as HPCC's reader takes them.
+/// Words at random places, which HPCC's reader accepts.
 #[test]
 fn lines_do_not_matter_and_what_follows_says_nothing() {
     let plain = import(TOPOLOGY, FLOWS).unwrap();

@@ -1,6 +1,6 @@
-//! Levels on links with a round trip time: every flow whose host obeys goes on (lemma 3 of Karol, Golestani and Lee
-//! with rT > 0). By equation (22) as it is printed, lower Levels starved while nothing was lost and nobody was
-//! suspected.
+//! Levels on links with a round trip time: every flow whose host obeys goes on (lemma 3 of Karol,
+//! Golestani and Lee with rT > 0). By equation (22) as printed, lower Levels starved while nothing
+//! was lost and nothing was suspected.
 
 use std::path::Path;
 
@@ -20,7 +20,7 @@ fn simulate(file: &str, changes: &[&str]) -> RunResult {
     run(&scenario, Options::default()).unwrap_or_else(|error| panic!("{error}"))
 }
 
-/// The longest stall of any flow, and what all of them delivered.
+/// Returns the longest stall of any flow, and the total deliveries.
 fn stall_and_rate(result: &RunResult) -> (f64, f64) {
     for flow in &result.flows {
         assert_eq!((flow.lost, flow.reordered), (0, 0), "{}", flow.name);
@@ -30,8 +30,8 @@ fn stall_and_rate(result: &RunResult) -> (f64, f64) {
     (stalls.fold(0.0, f64::max), rates.sum())
 }
 
-/// Nothing stands for more than 5 times as long as under PFC with the Deadlock Breaker and one refresh, and as much is
-/// delivered.
+/// Checks that no flow stalls for more than 5 times as long as under PFC with the Deadlock Breaker
+/// and one refresh, and that as much is delivered.
 fn assert_no_worse_than_pfc(file: &str, changes: &[&str], round_trips: &[&str]) {
     let with = |more: &[&str]| stall_and_rate(&simulate(file, &[changes, more].concat()));
     let (pfc_stall, pfc_rate) = with(&["class.lossless.mode=pfc", "deadlock.policy=breaker"]);
@@ -47,7 +47,7 @@ fn assert_no_worse_than_pfc(file: &str, changes: &[&str], round_trips: &[&str]) 
     }
 }
 
-/// `feedback-refresh` unless a file says otherwise.
+/// Default of `feedback-refresh`.
 const REFRESH_SECONDS: f64 = 10e-3;
 
 #[test]

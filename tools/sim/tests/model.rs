@@ -15,7 +15,7 @@ const END_MICROS: u64 = 1_000;
 const FIRST_FRAME_MICROS: f64 = 1.084;
 const NOTIFICATION_GAP_MICROS: f64 = 52.4;
 
-/// By microsecond: backlog of the simulation over that of the model, less one.
+/// Returns by microsecond: backlog of the simulation over that of the model, minus one.
 fn errors(index: usize, model: Model) -> Vec<(u64, f64)> {
     let configuration = Configuration::of_figure(Setting::NEAREST)[index];
     let run = trace(configuration, Duration::from_micros(END_MICROS)).expect("a run");

@@ -1,6 +1,6 @@
-//! Frames to group addresses over the tree of a scenario, in the switches that the simulator makes of it: every host gets one
-//! copy, whoever sends it, and none goes round, in rings, tori, fabrics with equal-cost paths and networks with failed
-//! links.
+//! Frames to group addresses over the tree of a scenario, in the switches that the simulator makes
+//! of it: every host gets one copy from any sender, and none loops, in rings, tori, fabrics with
+//! equal-cost paths and networks with failed links.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::path::Path;
@@ -13,7 +13,7 @@ use weir_core::{
 use weir_sim::network::plan::{host_address, End, NetworkPlan};
 use weir_sim::scenario::plan;
 
-/// Everybody sends to everybody: switches have routes to those hosts whose frames come by.
+/// Every host sends to every other: switches have routes to the hosts whose frames they see.
 const TRAFFIC: &str = r#"
 [[traffic]]
 kind = "all-to-all"
@@ -40,7 +40,7 @@ fn scenario(topology: &str, multicast: &str) -> Scenario {
 /// The switches of a plan without their hosts' traffic, one frame at a time.
 struct Network {
     switches: Vec<Switch>,
-    /// Where each port leads.
+    /// By (switch, port): the other end.
     peers: BTreeMap<(usize, u8), End>,
     /// By host: its switch and port.
     doors: BTreeMap<u32, (usize, PortId)>,
@@ -79,7 +79,7 @@ impl Network {
         }
     }
 
-    /// By host: copies that it gets of one frame.
+    /// Sends one frame; returns the copies by host.
     fn send(&mut self, from: u32, to: MacAddress) -> BTreeMap<u32, usize> {
         let mut copies = BTreeMap::new();
         let mut under_way = VecDeque::from([self.doors[&from]]);
@@ -164,7 +164,7 @@ fn every_host_of_rings_and_fabrics_gets_each_broadcast_once() {
     }
 }
 
-/// The control: without a tree a broadcast goes nowhere, as it always did.
+/// Control: without a tree a broadcast goes nowhere.
 #[test]
 fn without_a_tree_nothing_is_flooded() {
     let scenario = scenario("kind = \"ring\"\nswitches = 3", "");

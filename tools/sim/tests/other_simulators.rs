@@ -1,4 +1,4 @@
-//! Figures of other simulators: what is committed comes out again, and holds what the book says of it.
+//! Figures of other simulators: committed values are reproduced, and support the book's statements.
 
 use weir_sim::reproduce::others::hpcc::{self, Compared, Figure11};
 use weir_sim::reproduce::others::ndp::{self, Figure14, Ranks};
@@ -16,7 +16,6 @@ macro_rules! committed {
     };
 }
 
-/// A column of a CSV file.
 fn column(table: &str, name: &str) -> Vec<f64> {
     let mut lines = table.lines();
     let headings = lines.next().unwrap();
@@ -51,12 +50,11 @@ fn the_small_tree_of_htsim_comes_out_again_and_lies_near_its_numbers() {
         let lost = ranks.costs.map_or(0, |[lost, _]| lost);
         assert!(lost == 0 || ranks.name.starts_with("DCTCP"), "{lost}");
     }
-    // What takes all paths fills the network better than what takes one.
+    // A transport that uses all paths fills the network better than one that uses a single path.
     assert!(of("DCQCN, by frame") > of("DCQCN, by flow") + 0.25);
     assert!(of("PFC alone, by frame") > of("DCQCN, by flow") + 0.25);
 }
 
-/// The numbers of the picture in the book.
 #[test]
 fn the_figure_of_ndp_has_the_shape_of_htsims() {
     let table = committed!("ndp-fig14.csv");
@@ -101,7 +99,6 @@ fn short_flows(compared: &Compared) -> f64 {
     mean(&rows.map(|row| row.p99).collect::<Vec<_>>())
 }
 
-/// The numbers of the picture in the book.
 #[test]
 fn the_figure_of_hpcc_lies_near_its_simulators() {
     let table = committed!("hpcc-fig11c.csv");
@@ -126,7 +123,7 @@ fn the_figure_of_hpcc_lies_near_its_simulators() {
             mean(&rows[..short])
         })
     };
-    // What the paper says: HPCC has the shortest tail, and a window helps DCQCN.
+    // The paper's result: HPCC has the shortest tail, and a window helps DCQCN.
     for [hpcc, window, dcqcn] in ["here", "there"].map(tail) {
         assert!(
             hpcc < window / 2.0 && window < dcqcn,
@@ -135,7 +132,8 @@ fn the_figure_of_hpcc_lies_near_its_simulators() {
     }
 }
 
-/// Takes minutes: after what changes the simulator's bytes, `cargo nextest run -p weir-sim --ignore-default-filter --run-ignored all -E "test(both_figures_come_out_again)"`.
+/// Takes minutes. To be run after changes of the simulator's results: `cargo nextest run -p
+/// weir-sim --ignore-default-filter --run-ignored all -E "test(both_figures_come_out_again)"`.
 #[test]
 #[ignore = "takes minutes"]
 fn both_figures_come_out_again() {

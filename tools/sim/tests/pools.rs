@@ -11,7 +11,7 @@ use weir_sim::network::Network;
 use weir_sim::scenario::{plan, run, Options};
 
 const PRIORITY: Priority = Priority::ALL[3];
-/// As frames of 1500 B are charged.
+/// Charge of frames of 1500 B.
 const FRAME: f64 = 1536.0;
 const SIZE: f64 = 1200.0 * 1024.0;
 
@@ -24,7 +24,8 @@ fn overrides(changes: &[String]) -> Vec<Override> {
     parsed.map(Result::unwrap).collect()
 }
 
-/// The most that each of the first `hot` ports' buffers has of the pool, when so many hosts fill them at a time.
+/// Returns the peak use of the pool by each of the first `hot` ports' buffers, when this many hosts
+/// fill them at a time.
 fn shares(alpha: &str, hot: usize) -> Vec<f64> {
     let mut changes = vec![
         format!("class.lossless.alpha={alpha}"),
@@ -110,8 +111,8 @@ fn thresholds(text: &str, file: &Path, changes: &[String]) -> (Bytes, usize) {
     (scenario.classes[0].mode.thresholds().unwrap().xoff(), ports)
 }
 
-/// The same scenarios with static thresholds, each buffer's own, and with a pool in which a buffer that is alone has as
-/// much. WEIR_WRITE=1 writes the table of the book anew.
+/// Runs the same scenarios with static thresholds, each buffer's own, and with a pool in which a
+/// buffer that is alone has as much. WEIR_WRITE=1 rewrites the table of the book.
 #[test]
 fn the_book_has_the_table_of_memory() {
     let mut table = String::from(
@@ -168,7 +169,7 @@ fn the_book_has_the_table_of_memory() {
     );
 }
 
-/// Expectations of the file hold, and the same seed gives the same run.
+/// The file's expectations hold, and the same seed gives the same run.
 #[test]
 fn the_scenario_loses_nothing() {
     let file = root().join("scenarios/shared-buffers.toml");

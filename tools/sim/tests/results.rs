@@ -1,4 +1,4 @@
-//! What results count.
+//! Counting in results.
 
 use std::path::Path;
 
@@ -29,8 +29,9 @@ fn what_the_drain_brings_is_no_throughput_of_the_run() {
     );
 }
 
-/// 31 hosts send 1 MB each to one: the last byte of all comes when the receiver's line has carried them all, and every flow is
-/// complete. In a run that ends before a host can have sent all, none is.
+/// 31 hosts send 1 MB each to one: the very last byte comes when the receiver's line has carried
+/// them all, and every flow is complete. In a run that ends before a host can have sent all, none
+/// is.
 #[test]
 fn a_flow_is_complete_when_its_last_byte_has_arrived() {
     let file = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../scenarios/incast.toml");

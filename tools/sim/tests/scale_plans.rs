@@ -1,4 +1,4 @@
-//! What the benchmark `scale` runs does what it says: its rates mean nothing otherwise.
+//! Properties of the plans of the benchmark `scale`, which give its rates a meaning.
 
 #[path = "../benches/scale/plans/mod.rs"]
 mod plans;
@@ -23,7 +23,6 @@ fn sent(network: &Network) -> u64 {
     network.flows().iter().map(|flow| flow.sent).sum()
 }
 
-/// PFC frames that switches have sent.
 fn pauses(network: &Network) -> u64 {
     let switches = network.plan().switches.iter().enumerate();
     let ports = switches.flat_map(|(index, switch)| {
@@ -98,7 +97,7 @@ fn a_fat_tree_at_half_load_never_pauses_and_at_full_load_does() {
     assert!(pauses(&full) > 0);
 }
 
-/// The program for ns-3 is given these ways: they must be those that frames go here.
+/// The program for ns-3 gets these paths: they must match the frames' paths here.
 #[test]
 fn flows_go_by_the_switches_that_are_told_to_others() {
     let k = 4;

@@ -8,7 +8,7 @@ use weir_config::scenario::Scenario;
 use weir_results::table;
 use weir_sim::scenario::{run, Options};
 
-/// Parts of a hundred of what the three classes got together.
+/// Percentage of the three classes' total.
 const TOLERANCE_PERCENT: f64 = 0.5;
 
 fn shares(changes: &[&str]) -> [f64; 3] {

@@ -1,4 +1,5 @@
-//! `weir-sim sweep` of a sweep file: what is in its files, whoever ran which part and was killed at it.
+//! `weir-sim sweep` of a sweep file: the contents of its files, for any split of the work and any
+//! interruption.
 // Processes are watched here, by the machine's clock.
 #![allow(clippy::disallowed_methods, clippy::disallowed_types)]
 
@@ -16,7 +17,7 @@ use tempfile::TempDir;
 use weir_config::scenario::Scenario;
 use weir_sim::scenario::{run, Options};
 
-/// Two of its runs have an xoff below xon, which no scenario can have.
+/// Two of its runs have an xoff below xon, which is invalid in any scenario.
 const SWEEP: &str = r#"
 name = "small"
 scenario = "ring4.toml"
@@ -74,14 +75,14 @@ impl Bench {
         self.command(arguments).output().expect("weir-sim runs")
     }
 
-    /// What is told of a run that must be well.
+    /// Returns the output of a run that must succeed.
     fn done(&self, arguments: &[&str]) -> String {
         let output = self.run(arguments);
         assert_eq!(output.status.code(), Some(0), "{}", text(&output.stderr));
         text(&output.stdout)
     }
 
-    /// Name and content of all files.
+    /// Returns name and content of all files.
     fn files(&self, directory: &str) -> Vec<(String, Vec<u8>)> {
         let entries = std::fs::read_dir(self.path(directory)).expect("a directory");
         let mut files: Vec<_> = entries
@@ -138,7 +139,8 @@ fn string(row: &Row, name: &str) -> String {
     }
 }
 
-/// The slow model: each row's scenario is set by hand from the row's own parameters, and run by itself.
+/// The slow model: sets each row's scenario by hand from the row's own parameters, and runs it by
+/// itself.
 #[test]
 fn each_row_is_what_its_scenario_gives_by_itself() {
     let bench = Bench::new(SWEEP);
@@ -283,7 +285,7 @@ fn wait_for_lines(bench: &Bench, child: &mut Child, lines: usize) -> usize {
     }
 }
 
-/// Many more runs than are finished before the signal.
+/// Has many more runs than are finished before the signal.
 fn long() -> String {
     SWEEP.replace("samples = 3", "samples = 60")
 }
@@ -366,7 +368,7 @@ fn one_part_is_run_by_one_process_at_a_time() {
     );
 }
 
-/// A value that is added leaves the runs of the others as they are, under new numbers.
+/// An added value keeps the runs of the others, under new numbers.
 #[test]
 fn what_was_kept_is_taken_for_a_changed_sweep_if_it_is_the_same_run() {
     let bench = Bench::new(&long());

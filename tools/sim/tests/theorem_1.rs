@@ -36,7 +36,7 @@ fn random_networks_under_levels_lose_reorder_and_hold_nothing() {
     );
 }
 
-/// Whatever the thresholds of a pool are, headroom by the closed form is enough.
+/// For any thresholds of a pool, headroom by the closed form suffices.
 #[test]
 fn random_networks_with_shared_buffers_lose_nothing() {
     let (mut frames, mut deadlocks) = (0, 0);
@@ -70,7 +70,8 @@ fn faults_break_no_rule_and_when_they_are_over_everything_drains() {
     assert!(lost > 0, "no fault took a frame: the faults do nothing");
 }
 
-/// A switch that is stopped while it is frozen: what had left it before was once given back twice.
+/// A switch that is stopped while it is frozen: frames that had left it before were once given back
+/// twice.
 #[test]
 fn a_frozen_switch_that_is_stopped_takes_nothing_that_has_left() {
     for seed in [732, 2875, 3177, 4967, 6776, 7330, 8257, 9442] {

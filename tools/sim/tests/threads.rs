@@ -32,7 +32,7 @@ fn assert_same(scenario: &Scenario) {
     }
 }
 
-/// Whoever looks at the run sees the same, too, and changes nothing of it.
+/// An observer of the run sees the same, and changes nothing of it.
 #[test]
 fn an_observed_run_is_the_same() {
     let directory = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../scenarios");

@@ -61,7 +61,7 @@ fn dumbbell(keys: &str, overrides: &[&str]) -> Scenario {
     Scenario::parse(&text, Path::new("dumbbell.toml"), &overrides).unwrap()
 }
 
-/// Runs until `millis`, with the books checked all the way.
+/// Runs until `millis`, checking the accounts all the way.
 fn network(scenario: &Scenario, millis: u64) -> Network {
     let mut network = Network::new(plan(scenario).unwrap()).unwrap();
     for step in 1..=millis * 20 {

@@ -6,7 +6,6 @@ use weir_config::scenario::Scenario;
 use weir_sim::scenario::{run, Options};
 use weir_sim::search::wide::{judge, network, shrink, Answer, Broken, Patience, Protocol, Told};
 
-/// Networks of each mode.
 const NETWORKS: u64 = 200;
 
 fn answer(seed: u64, protocol: Protocol) -> Answer {
@@ -77,7 +76,7 @@ fn the_same_seed_gives_the_same_answer() {
     }
 }
 
-/// Plain PFC locks. What a network that does is shrunk to is a small scenario file that locks, too.
+/// Plain PFC locks. A locking network is shrunk to a small scenario file that also locks.
 #[test]
 fn a_lock_is_found_and_shrunk_to_a_file_that_locks() {
     let found = (0..60).find_map(|seed| {

@@ -32,7 +32,8 @@ fn nanos(seconds: Option<f64>) -> u64 {
     (seconds.expect("a time") * 1e9).round() as u64
 }
 
-/// Rate in Mbit/s and delay in nanoseconds, of the hosts' lines and then of each link of a line of switches.
+/// Rate in Mbit/s and delay in nanoseconds, of the hosts' lines and then of each link of a line of
+/// switches.
 type Lines = Vec<(u64, u64)>;
 
 #[derive(Clone, Debug)]
@@ -71,7 +72,7 @@ fn one() -> impl Strategy<Value = One> {
         )
 }
 
-/// One flow from the first host to the last; nothing ever fills a buffer.
+/// One flow from the first host to the last; no buffer ever fills.
 fn text(one: &One) -> String {
     let (rate, delay) = one.lines[0];
     let mut text = format!(
@@ -186,7 +187,7 @@ fn a_workload_is_slowed_down_and_every_bin_says_how_much() {
     let of_bins: u64 = result.slowdown.iter().map(|bin| bin.flows).sum();
     assert_eq!(of_bins, all.len() as u64);
     assert_eq!(result.slowdown, slowdown::bins(&result.flows));
-    // What is written is what is read.
+    // Written results read the same.
     let json = serde_json::to_string(&result).unwrap();
     let again: RunResult = serde_json::from_str(&json).unwrap();
     for (again, bin) in again.slowdown.iter().zip(&result.slowdown) {
@@ -196,7 +197,7 @@ fn a_workload_is_slowed_down_and_every_bin_says_how_much() {
     assert_eq!(json, serde_json::to_string(&simulate(&scenario)).unwrap());
 }
 
-/// When a flow began and when all of it had arrived, in nanoseconds.
+/// Returns when a flow began and when all of it had arrived, in nanoseconds.
 fn span(result: &RunResult, index: usize) -> (u64, u64) {
     let flow: &FlowResult = &result.flows[index];
     let began = nanos(flow.began_seconds);
@@ -218,7 +219,7 @@ fn many_flows_have_two_curves_that_sum_up_what_arrived() {
         let chosen = flows.filter(|(index, _)| scenario.crosses_links(*index) == is_between);
         chosen.map(|(_, flow)| flow.bits_per_second * 1.5e-3).sum()
     };
-    // What arrives at the very end is in no interval.
+    // Frames that arrive at the very end are in no interval.
     for (curve, flows) in [(between, of_flows(true)), (inside, of_flows(false))] {
         assert!(
             (curve / flows - 1.0).abs() < 1e-4 && flows > 0.0,

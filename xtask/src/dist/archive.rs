@@ -11,9 +11,9 @@ use super::tree::{gzip, Tree, DATA};
 use super::{directory, VERSION};
 use crate::build;
 
-/// The package whose manifest lists what the Debian package has. The archive has the same.
+/// The package whose manifest lists the Debian package's files. The archive has the same.
 const LISTED_BY: &str = "weir-switchd";
-/// What is in the archive alone: where from, where to.
+/// Files of the archive alone: source and destination.
 const MORE: [(&str, &str, u32); 2] = [
     ("LICENSE-*", "usr/share/doc/weir/", DATA),
     ("packaging/archive/INSTALL", "", DATA),
@@ -54,7 +54,7 @@ fn tree(programs: &Path, generated: &Path) -> Result<Tree> {
     Ok(tree)
 }
 
-/// The Debian package's files: where from, where to, permissions.
+/// Returns the Debian package's files: source, destination, permissions.
 fn listed() -> Result<Vec<(String, String, u32)>> {
     let metadata = MetadataCommand::new()
         .manifest_path(build::root().join("Cargo.toml"))
@@ -83,7 +83,7 @@ fn listed() -> Result<Vec<(String, String, u32)>> {
 mod tests {
     use super::*;
 
-    /// Programs and what they write themselves are made of nothing here.
+    /// Programs and their generated files are empty here.
     #[test]
     fn the_archive_has_what_the_package_has() {
         let directory = std::env::temp_dir().join(format!("weir-archive-{}", std::process::id()));

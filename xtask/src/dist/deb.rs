@@ -9,7 +9,7 @@ use super::{directory, generate, generate_programs, output, programs, source_tim
 use crate::vm::apt;
 use crate::{build, tool};
 
-/// As the first release of this version for Debian.
+/// Revision of the first release of this version for Debian.
 const REVISION: &str = "1";
 
 /// Builds the package; returns where it is. With `no_install`, cargo-deb has to be there.
@@ -45,7 +45,7 @@ pub fn package_of_release() -> Result<PathBuf> {
     )
 }
 
-/// The same with files of `time`.
+/// Packages with files of `time`.
 pub(super) fn package_at(no_install: bool, time: u64) -> Result<PathBuf> {
     // Of the Debian package dpkg-dev; without it the package would depend on nothing.
     output(Command::new("dpkg-shlibdeps").arg("--version"))?;

@@ -26,8 +26,8 @@ pub enum Place {
     Aarch64,
 }
 
-/// Scenarios whose results must be the same bytes everywhere, and until when: policies, classes, patterns, faults, transports,
-/// what is drawn with logarithms.
+/// Scenarios whose results must be the same bytes everywhere, with their durations: policies,
+/// classes, patterns, faults, transports, pictures with logarithms.
 const FIGURES: [(&str, &str); 8] = [
     ("all-reduce", "5ms"),
     ("faults", "4s"),
@@ -38,7 +38,7 @@ const FIGURES: [(&str, &str); 8] = [
     ("shared-buffers", "50ms"),
     ("workload", "2ms"),
 ];
-/// The variable that names Ubuntu's archive, and that of its keys, which no package of Debian 12 has.
+/// Environment variables for Ubuntu's archive, and for its keys, which no package of Debian 12 has.
 const UBUNTU: [&str; 2] = ["WEIR_UBUNTU_ARCHIVE", "WEIR_UBUNTU_KEYRING"];
 /// The commands of a new user.
 const CHAPTER: &str = "docs/src/start/ten-minutes.md";
@@ -87,7 +87,7 @@ pub fn check(places: &[Place], no_install: bool) -> Result<()> {
     Ok(())
 }
 
-/// The processor that this machine does not have.
+/// Returns the processor that this machine does not have.
 fn emulated() -> Result<Platform> {
     let other = PLATFORMS.into_iter().find(|platform| !platform.is_native());
     let there = Command::new("qemu-aarch64-static")
@@ -102,7 +102,7 @@ fn emulated() -> Result<Platform> {
     other.context("there is no other processor")
 }
 
-/// What this machine's programs compute.
+/// Results of this machine's programs.
 fn figures(work: &Path) -> Result<()> {
     let figures = work.join("figures");
     std::fs::create_dir_all(&figures).with_context(|| figures.display().to_string())?;
@@ -115,7 +115,7 @@ fn figures(work: &Path) -> Result<()> {
         command
             .args(["--quiet", "--until", until, "--json"])
             .arg(&file);
-        // What the scenario expects of its whole duration it need not do so early.
+        // The scenario's expectations for its whole duration need not hold so early.
         command.stdout(Stdio::null());
         command
             .status()
@@ -127,7 +127,7 @@ fn figures(work: &Path) -> Result<()> {
     Ok(())
 }
 
-/// Ubuntu's archive, once its keys are in `work`: apt of a Debian knows neither.
+/// Ubuntu's archive, once its keys are in `work`: apt of a Debian has neither.
 fn ubuntu(work: &Path) -> Result<String> {
     let [archive, keyring] = UBUNTU.map(|name| {
         let value = std::env::var(name).ok();

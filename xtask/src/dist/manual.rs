@@ -3,7 +3,7 @@
 use pulldown_cmark::{Event, HeadingLevel, Options, Parser, Tag, TagEnd};
 use roff::{bold, roman, Inline, Roff};
 
-/// What man-pages(7) wants and a page of the book does not have.
+/// Line that man-pages(7) requires and a page of the book lacks.
 const NAME: &str = "weir-switchd.toml - configuration of weir-switchd";
 const FILES: [(&str, &str); 1] = [(
     "/etc/weir/switchd.toml",
@@ -40,14 +40,13 @@ pub fn page(markdown: &str) -> String {
 #[derive(Default)]
 struct Page {
     roff: Roff,
-    /// Of the paragraph, heading or cell that has begun.
+    /// Text of the present paragraph, heading or cell.
     text: Vec<Inline>,
-    /// Of what has begun around the text: strong or emphasized, the innermost last.
+    /// Present styles of the text: strong or emphasized, the innermost last.
     styles: Vec<fn(String) -> Inline>,
     is_code: bool,
-    /// A paragraph of an item of a list stands beside the bullet.
+    /// A paragraph of an item of a list is beside the bullet.
     is_item: bool,
-    /// Of the table that has begun.
     head: Vec<String>,
     cells: Vec<Vec<Inline>>,
 }
@@ -123,7 +122,7 @@ impl Page {
         }
     }
 
-    /// What was collected, as a paragraph.
+    /// Writes the collected text as a paragraph.
     fn write(&mut self) {
         let text = std::mem::take(&mut self.text);
         if !text.is_empty() {
@@ -131,7 +130,8 @@ impl Page {
         }
     }
 
-    /// A row of a table: what its first cell names, the cells between in parentheses, and below the last one.
+    /// Writes a row of a table: the name in its first cell, the cells between in parentheses, and
+    /// below the last one.
     fn row(&mut self) {
         let mut cells = std::mem::take(&mut self.cells).into_iter();
         let mut tag = vec![bold(plain(&cells.next().unwrap_or_default()))];

@@ -1,4 +1,5 @@
-//! What others install: the Debian package, the archive of static programs, the image of a container.
+//! Artefacts to install: the Debian package, the archive of static programs, the image of a
+//! container.
 //!
 //! Design: docs/src/internals/design/packaging.md.
 
@@ -25,7 +26,7 @@ pub use deb::package_of_release;
 use elsewhere::Place;
 use programs::Platform;
 
-/// What artefacts are called by.
+/// Version in the artefacts' names.
 const VERSION: &str = env!("CARGO_PKG_VERSION");
 /// For `--help`.
 pub const HELP: &str = "\
@@ -54,7 +55,7 @@ Examples:
   cargo xtask dist --all --platform x86_64
   cargo xtask dist --check
   cargo xtask dist --elsewhere --place trixie --place aarch64";
-/// The sums of all artefacts, as sha256sum(1) reads them.
+/// Sums of all artefacts, in the format of sha256sum(1).
 const SUMS: &str = "SHA256SUMS";
 
 /// The command line.
@@ -107,7 +108,8 @@ pub fn run(arguments: &Arguments) -> Result<()> {
     }
 }
 
-/// Builds everything: for each of `platforms` the archive, the image and the bill of materials; the package, and all sums.
+/// Builds everything: for each of `platforms` the archive, the image and the bill of materials; the
+/// package, and all sums.
 ///
 /// # Errors
 ///
@@ -118,8 +120,8 @@ fn all(platforms: &[Platform], no_install: bool) -> Result<()> {
     for platform in platforms {
         platform.require()?;
     }
-    // What the programs write of themselves is the same on all, and this machine runs its own. Beside that of the Debian
-    // package's programs, which are other files.
+    // Files that the programs generate are the same on all platforms, and this machine runs its
+    // own. They are kept apart from the Debian package's, which differ.
     let generated = directory().join("static");
     generate(
         &programs::build(Platform::native()?, time)?,
@@ -158,7 +160,7 @@ fn sha256(bytes: &[u8]) -> String {
     digest.iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
-/// The time of all files in artefacts, in seconds: of the commit, or what `SOURCE_DATE_EPOCH` says
+/// Returns the time of all files in artefacts, in seconds: the commit's, or `SOURCE_DATE_EPOCH`
 /// (<https://reproducible-builds.org/specs/source-date-epoch/>).
 fn source_time() -> Result<u64> {
     let told = match std::env::var("SOURCE_DATE_EPOCH") {
@@ -179,13 +181,13 @@ fn directory() -> PathBuf {
     build::root().join("target/dist")
 }
 
-/// The book, and manual pages and completions from the programs themselves.
+/// Generates the book, and manual pages and completions by the programs themselves.
 fn generate(binaries: &Path, directory: &Path, no_install: bool) -> Result<()> {
     book::render(&directory.join("book"), no_install)?;
     generate_programs(binaries, directory)
 }
 
-/// Manual pages and completions from the programs themselves.
+/// Generates manual pages and completions by the programs themselves.
 fn generate_programs(binaries: &Path, directory: &Path) -> Result<()> {
     for section in ["man1", "man5", "man8"] {
         std::fs::create_dir_all(directory.join(section))?;

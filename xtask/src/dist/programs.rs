@@ -8,13 +8,13 @@ use oci_spec::image::Arch;
 
 use crate::build::{self, PROGRAMS};
 
-/// What programs are built for, with glibc, linked statically: libelf and zlib are there for it, and what a program asks of
-/// NSS is in two files.
+/// Target platform of programs, with glibc, linked statically: libelf and zlib are available for
+/// it, and two files suffice for the programs' use of NSS.
 #[derive(Debug, Clone, Copy)]
 pub struct Platform {
-    /// As Rust calls the processor: `std::env::consts::ARCH`.
+    /// Rust's name of the processor: `std::env::consts::ARCH`.
     processor: &'static str,
-    /// As Debian and the OCI image specification call it.
+    /// Name of the processor in Debian and in the OCI image specification.
     architecture: &'static str,
 }
 
@@ -30,7 +30,8 @@ pub const PLATFORMS: [Platform; 2] = [
     },
 ];
 
-/// With this libxdp is compiled below the target directory, for another processor too, and not in cargo's home.
+/// With this feature libxdp is compiled below the target directory, also for another processor, and
+/// not in cargo's home.
 const LIBXDP_APART: &str = "weir-switchd/libxdp-apart";
 
 impl Platform {
@@ -47,7 +48,7 @@ impl Platform {
         })
     }
 
-    /// Whether this machine runs them.
+    /// Returns true if this machine runs them.
     pub fn is_native(self) -> bool {
         self.processor == std::env::consts::ARCH
     }
@@ -67,7 +68,7 @@ impl Platform {
         Arch::from(self.architecture)
     }
 
-    /// Where its libraries say their versions, on Debian.
+    /// Returns Debian's directory of its libraries' pkg-config files.
     pub fn pkg_config(self) -> String {
         format!("/usr/lib/{}-linux-gnu/pkgconfig", self.processor)
     }
@@ -191,8 +192,8 @@ pub fn packaged_target() -> PathBuf {
     build::target_directory().join("package")
 }
 
-/// Cargo as it builds all programs in `target_directory`, with further `flags` of rustc, so that they are the same bytes
-/// wherever they are built.
+/// Returns cargo with the settings for all programs in `target_directory`, with further `flags` of
+/// rustc, so that they are the same bytes wherever they are built.
 fn comparable(
     platform: Platform,
     target_directory: &Path,
@@ -221,7 +222,8 @@ fn comparable(
             format!("CFLAGS_{variable}"),
             remapped("-ffile-prefix-map=")?.join(" "),
         )
-        // What crates compile for the kernel with clang: `#` keeps it from telling of each option, `+` appends one.
+        // Objects that crates compile for the kernel with clang: `#` suppresses messages about each
+        // option, `+` appends one.
         .env(
             "CCC_OVERRIDE_OPTIONS",
             format!("# {}", remapped("+-ffile-prefix-map=")?.join(" ")),
@@ -231,7 +233,7 @@ fn comparable(
     Ok(cargo)
 }
 
-/// Options by which compilers write other paths than those of this machine.
+/// Returns options by which compilers replace this machine's paths.
 fn remapped(option: &str, target_directory: &Path) -> Result<Vec<String>> {
     let home = match std::env::var_os("CARGO_HOME") {
         Some(home) => PathBuf::from(home),

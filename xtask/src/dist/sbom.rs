@@ -1,5 +1,5 @@
-//! What the static programs are made of, as CycloneDX 1.5: crates by cargo's own resolution, and the C libraries that are
-//! linked in.
+//! Bill of materials of the static programs, as CycloneDX 1.5: crates by cargo's own resolution,
+//! and the C libraries that are linked in.
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::path::{Path, PathBuf};
@@ -23,13 +23,13 @@ use super::programs::Platform;
 use super::{output, VERSION};
 use crate::build::{self, PROGRAMS};
 
-/// C libraries of this machine that are linked into the programs: what they are called by pkg-config, and their licences.
+/// C libraries of this machine that are linked into the programs: their names in pkg-config, and
+/// their licences.
 const LIBRARIES: [(&str, &str); 2] = [
     ("libelf", "GPL-2.0-or-later OR LGPL-3.0-or-later"),
     ("zlib", "Zlib"),
 ];
 const GLIBC_LICENSE: &str = "LGPL-2.1-or-later";
-/// Of the whole.
 const SUBJECT: &str = "weir";
 
 /// Writes the bill of materials into `directory`, as of `time`; returns where it is.
@@ -103,7 +103,8 @@ fn bom(metadata: &Metadata, libraries: &[Component], time: u64) -> Result<Bom> {
     Ok(bom)
 }
 
-/// Packages that are linked into the programs, and what of them each needs. What only compiles or tests them is not there.
+/// Returns packages that are linked into the programs, and their linked dependencies, without those
+/// for builds or tests.
 fn linked(metadata: &Metadata) -> Result<BTreeMap<&PackageId, BTreeSet<&PackageId>>> {
     let resolve = metadata.resolve.as_ref();
     let nodes = &resolve.context("cargo resolves nothing")?.nodes;
@@ -161,7 +162,7 @@ fn licensed(expression: &str) -> Result<Licenses> {
     Ok(Licenses(vec![LicenseChoice::Expression(expression)]))
 }
 
-/// The C libraries that are on this machine for `platform`.
+/// Returns the C libraries on this machine for `platform`.
 fn libraries(platform: Platform) -> Result<Vec<Component>> {
     let mut all = Vec::new();
     for (name, license) in LIBRARIES {

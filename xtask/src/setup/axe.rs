@@ -14,12 +14,13 @@ use crate::tool::run;
 const RELEASE: &str = "axe-core@4.14.1";
 const ARCHIVE: &str = "axe-core-4.14.1.tgz";
 const ARCHIVE_SHA256: &str = "e6b0ce02b84d892e2e33e403485e7f3d6c29e2be6df65daf44d89ba564139745";
-/// What is needed of it.
+/// Needed file of the package.
 const SCRIPT: &str = "package/axe.min.js";
 /// Of that file.
 const SCRIPT_SHA256: &str = "29348999450cdf2849a8e70b7912fc2da85a849da39c0d0d5394f51d4a9ed95c";
 const MILLISECONDS_MAX: &str = "120000";
-/// Beside it, where the registry was not reached: the test of the page says so, and does with its own checks.
+/// Marker beside it after a failed download: the test of the page reports it, and uses only its own
+/// checks.
 const NOT_REACHED: &str = "not-reached";
 
 fn directory() -> PathBuf {
@@ -59,7 +60,7 @@ pub fn set_up(no_install: bool) -> Result<bool> {
     Ok(true)
 }
 
-/// The script in the archive `bytes`.
+/// Returns the script in the archive `bytes`.
 fn script_of(bytes: &[u8]) -> Result<Vec<u8>> {
     let found = digest(bytes);
     if found != ARCHIVE_SHA256 {

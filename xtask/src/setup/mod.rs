@@ -1,4 +1,4 @@
-//! What building, running and testing need from the system, and its installation.
+//! System packages for building, running and testing, and their installation.
 
 mod axe;
 mod python;
@@ -10,7 +10,7 @@ use anyhow::{bail, Context, Result};
 
 use crate::root;
 
-/// What the caller is about to do.
+/// Purpose of the caller.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Purpose {
     /// Build and run labs.
@@ -19,27 +19,24 @@ pub enum Purpose {
     All,
 }
 
-/// How to see that something is there.
+/// Sign that something is installed.
 #[derive(Clone, Copy, Debug)]
 enum Sign {
     /// A program in the search path.
     Program(&'static str),
-    /// A clang of this version or newer, by whatever name.
+    /// A clang of this version or newer, under any name.
     Clang(u32),
     /// A C header below /usr/include or /usr/local/include.
     Header(&'static str),
-    /// A module of the system's Python.
     PythonModule(&'static str),
 }
 
-/// One thing that is needed.
 #[derive(Clone, Copy, Debug)]
 struct Need {
     sign: Sign,
     /// The Debian and Ubuntu package that has it.
     package: &'static str,
     why: &'static str,
-    /// Only for tests.
     tests_only: bool,
 }
 
@@ -387,7 +384,7 @@ fn program_is_there(name: &str) -> bool {
         .any(|directory| directory.join(name).is_file())
 }
 
-/// As tools/host/build.rs looks for it.
+/// Searches like tools/host/build.rs.
 fn clang_is_there(least: u32) -> bool {
     let versioned = (least..=24).any(|version| program_is_there(&format!("clang-{version}")));
     let plain = || {
@@ -405,7 +402,7 @@ fn header_is_there(name: &str) -> bool {
         .any(|directory| Path::new(directory).join(name).is_file())
 }
 
-/// The system's Python, which is the one that has the package: another may come first in the path.
+/// Checks the system's Python, whose packages apt installs: another may come first in the path.
 fn python_module_is_there(name: &str) -> bool {
     Command::new("/usr/bin/python3")
         .args([

@@ -1,4 +1,4 @@
-//! What tests need of the Python Package Index, in an environment of its own below `target`.
+//! Test dependencies from the Python Package Index, in an environment of its own below `target`.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -7,7 +7,8 @@ use anyhow::{bail, Context, Result};
 
 use crate::tool::run;
 
-/// In the environment, where the index was not reached: tests that need it say so and pass, and the continuous integration prints it at its end.
+/// Marker in the environment after a failed download: tests that need it report it and pass, and
+/// the continuous integration prints it at its end.
 const NOT_REACHED: &str = "not-reached";
 /// Versions and digests.
 const REQUIREMENTS: &str = include_str!("../../../tests/e2e/python/requirements.txt");

@@ -18,7 +18,7 @@ use super::set_up::programs::{make_directory, remove_directory};
 
 /// The boot takes some 12 s on an idle machine.
 const BOOT_LIMIT: Duration = Duration::from_secs(300);
-/// What a job may take, if it does not say otherwise.
+/// Default time limit of a job.
 const JOB_LIMIT: Duration = Duration::from_secs(90);
 
 /// A running guest; ends with the value.
@@ -31,7 +31,7 @@ pub struct Guest {
     emulator_log: PathBuf,
 }
 
-/// What a job in the guest said.
+/// Output of a job in the guest.
 #[derive(Clone, Debug)]
 pub struct Said {
     /// Its exit status.
@@ -57,7 +57,7 @@ impl Guest {
     ) -> Result<Self> {
         let share = directory.join("share");
         make_directory(&share)?;
-        // What an earlier guest said is not to be taken for this one's.
+        // Output of an earlier guest must not be taken for this one's.
         remove_directory(logs)?;
         make_directory(logs)?;
         let console = logs.join("console");
@@ -234,8 +234,8 @@ impl Drop for Unfinished {
     }
 }
 
-/// The unpacked emulator by the loader and the libraries that it was built with, whatever the host has. It dies with us,
-/// even if we are killed.
+/// Starts the unpacked emulator with the loader and the libraries that it was built with, whatever
+/// the host has. It is killed when this process dies, even if killed.
 fn emulator(root: &Path, namespace: Option<&str>) -> Command {
     let libraries = root.join("usr/lib/x86_64-linux-gnu");
     let mut command = Command::new("setpriv");

@@ -35,14 +35,13 @@ use self::tap::Tap;
 use self::wire::end::End;
 use crate::{build, root};
 
-/// A check failed.
 const FAILED: u8 = 1;
-/// Nothing was checked, or not everything that was to be.
+/// No check was run, or not all requested ones.
 const DID_NOT_TAKE_PLACE: u8 = 3;
-/// By a signal, as shells say it.
+/// After a signal, like a shell.
 const INTERRUPTED: u8 = 130;
 
-/// What `--help` says after the options.
+/// Text of `--help` after the options.
 pub const HELP: &str = "\
 Boots a guest with two emulated NICs in QEMU (TCG: neither KVM nor root is
 needed), starts the daemon there, and sends it frames. Emulator and kernel are
@@ -144,7 +143,6 @@ pub struct Arguments {
 }
 
 impl Arguments {
-    /// What of hosts is to be checked, if that is wanted.
     fn of_hosts(&self) -> Option<hosts::Part> {
         let parts = [
             (self.host, hosts::Part::Hosts),
@@ -154,7 +152,8 @@ impl Arguments {
         asked.map(|(_, part)| part)
     }
 
-    /// The programs under test in the directory `tested`, and those that test in the directory `binaries`.
+    /// Returns the programs under test in the directory `tested`, and the testing ones in the
+    /// directory `binaries`.
     fn programs<'a>(&self, tested: &'a Path, binaries: &'a Path) -> Programs<'a> {
         match self.of_hosts() {
             _ if self.storage.is_some() => Programs::Hosts(tested, &hosts::storage::MODULES),
@@ -164,7 +163,6 @@ impl Arguments {
         }
     }
 
-    /// The NICs to test.
     fn nics(&self, has_hosts: bool) -> &[Nic] {
         match (&self.nics[..], self.all) {
             (_, true) => &Nic::ALL,
@@ -174,7 +172,7 @@ impl Arguments {
         }
     }
 
-    /// Prints a table, and writes it if that is wanted.
+    /// Prints a table, and writes it if requested.
     fn write_table(&self, table: &str) -> Result<()> {
         println!("\n{table}");
         let Some(file) = &self.table else {
@@ -195,7 +193,7 @@ pub fn run(arguments: &Arguments) -> ExitCode {
             DID_NOT_TAKE_PLACE.into()
         }
         Ok(_) => ExitCode::SUCCESS,
-        // Whatever a signal broke off.
+        // Any check interrupted by a signal.
         Err(_) if interrupt::check().is_err() => {
             eprintln!("vm-test: interrupted");
             INTERRUPTED.into()
@@ -289,7 +287,6 @@ fn test(arguments: &Arguments) -> Result<Summary> {
     Ok(summary)
 }
 
-/// The package on kernels.
 fn test_kernels(
     arguments: &Arguments,
     packages: &Packages,
@@ -328,7 +325,7 @@ fn test_kernels(
     Ok(summary)
 }
 
-/// What every guest is made of.
+/// Common parts of every guest.
 #[derive(Debug)]
 struct Bed {
     packages: Packages,
@@ -356,7 +353,6 @@ impl Bed {
         Ok(guest)
     }
 
-    /// Two NICs, and the daemon between them.
     fn test_nic(&self, nic: Nic, only: Option<Part>) -> Result<Vec<Outcome>> {
         let directory = Scratch::new()?;
         let ends: Vec<End> = (0..PORTS)
@@ -387,14 +383,13 @@ impl Bed {
         Ok(outcomes)
     }
 
-    /// Kinds of devices, without NICs. None is all.
+    /// Tests kinds of devices, without NICs. None selects all.
     fn test_devices(&self, kinds: &[String]) -> Result<(Vec<Outcome>, String)> {
         let directory = Scratch::new()?;
         let guest = self.boot("devices", &[], None, &directory.0)?;
         devices::check(&guest, kinds)
     }
 
-    /// Hosts, without NICs.
     fn test_hosts(&self, part: hosts::Part, length: hosts::Length) -> Result<Vec<Outcome>> {
         let directory = Scratch::new()?;
         let memory = match part {
@@ -406,7 +401,8 @@ impl Bed {
         hosts::check(&guest, part, length)
     }
 
-    /// Storage over a switch: a guest for each check, or two with a cable between their NICs. Checks are counted from 1, and none is all.
+    /// Tests storage over a switch: a guest for each check, or two with a cable between their NICs.
+    /// Checks are counted from 1, and none selects all.
     fn test_storage(&self, numbers: &[u8]) -> Result<Vec<Outcome>> {
         let boot = |name: &str, nic: Vec<String>, directory: &Path| {
             let memory = ["-m", "2560"].map(str::to_owned);
@@ -435,7 +431,6 @@ impl Bed {
         Ok(outcomes)
     }
 
-    /// Four switches in a ring of such NICs.
     fn test_ring(&self, nic: Nic) -> Result<Vec<Outcome>> {
         let directory = Scratch::new()?;
         let name = format!("{}-ring", nic.name());
@@ -444,7 +439,7 @@ impl Bed {
     }
 }
 
-/// A directory for sockets, whose names may not be long; removed with the value.
+/// A directory for sockets, whose names must be short; removed on drop.
 #[derive(Debug)]
 struct Scratch(PathBuf);
 

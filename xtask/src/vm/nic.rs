@@ -40,12 +40,12 @@ impl Nic {
         }
     }
 
-    /// Whether its driver has zero-copy.
+    /// Returns true if its driver has zero-copy.
     pub fn has_zero_copy(self) -> bool {
         matches!(self, Self::Virtio | Self::Igb)
     }
 
-    /// How its driver runs XDP.
+    /// Returns the XDP mode of its driver.
     pub fn xdp_mode(self) -> &'static str {
         match self {
             // vmxnet3 has native XDP without room for metadata.
@@ -62,23 +62,24 @@ impl Nic {
         }
     }
 
-    /// Whether its device takes frames of several buffers only if `lro` was on as it was brought up.
+    /// Returns true if its device takes frames of several buffers only if `lro` was on as it was
+    /// brought up.
     pub fn long_frames_need_lro(self) -> bool {
         self == Self::Vmxnet3
     }
 
-    /// Whether the device drops frames for want of a buffer, and does not have its cable wait.
+    /// Returns true if the device drops frames without a buffer, instead of letting its cable wait.
     pub fn drops_when_full(self) -> bool {
         self == Self::Vmxnet3
     }
 
-    /// Whether its driver can take tags out of frames.
+    /// Returns true if its driver can take tags out of frames.
     pub fn strips_tags(self) -> bool {
         self != Self::Virtio
     }
 }
 
-/// What a device's cable leads to.
+/// Other end of a device's cable.
 #[derive(Clone, Copy, Debug)]
 pub enum Cable<'a> {
     /// This test: datagrams in a socket's directory, one frame each.

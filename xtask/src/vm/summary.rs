@@ -1,4 +1,4 @@
-//! What a run found, for people and for programs.
+//! Results of a run, for people and for programs.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -23,7 +23,7 @@ pub struct Summary {
 }
 
 impl Summary {
-    /// Whether a check ended as `wanted` says.
+    /// Returns true if a check ended with a `wanted` verdict.
     pub fn has(&self, wanted: impl Fn(&Verdict) -> bool) -> bool {
         self.outcomes.iter().any(|outcome| wanted(&outcome.verdict))
     }

@@ -18,9 +18,9 @@ pub const LOSSLESS: u8 = 3;
 /// The rate of the ports, whatever the NICs say. The longest pause is then 335 ms: an emulated machine that stands still for
 /// less refreshes its pauses in time.
 pub const RATE: &str = "100Mbit";
-/// How long a start may take before the daemon says that it is ready.
+/// Time for the daemon to report that it is ready.
 const READY_LIMIT: Duration = Duration::from_secs(120);
-/// How long links may take to come back behind it.
+/// Time for links to come back after that.
 const LINKS_LIMIT: Duration = Duration::from_secs(30);
 
 /// A configuration.
@@ -42,9 +42,9 @@ pub struct Settings {
     pub workers: u32,
     /// `dataplane.mtu` and that of the devices.
     pub mtu: u32,
-    /// Whether a keeper starts the daemon.
+    /// True if a keeper starts the daemon.
     pub keeper: bool,
-    /// Whether tags are left in frames by the device; `None` leaves that as the driver has it.
+    /// True if the device leaves tags in frames; `None` keeps the driver's setting.
     pub keep_tags: bool,
 }
 
@@ -66,7 +66,8 @@ impl Settings {
         }
     }
 
-    /// What the daemon chooses itself on a device as its driver has it; only the queues are given.
+    /// Returns settings with the daemon's own choices on a device with its driver's settings; only
+    /// the queues are given.
     pub fn shipped(nic: Nic) -> Self {
         Self {
             devices: ["eth0", "eth1"].map(str::to_owned),
@@ -235,7 +236,7 @@ impl<'a> Switch<'a> {
         Ok(())
     }
 
-    /// How often the carrier of port `number`'s device has changed.
+    /// Returns how often the carrier of port `number`'s device has changed.
     ///
     /// # Errors
     ///
@@ -258,7 +259,7 @@ impl<'a> Switch<'a> {
         self.guest.must("kill -9 $(cat /tmp/s1.pid)").map(drop)
     }
 
-    /// What it has logged since it was started last.
+    /// Returns its log since its last start.
     ///
     /// # Errors
     ///
@@ -337,7 +338,7 @@ impl<'a> Switch<'a> {
     }
 }
 
-/// How often the carrier of a device has changed.
+/// Returns how often the carrier of a device has changed.
 ///
 /// # Errors
 ///
@@ -347,8 +348,9 @@ pub fn carrier_changes(guest: &Guest, device: &str) -> Result<u64> {
     Ok(text.trim().parse()?)
 }
 
-/// Every number of a port that stands below a name with `drop` or `loss` in it, and the XDP program's verdicts that are
-/// neither of `ARRIVED`. The times the kernel found the fill ring empty are no frames.
+/// Sums every number of a port below a name with `drop` or `loss` in it, and the XDP program's
+/// verdicts that are neither of `ARRIVED`. The times the kernel found the fill ring empty are no
+/// frames.
 fn losses_of(port: &Value) -> u64 {
     const NO_FRAMES: &str = "rx_fill_ring_empty";
     const VERDICTS: &str = "xdp_verdicts_total";

@@ -25,7 +25,7 @@ pub enum CommandError {
         /// The ingress port that the rule in force favours.
         holder: PortId,
     },
-    /// Grants are given up, and taken up again, by ports that were configured for them; all others stay as they are.
+    /// Only ports that were configured for grants may switch away from them and back.
     #[error("port {0}: the coding of Feedback can change only if it is configured as grants, and only to pfc")]
     FeedbackFixed(PortId),
     /// Only lossless classes have an ingress buffer that can be enlarged.
@@ -51,7 +51,7 @@ pub enum CommandError {
     /// Each member needs a bucket.
     #[error("{buckets} buckets for {members} ports; valid are {members} to {max}", max = crate::config::BUCKETS_MAX)]
     BucketCount {
-        /// Buckets asked for.
+        /// Requested buckets.
         buckets: u16,
         /// Members of the group.
         members: usize,
@@ -62,7 +62,7 @@ pub enum CommandError {
     /// The configuration's room for buckets is used up.
     #[error("{wanted} buckets requested, but only {free} of {capacity} are free")]
     BucketsFull {
-        /// Buckets asked for.
+        /// Requested buckets.
         wanted: u16,
         /// Buckets that are free.
         free: usize,
@@ -177,7 +177,7 @@ pub enum CommandError {
     /// A detection that takes no time.
     #[error("the detection time must be above zero")]
     ZeroDetect,
-    /// Without the recent-flow monitor nobody knows what to move.
+    /// Without the recent-flow monitor the flows to move are unknown.
     #[error("the recent-flow monitor is off: there are no flows to move")]
     NoFlowMonitor,
 }

@@ -1,4 +1,4 @@
-//! What the control plane asks of the dataplane.
+//! Commands from the control plane to the dataplane.
 
 mod error;
 
@@ -18,9 +18,9 @@ pub use error::CommandError;
 pub enum Command {
     /// Send `message` through `port`, outside the data priorities.
     SendClcm {
-        /// Where to.
+        /// Egress port.
         port: PortId,
-        /// What.
+        /// Message to send.
         message: Clcm,
     },
     /// The release of the CLCM paper's section 3.3: for `period` only frames that came in by `ingress`
@@ -37,10 +37,11 @@ pub enum Command {
         egress: PortId,
         /// The loop's priority.
         priority: Priority,
-        /// How long the rule holds.
+        /// Lifetime of the rule.
         period: Duration,
-        /// For how long after it frames from `ingress` go before others, which leave by every fourth turn, or
-        /// when none of these waits: a loop that comes back at once stays thin, and is closed to nobody.
+        /// For how long after it frames from `ingress` go before others, which leave by every
+        /// fourth turn, or when none of these waits: a loop that comes back at once stays thin, and
+        /// is closed to no frame.
         preference: Duration,
         /// Additional buffer, at least one full frame.
         extra: Bytes,
@@ -57,7 +58,7 @@ pub enum Command {
         egress: PortId,
         /// The loop's priority.
         priority: Priority,
-        /// How much leaves; the last frame may exceed it.
+        /// Amount to release; the last frame may exceed it.
         amount: Bytes,
         /// For how long at most.
         period: Duration,
@@ -70,19 +71,21 @@ pub enum Command {
     SetLink {
         /// The port.
         port: PortId,
-        /// Whether the link is up.
+        /// True if the link is up.
         up: bool,
     },
-    /// Tell the dataplane that `port`'s device is gone: nothing that waits for it, or will, can leave. It is
-    /// dropped as [`PortDown`](crate::DropReason::PortDown), so that nobody is paused for its sake. What is with the
-    /// transmitter is the caller's to [complete](crate::Switch::complete). It lasts until
-    /// [`DeviceBack`](Self::DeviceBack), whatever is said of the link.
+    /// Tell the dataplane that `port`'s device is gone: nothing that waits for it, or will, can
+    /// leave. Such frames are dropped as [`PortDown`](crate::DropReason::PortDown), so that no
+    /// neighbour is paused because of them. Frames with the transmitter are the caller's to
+    /// [complete](crate::Switch::complete). It lasts until [`DeviceBack`](Self::DeviceBack),
+    /// whatever is said of the link.
     DeviceGone {
         /// The port.
         port: PortId,
     },
-    /// Tell the dataplane that `port` has a device again. Its link is down still. What the neighbour said before counts no
-    /// more, since it may be another one. A port whose device is there stays as it is.
+    /// Tell the dataplane that `port` has a device again. Its link is still down. Earlier messages
+    /// of the neighbour no longer count, since it may be another one. A port whose device is there
+    /// is unchanged.
     DeviceBack {
         /// The port.
         port: PortId,
@@ -96,8 +99,9 @@ pub enum Command {
         /// False once the transmitter completes nothing.
         completes: bool,
     },
-    /// Forget learned addresses: those at `port`, those of `vlan`, those that are both, or all. Tables of more than 4,096
-    /// addresses are gone through in steps of so many, one for each timeout, beginning at once.
+    /// Forget learned addresses: those at `port`, those of `vlan`, those that are both, or all.
+    /// Tables of more than 4,096 addresses are scanned in steps of 4,096, one for each timeout,
+    /// beginning at once.
     ForgetLearned {
         /// At this port; `None` for any.
         port: Option<PortId>,
@@ -109,28 +113,30 @@ pub enum Command {
     SetNeighbour {
         /// The port.
         port: PortId,
-        /// What is on the other side.
+        /// Neighbour on the port.
         neighbour: Neighbour,
     },
-    /// Tell Feedback on `port` in this way from now on, and obey it in this way. What is in force is told again at once. A
-    /// port that was configured to grant frames has buffers for no more than that: where they have no room for what
-    /// arrives in a round trip time it tells Feedback D, until it grants frames again. The same way again changes
-    /// nothing.
+    /// Send and obey Feedback on `port` in this coding. The Feedback in force is resent at once. A
+    /// port that was configured to grant frames has buffers for no more than that: if they have no
+    /// room for frames that arrive in a round trip time it sends Feedback D, until it grants frames
+    /// again. The same coding again changes nothing.
     SetFeedback {
         /// The port.
         port: PortId,
-        /// How Feedback is told.
+        /// Coding of Feedback.
         coding: FeedbackCoding,
     },
-    /// Frames to `destination` leave by one of `members` from now on, in the place of what was set before.
-    /// The buckets are dealt anew, round the members in the order of port numbers; pins stay whose port is
-    /// a member still. Frames that are buffered leave where they wait. O(routes + buckets + pins).
+    /// Frames to `destination` leave by one of `members`, which replace the previous ones. The
+    /// buckets are distributed again, round the members in the order of port numbers; pins stay if
+    /// their port is still a member. Buffered frames leave where they wait. O(routes + buckets +
+    /// pins).
     SetRoute {
         /// The destination.
         destination: MacAddress,
         /// Its group: ports that are equally good ways to it. One needs no buckets.
         members: PortSet,
-        /// How many buckets: from the number of members to [`BUCKETS_MAX`](crate::config::BUCKETS_MAX).
+        /// Number of buckets: from the number of members to
+        /// [`BUCKETS_MAX`](crate::config::BUCKETS_MAX).
         buckets: u16,
     },
     /// Forget the static entry of `destination`, its buckets and its pins. O(routes + buckets + pins).
@@ -167,7 +173,7 @@ pub enum Command {
         /// The member that it belongs to from now on.
         to: PortId,
     },
-    /// One flow leaves by `port` from now on, whatever its bucket says. O(log routes).
+    /// One flow leaves by `port`, whatever its bucket. O(log routes).
     PinFlow {
         /// The group's destination.
         destination: MacAddress,
@@ -182,17 +188,18 @@ pub enum Command {
     Reserve {
         /// The port.
         port: PortId,
-        /// Whether it is.
+        /// True to reserve the port.
         reserved: bool,
     },
-    /// The port pauses its neighbour in `priority` whatever its ingress buffer holds, or by that alone again: for trying what
-    /// pauses do to a neighbour. Only where the port pauses by thresholds. O(1).
+    /// The port pauses its neighbour in `priority` at any occupancy of its ingress buffer, or by
+    /// the occupancy alone again: for testing the effect of pauses on a neighbour. Only if the port
+    /// pauses by thresholds. O(1).
     HoldNeighbour {
         /// The port.
         port: PortId,
         /// The priority.
         priority: Priority,
-        /// Whether it is held.
+        /// True to hold the traffic.
         held: bool,
     },
     /// A pinned flow goes by its bucket again. O(log routes).
@@ -218,11 +225,11 @@ pub enum Command {
         egress: PortId,
         /// The blocked priority.
         priority: Priority,
-        /// What of them is moved.
+        /// Selects the flows to move.
         by: RerouteBy,
     },
-    /// What holds `egress` at `priority` is a PFC storm: the port's watchdog takes its action until no pause
-    /// has come in for the restoration time.
+    /// A PFC storm holds `egress` at `priority`: the port's watchdog takes its action until no
+    /// pause has arrived for the restoration time.
     CallStorm {
         /// The egress port.
         egress: PortId,
@@ -237,13 +244,14 @@ pub enum Command {
         /// Times and action.
         watchdog: Option<WatchdogConfig>,
     },
-    /// Treat a priority in this way from now on: other thresholds, another weight, other rates. Its mode, Levels and age
-    /// limit stay; what older thresholds let in is lost by none. What `class` says of marking does not count, so that this
-    /// and [`SetMarking`](Self::SetMarking) do not undo each other. The same again changes nothing. O(ports × priorities).
+    /// Change the treatment of a priority: thresholds, weight, rates. Its mode, Levels and age
+    /// limit stay; frames admitted under older thresholds are not lost. The marking in `class` is
+    /// ignored, so that this and [`SetMarking`](Self::SetMarking) do not undo each other. The same
+    /// again changes nothing. O(ports × priorities).
     SetClass {
         /// The priority.
         priority: Priority,
-        /// How it is treated.
+        /// Treatment of the priority.
         class: ClassConfig,
     },
     /// Mark frames of a priority in this way from now on; those that wait stay where they are. O(1).
@@ -253,20 +261,22 @@ pub enum Command {
         /// When; `None` for never.
         marking: Option<RedConfig>,
     },
-    /// Look for deadlocks in this way from now on, and anew: every suspicion ends, and what stands still is
-    /// suspected again. O(ports × lossless priorities).
+    /// Change the detection of deadlocks, and restart it: every suspicion ends, and stalled
+    /// egresses are suspected again. O(ports × lossless priorities).
     SetDetector {
         /// When an egress is suspected; `None` for never.
         detector: Option<DetectorConfig>,
     },
     /// Admit no more data frames; what is buffered still leaves. There is no way back.
     Drain,
-    /// Drop every frame that waits, whatever holds it, as [`DropReason::Draining`](crate::DropReason::Draining): for a caller
-    /// that has another use for them. Those that one port would have sent come in that order. O(1) for each frame.
+    /// Drop every waiting frame as [`DropReason::Draining`](crate::DropReason::Draining): for a
+    /// caller that has another use for them. Frames that one port would have sent come in that
+    /// order. O(1) for each frame.
     GiveUpAll,
-    /// Take every lossless class of every port for held by its neighbour, until the neighbour says otherwise or any pause
-    /// that it may have told to somebody else is over. For the first moment of a switch that stands where another stood:
-    /// neighbours do not know that this one has heard nothing. O(ports × lossless priorities).
+    /// Assume that every lossless class of every port is held by its neighbour, until the neighbour
+    /// sends something else or any pause that it may have sent to a predecessor is over. For the
+    /// first moment of a switch that replaces another one: neighbours do not know that this one has
+    /// received nothing. O(ports × lossless priorities).
     AssumePaused,
 }
 
@@ -340,7 +350,7 @@ impl Command {
         }
     }
 
-    /// The same, to remove one.
+    /// Returns the command to remove one.
     pub const fn remove_route(vlan: Option<VlanId>, destination: MacAddress) -> Self {
         match vlan {
             None => Self::RemoveRoute { destination },

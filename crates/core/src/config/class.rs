@@ -6,7 +6,7 @@ use super::{
 use crate::level::{Budgets, Level};
 use crate::units::{Bytes, Duration};
 
-/// How a priority treats congestion.
+/// Treatment of congestion by a priority.
 #[expect(
     clippy::large_enum_variant,
     reason = "eight of them, read when a switch is made"
@@ -24,26 +24,26 @@ pub enum ClassMode {
     Level {
         /// Budgets b_1 … b_D of the Receiving Queue of each fabric port.
         budgets: Budgets,
-        /// What the class does otherwise than protocol P.
+        /// Deviations of the class from protocol P.
         rules: LevelRules,
         /// When an edge port pauses its host.
         edge: PfcThresholds,
     },
 }
 
-/// What a class with Levels may do otherwise (Karol, section V, the third extension).
+/// Optional deviations of a class with Levels from protocol P (Karol, section V, the third
+/// extension).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct LevelRules {
     /// Frames of the class are at this Level at least, in every switch of the network. They may then
     /// reach Level `level_min` + h after h links, so that D is the longest route and this together.
     pub level_min: Level,
-    /// False for a class that sends whatever the Feedback, because the buffers behind each link are
-    /// its own and large enough: none is told for it, and what does not fit is dropped.
+    /// False for a class that sends regardless of Feedback, because the buffers behind each link
+    /// are its own and large enough: no Feedback is sent for it, and excess frames are dropped.
     pub obeys_feedback: bool,
 }
 
 impl Default for LevelRules {
-    /// Protocol P itself.
     fn default() -> Self {
         Self {
             level_min: Level::ZERO,
@@ -85,7 +85,7 @@ impl ClassMode {
         !matches!(self, Self::Lossy { .. })
     }
 
-    /// What a class with Levels does otherwise than protocol P.
+    /// Returns the deviations of a class with Levels from protocol P.
     pub fn level_rules(self) -> LevelRules {
         match self {
             Self::Level { rules, .. } => rules,
@@ -110,7 +110,7 @@ impl ClassMode {
         }
     }
 
-    /// The same with another headroom; a lossy class has none.
+    /// Returns this mode with another headroom; a lossy class has none.
     #[must_use]
     pub const fn with_headroom(self, headroom: Bytes) -> Self {
         match self {
@@ -128,8 +128,8 @@ impl ClassMode {
         }
     }
 
-    /// Whether a running switch may put `other` in the place of this mode: the kind and the Levels, by which frames wait
-    /// already, are the same, and only thresholds differ.
+    /// Returns true if a running switch may change from this mode to `other`: only thresholds
+    /// differ. The kind and the Levels are the same, because queued frames already wait by them.
     pub fn differs_by_thresholds(&self, other: &Self) -> bool {
         match (self, other) {
             (Self::Lossy { .. }, Self::Lossy { .. }) | (Self::Pfc(_), Self::Pfc(_)) => true,
@@ -160,14 +160,14 @@ impl ClassMode {
 /// One priority's settings, the same on all ports but for a headroom [by cables](Self::headroom_by_cable).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ClassConfig {
-    /// What it does when buffers fill.
+    /// Behaviour when buffers fill.
     pub mode: ClassMode,
-    /// Whether a port whose [cable](super::PortConfig::cable) is known has that cable's headroom in the place of the one in
-    /// `mode`, which is then the largest of all.
+    /// Gives a port whose [cable](super::PortConfig::cable) is known that cable's headroom instead
+    /// of the one in `mode`, which is then the largest of all.
     pub headroom_by_cable: bool,
     /// Deficit round robin quantum relative to other priorities, at least 1.
     pub weight: u16,
-    /// Whether it goes first, and the rates that bound what it gets.
+    /// Strict priority, and the rates that bound the class's share.
     pub scheduler: SchedulerConfig,
     /// A frame that has waited in this switch for longer is dropped and counted (Karol, section V, the
     /// first extension); `None` for never.

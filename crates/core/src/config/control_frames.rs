@@ -1,4 +1,4 @@
-//! Whose control frames are believed, and how many of them are taken.
+//! Trusted senders of control frames, and limits on their rate.
 
 use core::fmt;
 
@@ -26,20 +26,20 @@ impl fmt::Debug for FabricKey {
     }
 }
 
-/// How CLCM and echo messages are authenticated.
+/// Authentication of CLCM and echo messages.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct AuthenticationConfig {
     /// The fabric's key.
     pub key: FabricKey,
-    /// Of the nonces by which a link's neighbours tell frames of now from those of old: another one at every
-    /// start.
+    /// Seed of the nonces by which a link's neighbours tell present frames from old ones: another
+    /// one at every start.
     pub seed: u64,
     /// The first frame's sequence number is the one after it. Above all that were given before: nanoseconds of
     /// the wall clock are, for as long as it is not set back.
     pub sequence: u64,
 }
 
-/// How many control frames a second are taken from one port; the rest is dropped as
+/// Control frames accepted from one port per second; the rest is dropped as
 /// [`DropReason::ControlRate`](crate::DropReason::ControlRate).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct ControlLimits {

@@ -166,7 +166,6 @@ fn times(oversubscription: u16) -> String {
     }
 }
 
-/// What the ports of a route carry.
 pub(crate) fn of_vlans(vlan: Option<VlanId>) -> String {
     match vlan {
         Some(vlan) => format!("VLAN {vlan}"),

@@ -7,7 +7,7 @@ use crate::units::{Duration, MacAddress, PortId};
 /// Buckets that one destination's group has at most.
 pub const BUCKETS_MAX: usize = 4096;
 
-/// Buckets of a group of which nobody says how many.
+/// Default number of buckets of a group.
 pub const BUCKETS_DEFAULT: u16 = 64;
 
 /// A static forwarding entry.
@@ -42,8 +42,8 @@ impl RouteConfig {
     }
 }
 
-/// Buckets of a group of `members` ports of which nobody says how many: [`BUCKETS_DEFAULT`], or the power
-/// of two from the number of members on.
+/// Returns the default number of buckets of a group of `members` ports: [`BUCKETS_DEFAULT`], or the
+/// power of two from the number of members on.
 pub const fn default_bucket_count(members: usize) -> u16 {
     if members <= BUCKETS_DEFAULT as usize {
         BUCKETS_DEFAULT
@@ -61,7 +61,7 @@ pub const fn default_member(flow_hash: u32, members: usize) -> Option<usize> {
     (bucket as usize).checked_rem(members)
 }
 
-/// What commands may add to the configured routes. All of it is allocated by
+/// Capacity for routes that commands add to the configured ones. All of it is allocated by
 /// [`Switch::new`](crate::Switch::new).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct EcmpConfig {
@@ -93,7 +93,6 @@ pub struct FlowMonitorConfig {
 }
 
 impl Default for FlowMonitorConfig {
-    /// Off.
     fn default() -> Self {
         Self {
             capacity: 0,
@@ -102,14 +101,14 @@ impl Default for FlowMonitorConfig {
     }
 }
 
-/// How loops of flooded frames are found, where addresses are learnt.
+/// Detection of loops of flooded frames where addresses are learnt.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct LoopConfig {
     /// From one probe of a port to the next; above zero.
     pub interval: Duration,
     /// A port floods again when no probe has come round for this long.
     pub hold: Duration,
-    /// What is made of addresses that move; `None` for nothing.
+    /// Reaction to addresses that move; `None` for nothing.
     pub moves: Option<MoveConfig>,
 }
 
@@ -130,17 +129,17 @@ crate::named! {
 /// through, a flooded frame comes back by the one port and by the other in turn.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct MoveConfig {
-    /// So many moves of one address …
+    /// This many moves of one address …
     pub count: u16,
     /// … in so long a time, of whole milliseconds.
     pub within: Duration,
-    /// Whether probes to the broadcast address are sent for it by the two ports. One that comes back blocks like any other.
-    /// Otherwise the sign is only reported.
+    /// Sends probes to the broadcast address from the two ports. A probe that comes back blocks
+    /// like any other. Otherwise the sign is only reported.
     pub proves: bool,
 }
 
-/// Where frames go that have no way of their own: those to group addresses and, with learning, those to addresses that
-/// nobody knows.
+/// Treatment of frames without a route of their own: those to group addresses and, with learning,
+/// those to unknown addresses.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct FloodConfig {
     /// This switch's ports of the network's tree: the links that flooded frames use, which form no loop, and the ports
@@ -152,6 +151,6 @@ pub struct FloodConfig {
     /// Frames a second that are flooded from one edge port; what is beyond is dropped
     /// ([`FloodRate`](crate::DropReason::FloodRate)). `None` for any number.
     pub edge_rate: Option<u32>,
-    /// The same of one fabric port.
+    /// Limit of one fabric port.
     pub fabric_rate: Option<u32>,
 }

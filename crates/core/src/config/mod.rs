@@ -51,7 +51,7 @@ pub struct SwitchConfig {
     pub pools: Vec<PoolConfig>,
     /// Buffers are charged in whole cells of this size.
     pub cell: Bytes,
-    /// How many frame handles the caller's pool has.
+    /// Number of frame handles in the caller's pool.
     pub frame_count: usize,
     /// The longest frame admitted, from destination address to last payload byte.
     pub frame_length_max: Bytes,
@@ -63,14 +63,14 @@ pub struct SwitchConfig {
     pub ecmp: EcmpConfig,
     /// The recent-flow monitor.
     pub flows: FlowMonitorConfig,
-    /// Where frames go that have no way of their own.
+    /// Treatment of frames without a route of their own.
     pub flood: FloodConfig,
-    /// How many addresses are learnt at most; zero turns learning and the flooding of unknown addresses off.
-    /// Only for networks without loops, or with [`flood.tree`](FloodConfig::tree).
+    /// Maximum number of learnt addresses; zero turns learning and the flooding of unknown
+    /// addresses off. Only for networks without loops, or with [`flood.tree`](FloodConfig::tree).
     pub learning_capacity: usize,
     /// A learnt address is forgotten after this long without a frame from it.
     pub learning_age: Duration,
-    /// How loops are found where addresses are learnt; `None`: not at all.
+    /// Loop detection where addresses are learnt; `None` turns it off.
     pub loops: Option<LoopConfig>,
     /// Deadlock detection; `None` turns it off.
     pub detector: Option<DetectorConfig>,
@@ -81,40 +81,42 @@ pub struct SwitchConfig {
     pub lifetime: Option<LifetimeConfig>,
     /// Pause time that XOFF asks for; refreshed after half of it.
     pub pause_time: Quanta,
-    /// A Transmit Feedback is told again after this time.
+    /// A Transmit Feedback is resent after this time.
     pub feedback_refresh: Duration,
-    /// How many bytes the shaper may send back to back after an idle span, at least.
+    /// Bytes that the shaper may send back to back after an idle span, at least.
     pub shaper_burst: Bytes,
     /// It may send as much as the line carries in this time, where that is more.
     pub shaper_burst_time: Duration,
-    /// What strict priorities and guaranteed rates take of a line at most while others could send. Above zero and below one.
+    /// Maximum share of a line for strict priorities and guaranteed rates while others could send.
+    /// Above zero and below one.
     pub strict_share: PartsPerMillion,
     /// Of the switch's only randomness: which frames are marked between the thresholds of [`RedConfig`]. Switches
     /// that run side by side have different ones.
     pub seed: u64,
-    /// How CLCM and echo messages are authenticated at fabric ports; `None` for not at all.
+    /// Authentication of CLCM and echo messages at fabric ports; `None` for none.
     pub authentication: Option<AuthenticationConfig>,
-    /// How many control frames are taken from each port.
+    /// Limits on control frames accepted from each port.
     pub control_limits: ControlLimits,
 }
 
 impl SwitchConfig {
-    /// [`strict_share`](Self::strict_share) where nobody says otherwise.
+    /// Default of [`strict_share`](Self::strict_share).
     pub const STRICT_SHARE: PartsPerMillion = PartsPerMillion::from_percent(95);
 
     /// The default of [`link_down_hold`](Self::link_down_hold): half of the storm watchdog's default detection time, so
     /// that no neighbour that is paused meanwhile takes the pause for a storm.
     pub const LINK_DOWN_HOLD: Duration = Duration::from_millis(100);
 
-    /// By how much a caller may be late at a line of `rate` and catch up.
+    /// Returns the lateness of a caller, at a line of `rate`, that it may catch up.
     pub(crate) fn shaper_lateness(&self, rate: BitRate) -> Duration {
         rate.time_for(self.shaper_burst).max(self.shaper_burst_time)
     }
 
-    /// A switch with these ports, classes and routes and nothing beside: cells of 256 B, frames of up to 1522 B, no learning,
-    /// no detector, no lifetime limit, the longest pauses, Feedback told again after 10 ms, and a shaper that lets a late
-    /// caller catch up by 1 MiB. The pool has what the buffers need: whoever changes ports, classes or the cell asks for
-    /// [`frames_needed`](Self::frames_needed) again.
+    /// Creates the configuration of a switch with these ports, classes and routes and nothing
+    /// beside: cells of 256 B, frames of up to 1522 B, no learning, no detector, no lifetime limit,
+    /// the longest pauses, Feedback resent after 10 ms, and a shaper that lets a late caller catch
+    /// up by 1 MiB. The pool has the size that the buffers need: after a change of ports, classes
+    /// or the cell, call [`frames_needed`](Self::frames_needed) again.
     pub fn new(
         ports: Vec<PortConfig>,
         classes: [ClassConfig; PRIORITY_COUNT],
@@ -183,7 +185,7 @@ impl SwitchConfig {
         port.rate.time_for(self.frame_length_max + LINE_OVERHEAD)
     }
 
-    /// A restricting Feedback is told again after this much has arrived since.
+    /// Returns the number of arrived bytes after which a restricting Feedback is resent.
     pub fn repeat_after(&self, port: &PortConfig) -> Bytes {
         self.reserve_of(port).repeat_after
     }

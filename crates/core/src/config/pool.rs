@@ -14,9 +14,9 @@ pub const POOLS_MAX: usize = 4;
 /// A pool of packet memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct PoolConfig {
-    /// What its buffers share above their reserves.
+    /// Memory that its buffers share above their reserves.
     pub size: Bytes,
-    /// What lossless buffers share beside that, for what arrives after their pauses.
+    /// Additional memory that lossless buffers share for frames that arrive after their pauses.
     pub headroom: Bytes,
     /// By how many times the headrooms of all its lossless buffers may exceed `headroom`; at least 1. Above 1 a lossless frame
     /// can be lost, when more buffers use their headroom at a time than there is headroom for.
@@ -33,14 +33,15 @@ impl PoolConfig {
         }
     }
 
-    /// What a buffer with this share takes of the memory beside its headroom while all others are empty: its reserve, and of
-    /// the pool α·S/(1+α), or its static threshold.
+    /// Returns the memory that a buffer with this share takes beside its headroom while all others
+    /// are empty: its reserve, and α·S/(1+α) of the pool or its static threshold.
     pub fn alone(&self, share: &PoolShare) -> Bytes {
         share.reserved + share.threshold.with_buffers(self.size, 1)
     }
 
-    /// When such a buffer pauses its neighbour while all others are empty, which is as late as it ever does, and the headroom
-    /// that it has: for whoever reckons with thresholds that stand still.
+    /// Returns the threshold at which such a buffer pauses its neighbour while all others are
+    /// empty, which is the latest possible, and its headroom: for calculations with fixed
+    /// thresholds.
     pub fn thresholds_alone(&self, share: &PoolShare, headroom: Bytes) -> PfcThresholds {
         let xoff = self.alone(share);
         let gap = share.xon_offset.min(xoff);
@@ -48,21 +49,21 @@ impl PoolConfig {
     }
 }
 
-/// What each ingress buffer of a class has of a pool.
+/// Share of each ingress buffer of a class in a pool.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct PoolShare {
     /// An index into [`SwitchConfig::pools`].
     pub pool: u8,
-    /// What is its own, and not part of the pool's size.
+    /// Memory of its own, not part of the pool's size.
     pub reserved: Bytes,
-    /// How much of the pool it may take.
+    /// Limit on its use of the pool.
     pub threshold: Threshold,
     /// A paused neighbour resumes when the buffer is so far below its threshold.
     pub xon_offset: Bytes,
 }
 
 impl PoolShare {
-    /// The same with the threshold that a port has of its own, if it has one.
+    /// Returns this share with the port's own threshold, if it has one.
     #[must_use]
     pub fn with_own_threshold(self, own: Option<Threshold>) -> Self {
         Self {
@@ -71,13 +72,14 @@ impl PoolShare {
         }
     }
 
-    /// Whether a running switch may put `other` in the place of this: what is reserved, and of which pool, stays.
+    /// Returns true if a running switch may replace this share by `other`: the reserve and the pool
+    /// stay the same.
     pub fn differs_by_threshold(&self, other: &Self) -> bool {
         self.pool == other.pool && self.reserved == other.reserved
     }
 }
 
-/// How much of a pool one buffer may take.
+/// Limit on the part of a pool that one buffer may take.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Threshold {
     /// So much.
@@ -95,8 +97,8 @@ impl Threshold {
         }
     }
 
-    /// What each of `count` buffers has of a pool of `size` when all of them want more: α·S/(1+α·N), or what is static, as
-    /// far as there is enough for all.
+    /// Returns the part that each of `count` buffers has of a pool of `size` when all of them want
+    /// more: α·S/(1+α·N), or the static threshold, as far as there is enough for all.
     pub fn with_buffers(self, size: Bytes, count: usize) -> Bytes {
         let (size, count) = (u128::from(size.get()), count.max(1) as u128);
         let each = match self {
@@ -205,8 +207,8 @@ impl SwitchConfig {
         Bytes::new(sum)
     }
 
-    /// The most that all buffers of pools charge: reserves, pools, and headroom twice, since a release lends a buffer as much
-    /// as its headroom.
+    /// Returns the most that all buffers of pools charge: reserves, pools, and headroom twice,
+    /// since a release lends a buffer as much as its headroom.
     pub(super) fn pools_bound(&self) -> Bytes {
         let shares = self.classes.iter().filter_map(|class| class.pool);
         let up = |bytes: Bytes| bytes.min(SIZE_MAX).round_up_to(self.cell);
@@ -217,7 +219,7 @@ impl SwitchConfig {
         reserved + up(pools)
     }
 
-    /// What pools promise together.
+    /// Checks that the pools have room for their promises together.
     pub(super) fn validate_pools(&self) -> Result<(), ConfigError> {
         if self.pools.len() > POOLS_MAX {
             return Err(ConfigError::PoolCount(self.pools.len()));
@@ -271,7 +273,7 @@ impl SwitchConfig {
         Ok(())
     }
 
-    /// A class's share of a pool by itself, and as its ports have it.
+    /// Checks a class's share of a pool by itself, and as its ports have it.
     pub(super) fn validate_share(
         &self,
         priority: Priority,

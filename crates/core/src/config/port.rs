@@ -27,18 +27,18 @@ crate::named! {
     }
 }
 
-/// What an edge port does with frames of lossless classes when its ingress buffer fills: the gateway to
+/// Treatment by an edge port of lossless frames when its ingress buffer fills: the gateway to
 /// senders that lower their rate by losses (Karol, section V, the second extension).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Police {
     /// Pauses the host at xoff.
     #[default]
     Off,
-    /// Drops single frames from xoff on, the more often the less room is left, and what would take the buffer above
-    /// xoff + headroom; pauses nobody.
+    /// Drops single frames from xoff on, the more often the less room is left, and frames that
+    /// would take the buffer above xoff + headroom; sends no pauses.
     Drop,
-    /// Has frames marked Congestion Experienced (RFC 3168) from xoff on and drops what would take the
-    /// buffer above xoff + headroom; pauses nobody.
+    /// Has frames marked Congestion Experienced (RFC 3168) from xoff on and drops frames that would
+    /// take the buffer above xoff + headroom; sends no pauses.
     Mark,
 }
 
@@ -57,8 +57,8 @@ crate::named! {
 }
 
 impl PauseRule {
-    /// What holds where nothing is said. A switch that pauses us relies on it for what it promises; a host that pauses us
-    /// would hold frames of others, too, without end.
+    /// Returns the default for a role. A switch that pauses us relies on it for its own promises; a
+    /// host that pauses us would hold frames of others without end.
     pub const fn of_role(role: PortRole) -> Self {
         match role {
             PortRole::Fabric => Self::Obey,
@@ -66,7 +66,7 @@ impl PauseRule {
         }
     }
 
-    /// Whether PAUSE is obeyed in a switch with or without a lossless priority.
+    /// Returns true if PAUSE is obeyed in a switch with or without a lossless priority.
     pub const fn obeys(self, has_lossless: bool) -> bool {
         match self {
             Self::Obey => true,
@@ -90,7 +90,7 @@ crate::named! {
     }
 }
 
-/// What a port's cable asks for above xoff, where somebody knows the cable.
+/// Room above xoff that a port's cable needs, if the cable is known.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct CableRoom {
     /// The headroom of each lossless buffer of the port whose class goes [by cables](super::ClassConfig::headroom_by_cable).
@@ -102,7 +102,7 @@ pub struct CableRoom {
 /// One port's settings.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct PortConfig {
-    /// What the port faces.
+    /// Kind of device that the port faces.
     pub role: PortRole,
     /// The line's rate: the shaper's rate and the unit of pause quanta.
     pub rate: BitRate,
@@ -111,19 +111,21 @@ pub struct PortConfig {
     /// The round trip time T of the link: from a Feedback that we send until the last frame that was sent
     /// without it has arrived, the reaction times of both sides included. For classes with Levels.
     pub round_trip: Duration,
-    /// T is twice the longest that the echo messages have found of late, and `round_trip` at least.
+    /// T is twice the longest round trip recently measured by echo messages, and at least
+    /// `round_trip`.
     pub round_trip_measured: bool,
-    /// What its cable asks for; `None` where nobody knows it.
+    /// Room that its cable needs; `None` if unknown.
     pub cable: Option<CableRoom>,
-    /// What is on the other side. For classes with Levels.
+    /// Neighbour on the port. For classes with Levels.
     pub neighbour: Neighbour,
-    /// How Feedback is told. For classes with Levels.
+    /// Coding of Feedback. For classes with Levels.
     pub feedback: FeedbackCoding,
-    /// What an edge port does when a host's frames fill its buffer.
+    /// Action of an edge port when a host's frames fill its buffer.
     pub police: Police,
     /// When the port obeys 802.3x PAUSE.
     pub pause: PauseRule,
-    /// By priority: how much of its class's pool a buffer of this port may take, where that is not what the class says.
+    /// By priority: limit of this port's buffer on its class's pool, if it differs from the
+    /// class's.
     pub pool_thresholds: [Option<Threshold>; PRIORITY_COUNT],
     /// The PFC storm watchdog; `None` turns it off. It can be changed while the switch runs.
     pub watchdog: Option<WatchdogConfig>,

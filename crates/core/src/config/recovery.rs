@@ -10,7 +10,7 @@ pub struct WatchdogConfig {
     pub detection: Duration,
     /// A storm is over when no pause has come in, and none was in force, for this long.
     pub restoration: Duration,
-    /// What is done while a storm lasts.
+    /// Action while a storm lasts.
     pub action: StormAction,
 }
 
@@ -37,7 +37,7 @@ crate::named! {
 /// PortInfo: HOQLife and VLStallCount).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct LifetimeConfig {
-    /// HOQLife: for how long a frame may stand at the head of its (egress, priority).
+    /// HOQLife: maximum time of a frame at the head of its (egress, priority).
     pub limit: Duration,
     /// VLStallCount: after this many drops in a row the (egress, priority) is VLStalled. Zero: never.
     pub stall_count: u8,

@@ -96,7 +96,7 @@ pub enum RedError {
 }
 
 impl RedConfig {
-    /// What a file, a command and a new switch have to say of thresholds, in one place.
+    /// Validates thresholds; a file, a command and a new switch share this check.
     ///
     /// # Errors
     ///
@@ -112,8 +112,9 @@ impl RedConfig {
         Ok(())
     }
 
-    /// Whether a frame that finds `backlog` is marked. `draw` gives a number that is uniform over all of `u32`, and is
-    /// asked only between the thresholds. Exact but for the 2^-32 that a draw is fine.
+    /// Returns true if a frame that finds `backlog` is marked. `draw` returns a number that is
+    /// uniform over all of `u32`, and is called only between the thresholds. Exact up to the 2^-32
+    /// granularity of a draw.
     pub(crate) fn marks(&self, backlog: Bytes, draw: impl FnOnce() -> u32) -> bool {
         if backlog >= self.kmax {
             return true;
@@ -137,7 +138,8 @@ mod tests {
 
     const DRAWS: u64 = 1 << 32;
 
-    /// How many of the 2^32 draws mark at `backlog`: all below a bound, which is searched for.
+    /// Returns the number of the 2^32 draws that mark at `backlog`: all below a bound, which is
+    /// searched for.
     fn marking_draws(red: &RedConfig, backlog: u64) -> u64 {
         let marks = |draw: u64| red.marks(Bytes::new(backlog), || draw as u32);
         let (mut low, mut high) = (0, DRAWS);

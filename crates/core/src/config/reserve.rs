@@ -2,13 +2,14 @@
 
 use crate::units::{BitRate, Bytes, Duration, LINE_OVERHEAD};
 
-/// How often in a row a restricting Feedback may get lost before frames can be.
+/// Number of consecutive restricting Feedback messages that may get lost before frames can be.
 const REPEATS: u64 = 8;
 
-/// What a Receiving Queue keeps free for frames that are under way when a Feedback is sent.
+/// Space that a Receiving Queue keeps free for frames in flight when a Feedback is sent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Reserve {
-    /// What can arrive in the round trip time, in frames of the length that wastes most of their cells.
+    /// Maximum that arrives in the round-trip time, in frames of the length that wastes most of
+    /// their cells.
     pub round_trip: Bytes,
     /// A Feedback that restricts is repeated whenever this much has arrived since: several of them in a
     /// row may get lost, and there is room for what arrives meanwhile.

@@ -1,4 +1,4 @@
-//! What a class gets of each line beside its weight.
+//! Share of a class in each line beside its weight.
 
 use crate::units::BitRate;
 
@@ -13,19 +13,21 @@ crate::named! {
     }
 }
 
-/// What a priority gets of each line. Rates are of the line as a port's rate is: preamble and gap count.
+/// Share of a priority in each line. Rates are line rates like a port's rate: preamble and gap
+/// count.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct SchedulerConfig {
     /// Turns, or first.
     pub algorithm: Algorithm,
-    /// As long as it gets less than this, it goes before strict priorities, too; `None` for no such promise.
+    /// As long as it gets less than this, it also goes before strict priorities; `None` for no such
+    /// promise.
     pub rate_min: Option<BitRate>,
     /// It never gets more; `None` for as much as the line has.
     pub rate_max: Option<BitRate>,
 }
 
 impl SchedulerConfig {
-    /// Whether there are only turns by weight.
+    /// Returns true if the class has only its turns by weight.
     pub fn is_plain(&self) -> bool {
         *self == Self::default()
     }

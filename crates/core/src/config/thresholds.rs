@@ -15,9 +15,9 @@ pub struct PfcThresholds {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("xon ({xon}) must be below xoff ({xoff})")]
 pub struct XonNotBelowXoff {
-    /// Where it would resume.
+    /// Occupancy at which it would resume.
     pub xon: Bytes,
-    /// Where it would be paused.
+    /// Occupancy at which it would be paused.
     pub xoff: Bytes,
 }
 
@@ -39,7 +39,7 @@ impl PfcThresholds {
         })
     }
 
-    /// The same xoff and xon above another headroom.
+    /// Returns the same xoff and xon above another headroom.
     #[must_use]
     pub const fn with_headroom(self, headroom: Bytes) -> Self {
         Self { headroom, ..self }
@@ -54,7 +54,7 @@ impl PfcThresholds {
         }
     }
 
-    /// The neighbour is paused whatever the occupancy, and `headroom` is all the room there is.
+    /// Pauses the neighbour at any occupancy; `headroom` is all the room there is.
     pub(crate) const fn always_paused(headroom: Bytes) -> Self {
         Self {
             xoff: Bytes::ZERO,

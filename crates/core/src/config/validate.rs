@@ -1,4 +1,4 @@
-//! What the types of a configuration do not check.
+//! Checks of a configuration that its types cannot express.
 
 use std::collections::BTreeSet;
 
@@ -83,7 +83,6 @@ impl SwitchConfig {
         self.validate_routes()
     }
 
-    /// What the classes ask of the lines together.
     pub(crate) fn validate_rates(&self) -> Result<(), ConfigError> {
         let share = self.strict_share;
         if share == PartsPerMillion::ZERO || share == PartsPerMillion::ONE {
@@ -111,7 +110,7 @@ impl SwitchConfig {
         Ok(())
     }
 
-    /// A class's rates by themselves.
+    /// Checks the rates of one class by themselves.
     fn validate_scheduler(
         &self,
         priority: Priority,

@@ -1,4 +1,4 @@
-//! What a port of a VLAN-aware switch makes of tags.
+//! Treatment of tags by a port of a VLAN-aware switch.
 
 use crate::sets::vlans::{VlanId, VlanSet, VlanTag};
 
@@ -21,7 +21,7 @@ crate::named! {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct VlanPort {
     mode: VlanMode,
-    /// What comes in without a tag is in this VLAN.
+    /// VLAN of frames that arrive without a tag.
     untagged_in: VlanId,
     /// Frames of this VLAN leave without a tag, and those of [`VlanId::UNTAGGED`].
     untagged_out: VlanId,
@@ -83,14 +83,14 @@ impl VlanPort {
         &self.carried
     }
 
-    /// Whether frames of `vlan` come in and leave by it.
+    /// Returns true if frames of `vlan` enter and leave by this port.
     #[inline]
     pub fn carries(&self, vlan: VlanId) -> bool {
         self.carried.contains(vlan)
     }
 
-    /// The VLAN of a frame that comes in with this tag, or without one; `None` for a frame that may not come in. A tag
-    /// with the number 0 says nothing of a VLAN (802.1Q, 9.6).
+    /// Returns the VLAN of a frame that arrives with this tag, or without one; `None` for a frame
+    /// that may not enter. A tag with the number 0 names no VLAN (802.1Q, 9.6).
     #[inline]
     pub fn classify(&self, tag: Option<VlanTag>) -> Option<VlanId> {
         let named = match tag {
@@ -105,7 +105,7 @@ impl VlanPort {
         self.carries(vlan).then_some(vlan)
     }
 
-    /// Whether frames of `vlan` have a tag when they leave.
+    /// Returns true if frames of `vlan` leave with a tag.
     #[inline]
     pub fn leaves_tagged(&self, vlan: VlanId) -> bool {
         vlan != VlanId::UNTAGGED && vlan != self.untagged_out

@@ -6,7 +6,7 @@ use crate::units::{Duration, Instant};
 /// The longest preference, in release periods.
 pub const BACK_OFF_MAX: u64 = 16;
 
-/// How often the loop through one (egress, priority) came back.
+/// Backoff of the preference for one (egress, priority) whose loop came back.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct BackOff {
     last: Option<Release>,
@@ -16,15 +16,16 @@ pub(super) struct BackOff {
 struct Release {
     /// The preference in release periods: 0, 1, 2, 4, …
     factor: u64,
-    /// When the suspicion that it answered had begun.
+    /// Begin of the suspicion that it answered.
     suspicion: Instant,
     until: Instant,
 }
 
 impl BackOff {
-    /// For how long the loop's frames are preferred after a release at `now`, in a suspicion that began at
-    /// `suspicion`. Nothing the first time; it doubles when the release and preference of the suspicion
-    /// before ended less than `quiet` before this one began. Within one suspicion it stays as it is.
+    /// Returns how long the loop's frames are preferred after a release at `now`, in a suspicion
+    /// that began at `suspicion`. Zero the first time; doubles when the release and preference of
+    /// the previous suspicion ended less than `quiet` before this one began. Constant within one
+    /// suspicion.
     pub(super) fn preference(
         &mut self,
         now: Instant,

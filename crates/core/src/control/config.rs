@@ -24,17 +24,17 @@ crate::named! {
 }
 
 impl Policy {
-    /// Whether a switch elects a master that reroutes.
+    /// Returns true if a switch elects a master that reroutes.
     pub const fn reroutes(self) -> bool {
         matches!(self, Self::LoopBreaker | Self::Auto)
     }
 
-    /// Whether a switch takes part in the Deadlock Breaker's release.
+    /// Returns true if a switch takes part in the Deadlock Breaker's release.
     pub const fn releases(self) -> bool {
         matches!(self, Self::Breaker | Self::Auto)
     }
 
-    /// Whether a switch sends CLCM.
+    /// Returns true if a switch sends CLCM.
     pub const fn speaks_clcm(self) -> bool {
         self.reroutes() || self.releases()
     }
@@ -54,14 +54,14 @@ crate::named! {
     }
 }
 
-/// How the Loop Breaker works.
+/// Settings of the Loop Breaker.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct LoopBreakerConfig {
-    /// What it moves.
+    /// Selects the flows to move.
     pub reroute_by: RerouteBy,
-    /// What a switch without another path does.
+    /// Action of a switch without another path.
     pub no_alternative: NoAlternative,
-    /// What is forced out first; each further step is twice the one before.
+    /// Amount that the first step forces out; each further step doubles it.
     pub traffic_release: Bytes,
     /// The largest step.
     pub traffic_release_max: Bytes,
@@ -81,7 +81,7 @@ impl Default for LoopBreakerConfig {
 /// Settings of the control plane.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ControlConfig {
-    /// What is done about a deadlock.
+    /// Reaction to a deadlock.
     pub policy: Policy,
     /// Time between two CLCM by one suspected egress.
     pub clcm_interval: Duration,
@@ -90,7 +90,7 @@ pub struct ControlConfig {
     pub release_period: Duration,
     /// Additional buffer of the loop's ingress port while it is released.
     pub release_extra: Bytes,
-    /// How the Loop Breaker works.
+    /// Settings of the Loop Breaker.
     pub loop_breaker: LoopBreakerConfig,
     /// Ports of the switch.
     pub port_count: usize,

@@ -1,4 +1,4 @@
-//! What the control plane counts.
+//! Counters of the control plane.
 
 use super::report::IgnoreReason;
 

@@ -127,7 +127,6 @@ impl ControlPlane {
         }
     }
 
-    /// The hop of `message` that is one of `egresses` of this switch.
     fn own_hop_among(&self, egresses: &PortSet, message: &Clcm) -> Option<usize> {
         egresses
             .iter()
@@ -142,7 +141,6 @@ impl ControlPlane {
             .position(|hop| (hop.spuid, hop.egress) == (suspect.spuid, egress))
     }
 
-    /// A loop through (`egress`, `priority`) has been found once more.
     fn count_loop(&mut self, now: Instant, egress: PortId, priority: Priority) {
         if let Some(spuid) = self.suspects.note_loop(egress, priority) {
             self.report(now, egress, priority, ReportKind::SpuidAssigned { spuid });

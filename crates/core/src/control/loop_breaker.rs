@@ -7,15 +7,11 @@ use crate::sets::PortSet;
 use crate::units::{Bytes, Instant, PortId, Priority};
 use crate::wire::clcm::{Clcm, Hop};
 
-/// What the master of a loop has done so far.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Mastership {
-    /// The loop's ingress port.
     ingress: PortId,
-    /// When it last acted.
     acted_at: Instant,
     moved: u32,
-    /// What the next step forces out.
     step: Bytes,
 }
 
@@ -59,7 +55,6 @@ impl ControlPlane {
         }
     }
 
-    /// The dataplane has moved the flows that it could.
     pub(super) fn note_rerouted(
         &mut self,
         now: Instant,
@@ -148,7 +143,7 @@ impl ControlPlane {
         });
     }
 
-    /// One step of the traffic release (section 3.2.3).
+    /// Takes one step of the traffic release (section 3.2.3).
     fn force(&mut self, now: Instant, ingress: PortId, egress: PortId, priority: Priority) {
         let period = self.config.clcm_interval;
         let largest = self.config.loop_breaker.traffic_release_max;
@@ -174,7 +169,7 @@ impl ControlPlane {
         );
     }
 
-    /// Sends another switch's message on through `egress`, or says why not.
+    /// Sends another switch's message on through `egress`, or returns the reason against it.
     fn pass_on(
         &mut self,
         now: Instant,

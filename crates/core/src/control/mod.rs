@@ -1,29 +1,32 @@
-//! The control plane's state machine: Loop Breaker and Deadlock Breaker of the CLCM paper's section 3.
+//! The control plane's state machine: Loop Breaker and Deadlock Breaker of the CLCM paper's section
+//! 3.
 //!
-//! It sees only [`Event`]s and answers with [`Command`]s, so that a simulator can put latency and loss
-//! between it and the dataplane. Like the dataplane it reads no clock and draws no randomness but from
-//! its seed.
+//! It sees only [`Event`]s and answers with [`Command`]s, so that a simulator can put latency and
+//! loss between it and the dataplane. Like the dataplane it reads no clock and draws no randomness
+//! but from its seed.
 //!
 //! # How the paper is read
 //!
-//! * A switch that begins a message records itself as its first hop, exactly as a switch that passes it
-//!   on does. The paper leaves open whether CurIndex 0 is the sender's; recording it saves one hop.
+//! * A switch that begins a message records itself as its first hop, exactly as a switch that
+//!   passes it on does. The paper leaves open whether CurIndex 0 is the sender's; recording it
+//!   saves one hop.
 //! * The switch that finds its own identifier at index J is the first hop of the release phase: it
-//!   releases its own {ingress, EgressPorts\[J\]} and sends the message on with CurIndex = J + 1. Read
-//!   literally it would be left out, since the message is dropped at the last entry, before it comes
-//!   back.
+//!   releases its own {ingress, EgressPorts\[J\]} and sends the message on with CurIndex = J + 1.
+//!   Read literally it would be left out, since the message is dropped at the last entry, before it
+//!   comes back.
 //! * A release is obeyed only where SPUIDs\[CurIndex\] is the identifier that this switch gave that
 //!   egress: old and forged messages release nothing.
 //! * Only fabric ports take part: no credit loop runs through a host.
-//! * In the election a switch passes a lower SPUID on and goes on sending its own, where the paper replaces
-//!   its own. The lowest SPUID may belong to a switch outside the loop that waits for it; kept by all, it
-//!   would go round for ever, come back to nobody, and the loop would have no master. Passed on as the
-//!   message of its sender, it ends where it meets a switch for the second time, and the lowest SPUID of
-//!   the loop itself comes back to its owner.
-//! * The Loop Breaker, too, asks whether frames that came in by the message's port wait for the suspected
+//! * In the election a switch passes a lower SPUID on and goes on sending its own, where the paper
+//!   replaces its own. The lowest SPUID may belong to a switch outside the loop that waits for it;
+//!   kept by all, it would go round for ever, come back to nobody, and the loop would have no
+//!   master. Passed on as the message of its sender, it ends where it meets a switch for the second
+//!   time, and the lowest SPUID of the loop itself comes back to its owner.
+//! * The Loop Breaker also checks that frames received on the message's port wait for the suspected
 //!   egress: without that, crossing loops elect false masters.
-//! * Who was elected and could move no flow leaves the election to others, and stands again after a while: ways come
-//!   and go. The paper has every switch try once. See `suspects.rs` for how long.
+//! * A switch that was elected and could move no flow leaves the election to others, and takes part
+//!   again after a while: paths come and go. The paper has every switch try once. See `suspects.rs`
+//!   for the duration.
 //!
 //! Design: docs/src/internals/design/deadlock.md.
 
@@ -59,21 +62,22 @@ use crate::wire::clcm::{Clcm, Hop, Phase};
 /// Commands and reports that wait to be polled at most, each.
 pub const QUEUE_CAPACITY: usize = 1024;
 
-/// A suspicion that begins this many detection times and CLCM intervals after the last has ended continues it.
+/// A suspicion continues the previous one if it begins within this many detection times and CLCM
+/// intervals after its end.
 const RECENT: u64 = 8;
 
-/// For how long an identifier is still recognised after the egress moved.
+/// Returns how long an identifier is still recognised after the egress moved.
 fn identifier_memory(clcm_interval: Duration) -> Duration {
     clcm_interval.saturating_mul(4)
 }
 
-/// Messages that a suspicion sends without any answer before that is told.
+/// Unanswered messages of one suspicion before this is reported.
 const UNANSWERED_MAX: u64 = 16;
 
 /// The control plane of one switch. After each call of [`handle_event`](Self::handle_event) or
 /// [`handle_timeout`](Self::handle_timeout), drain [`poll_command`](Self::poll_command) and
-/// [`poll_report`](Self::poll_report), and ask [`next_timeout`](Self::next_timeout) anew. Timeouts that
-/// come early do nothing.
+/// [`poll_report`](Self::poll_report), and call [`next_timeout`](Self::next_timeout) again.
+/// Timeouts that come early do nothing.
 #[derive(Debug)]
 #[cfg_attr(feature = "testing", derive(Clone))]
 pub struct ControlPlane {
@@ -103,9 +107,9 @@ impl ControlPlane {
         }
     }
 
-    /// Goes by other settings from now on. Ports and their roles stay as they were. Suspicions that last have no more
-    /// messages where the policy does not speak; otherwise they go on, and those that the old policy was silent about
-    /// are taken up when the dataplane tells of them again ([`Command::SetDetector`]).
+    /// Applies other settings. Ports and their roles stay. Present suspicions send no more messages
+    /// if the policy sends none; otherwise they go on, and those that the old policy was silent
+    /// about are taken up when the dataplane reports them again ([`Command::SetDetector`]).
     pub fn reconfigure(&mut self, config: ControlConfig) {
         self.config = ControlConfig {
             port_count: self.config.port_count,
@@ -119,7 +123,7 @@ impl ControlPlane {
         }
     }
 
-    /// What has been counted.
+    /// Returns the counters.
     pub fn counters(&self) -> &ControlCounters {
         &self.counters
     }
@@ -134,7 +138,7 @@ impl ControlPlane {
         self.reports.pop_front()
     }
 
-    /// Takes note of what happened in the dataplane; `event.at` is now.
+    /// Handles an event of the dataplane; `event.at` is now.
     pub fn handle_event(&mut self, event: &Event) {
         let now = event.at;
         match event.kind {
@@ -262,7 +266,8 @@ impl ControlPlane {
             suspect.stay_out(now, interval);
         }
         if policy.releases() {
-            // An election that comes first moves flows before the loop moves and nobody suspects it.
+            // An election that comes first moves flows before the loop moves and no switch suspects
+            // it.
             suspect.next_detection = if policy.reroutes() {
                 now + interval
             } else {
@@ -299,8 +304,8 @@ impl ControlPlane {
         self.report(now, egress, priority, ReportKind::ClcmSent { spuid });
     }
 
-    /// Tells once that a suspicion has had no answer: what waits there waits for a host, or a switch of the
-    /// loop does not speak CLCM.
+    /// Reports once that a suspicion has had no answer: the traffic waits for a host, or a switch
+    /// of the loop does not speak CLCM.
     fn look_for_answers(&mut self, now: Instant, egress: PortId, priority: Priority) {
         let limit = self.config.clcm_interval.saturating_mul(UNANSWERED_MAX);
         let Some(suspect) = self.suspects.current_mut(egress, priority) else {

@@ -1,26 +1,27 @@
-//! Who is at the other end of each link: the LLDP agent of IEEE 802.1AB as a state machine, and what
-//! follows from what it hears.
+//! Discovery of the neighbour on each link: the LLDP agent of IEEE 802.1AB as a state machine, and
+//! the conclusions from announcements.
 //!
 //! Like the rest of the control plane it reads no clock and does no I/O. The caller
 //!
 //! * hands in frames ([`receive`](Neighbours::receive)) and the state of links
 //!   ([`set_link`](Neighbours::set_link)),
-//! * calls [`handle_timeout`](Neighbours::handle_timeout) at [`next_timeout`](Neighbours::next_timeout) or
-//!   later; too early or too often does nothing,
-//! * and after each of these sends what [`poll_transmit`](Neighbours::poll_transmit) gives, and drains
-//!   [`poll_command`](Neighbours::poll_command) and [`poll_report`](Neighbours::poll_report).
+//! * calls [`handle_timeout`](Neighbours::handle_timeout) at
+//!   [`next_timeout`](Neighbours::next_timeout) or later; too early or too often does nothing,
+//! * and after each of these sends what [`poll_transmit`](Neighbours::poll_transmit) gives, and
+//!   drains [`poll_command`](Neighbours::poll_command) and
+//!   [`poll_report`](Neighbours::poll_report).
 //!
-//! # When is sent
+//! # Sending
 //!
-//! Once in each interval (msgTxInterval, clause 9.2.5.7), to be believed for four of them and a second
-//! (msgTxHold). When a port comes up or a new neighbour is heard, [`FAST_FRAMES`] frames go out a second
-//! apart (txFastInit, msgFastTx; clause 9.2.5). No port sends more than one in a second, whatever it
-//! hears, which is stricter than the standard's txCredit.
+//! Once in each interval (msgTxInterval, clause 9.2.5.7), to be believed for four of them and a
+//! second (msgTxHold). When a port comes up or a new neighbour appears, [`FAST_FRAMES`] frames go
+//! out a second apart (txFastInit, msgFastTx; clause 9.2.5). No port sends more than one in a
+//! second, whatever it hears, which is stricter than the standard's txCredit.
 //!
-//! # What follows
+//! # Conclusions
 //!
-//! See [`judge`]. A port's neighbour is forgotten when its time is over, when it says goodbye, and when the
-//! link goes down: who comes up next may be another.
+//! See [`judge`]. A port's neighbour is forgotten when its time is over, when it says goodbye, and
+//! when the link goes down: the next one may be another.
 
 mod judge;
 mod port;
@@ -41,10 +42,10 @@ use crate::wire::lldp::basic::{ChassisId, PortIdentifier, Text, TimeToLive};
 use crate::wire::lldp::dcbx::PfcMismatch;
 use crate::wire::lldp::{Announcement, Content, Lldp};
 
-/// An announcement is believed for so many intervals (msgTxHold).
+/// Number of intervals for which an announcement is believed (msgTxHold).
 const HOLD: u64 = 4;
 
-/// What this switch says, and what it makes of what it hears.
+/// Announcements of this switch, and rules for those of neighbours.
 #[derive(Clone, Debug)]
 pub struct NeighboursConfig {
     /// Our chassis.
@@ -60,11 +61,11 @@ pub struct NeighboursConfig {
 pub struct AnnouncedPort {
     /// Its name on the wire.
     pub identifier: PortIdentifier,
-    /// What is announced; its time to live is replaced by what follows from the interval.
+    /// Announcement to send; its time to live is replaced by one derived from the interval.
     pub announcement: Announcement,
-    /// What the configuration says of the neighbour. Where it says nothing, the neighbour is learnt.
+    /// Configured kind of neighbour. If none is configured, the neighbour is learnt.
     pub configured: Neighbour,
-    /// True for a fabric port: what is learnt is told to the dataplane.
+    /// True for a fabric port: findings are passed to the dataplane.
     pub is_fabric: bool,
 }
 
@@ -73,9 +74,9 @@ pub struct AnnouncedPort {
 pub struct NeighbourReport {
     /// When.
     pub at: Instant,
-    /// Where.
+    /// Port of the neighbour.
     pub port: PortId,
-    /// What.
+    /// Change that is reported.
     pub kind: NeighbourReportKind,
 }
 
@@ -125,7 +126,8 @@ pub struct Neighbours {
 }
 
 impl Neighbours {
-    /// An agent that knows nobody. All links count as up: the first announcements are due at `now`.
+    /// Creates an agent without any neighbour. All links count as up: the first announcements are
+    /// due at `now`.
     pub fn new(config: NeighboursConfig, now: Instant) -> Self {
         let ttl = time_to_live(config.interval);
         Self {
@@ -153,7 +155,7 @@ impl Neighbours {
         }
     }
 
-    /// Counts `frames` that came in by `port` faster than anybody looked at them.
+    /// Counts `frames` received on `port` faster than they were read.
     pub fn count_limited(&mut self, port: PortId, frames: u64) {
         if let Some(state) = self.ports.get_mut(port.index()) {
             state.counters.limited += frames;
@@ -168,7 +170,7 @@ impl Neighbours {
         }
     }
 
-    /// Takes note of the state of `port`'s link.
+    /// Sets the state of `port`'s link.
     pub fn set_link(&mut self, now: Instant, port: PortId, up: bool) {
         let Some(state) = self.ports.get_mut(port.index()) else {
             return;
@@ -179,7 +181,7 @@ impl Neighbours {
         self.judge(now, port);
     }
 
-    /// Forgets who has not been heard for as long as he said, and takes note of who has not come.
+    /// Forgets neighbours whose time to live is over, and notes those that have not appeared.
     pub fn handle_timeout(&mut self, now: Instant) {
         for index in 0..self.ports.len() {
             let Some(port) = PortId::from_index(index) else {
@@ -253,8 +255,9 @@ impl Neighbours {
         })
     }
 
-    /// What the neighbour on `port` makes of a pause that does not end: every switch with our TLV tells
-    /// storms from loops. What is heard counts before what is configured.
+    /// Returns the assumed reaction of the neighbour on `port` to a pause that does not end: every
+    /// switch with our TLV tells storms from loops. Announcements take precedence over the
+    /// configuration.
     pub fn storm_neighbour(&self, port: PortId) -> StormNeighbour {
         let Some(state) = self.ports.get(port.index()) else {
             return StormNeighbour::Unknown;
@@ -289,28 +292,29 @@ impl Neighbours {
         self.overflows
     }
 
-    /// Who is heard at `port`, in the order in which they were first; nobody where there is no such port.
+    /// Returns the neighbours heard at `port`, in the order in which they were first heard; empty
+    /// if there is no such port.
     pub fn entries(&self, port: PortId) -> &[Entry] {
         self.ports
             .get(port.index())
             .map_or(&[], |state| state.entries())
     }
 
-    /// How the neighbour at `port` is spoken to.
+    /// Returns the kind of neighbour assumed at `port`.
     pub fn neighbour(&self, port: PortId) -> Neighbour {
         self.ports
             .get(port.index())
             .map_or(Neighbour::Unknown, PortState::neighbour)
     }
 
-    /// What has been found out about `port`.
+    /// Returns the findings about `port`.
     pub fn findings(&self, port: PortId) -> Findings {
         self.ports
             .get(port.index())
             .map_or_else(Findings::default, |state| state.findings)
     }
 
-    /// What `port` has counted.
+    /// Returns the counters of `port`.
     pub fn counters(&self, port: PortId) -> LldpCounters {
         self.ports
             .get(port.index())
@@ -337,7 +341,6 @@ impl Neighbours {
         self.judge(now, port);
     }
 
-    /// Compares what was found with what is now.
     fn judge(&mut self, now: Instant, port: PortId) {
         let Some(state) = self.ports.get_mut(port.index()) else {
             return;

@@ -1,4 +1,4 @@
-//! What the control plane tells people: logs, the API, metrics.
+//! Reports of the control plane for people: logs, the API, metrics.
 
 use crate::units::{Bytes, Duration, Instant, PortId, Priority, Spuid};
 
@@ -11,7 +11,7 @@ pub struct Report {
     pub port: PortId,
     /// The priority.
     pub priority: Priority,
-    /// What.
+    /// Contents.
     pub kind: ReportKind,
 }
 
@@ -30,7 +30,7 @@ pub enum ReportKind {
     },
     /// Another switch's message was passed on.
     ClcmForwarded {
-        /// Where to.
+        /// Egress port.
         egress: PortId,
         /// Hops that it has recorded.
         hops: u8,
@@ -70,7 +70,7 @@ pub enum ReportKind {
     TrafficReleaseOrdered {
         /// The loop's egress port.
         egress: PortId,
-        /// How much.
+        /// Amount.
         amount: Bytes,
     },
     /// Nothing has answered for long what is sent through `port`: what waits there waits for a host, or a

@@ -1,46 +1,40 @@
-//! The egress ports that are suspected, and the identifiers that stand for them.
+//! Suspected egress ports, and their identifiers.
 
 use super::back_off::BackOff;
 use super::loop_breaker::Mastership;
 use crate::random::SplitMix64;
 use crate::units::{Duration, Instant, PortId, Priority, Spuid, PRIORITY_COUNT};
 
-/// Messages of others that one egress remembers to have passed on.
 const PASSED_ON_MAX: usize = 8;
 
 /// Loops found under one identifier, in one suspicion, before it is replaced.
 const LOOPS_PER_SPUID: u8 = 8;
 
-/// CLCM intervals for which who could move no flow stays out of the election: at first, doubled each time, at most.
-/// With the default interval of 20 ms that is 0.16 s to 1.28 s. Who stays out sends nothing of its own.
+/// CLCM intervals for which a switch that could move no flow stays out of the election: initial
+/// value, doubled each time up to the maximum. With the default interval of 20 ms that is 0.16 s to
+/// 1.28 s. A switch that stays out sends no messages of its own.
 const STAY_OUT_FIRST: u64 = 8;
 const STAY_OUT_MAX: u64 = 64;
 
-/// One (egress, priority) that is, or was just now, suspected.
 #[derive(Clone, Debug)]
 pub(super) struct Suspect {
     pub(super) spuid: Spuid,
     /// When the next Loop Breaker message is due; [`Instant::FAR_FUTURE`] for never.
     pub(super) next_election: Instant,
-    /// Out of the election until then.
+    /// End of the stay outside the election.
     stays_out: bool,
-    /// For how many CLCM intervals it stays out the next time.
     stay_out: u64,
     last_election: Option<Instant>,
     /// When the next Deadlock Breaker message is due; [`Instant::FAR_FUTURE`] for never.
     pub(super) next_detection: Instant,
-    /// This switch is the one that reroutes.
     pub(super) mastership: Option<Mastership>,
     pub(super) back_off: BackOff,
     pub(super) began: Instant,
-    /// For how long nothing had left when it began.
+    /// Time for which nothing had left when the suspicion began.
     pub(super) idle: Duration,
-    /// A loop through here was found or released.
     pub(super) is_answered: bool,
-    /// It has been told that no answer came.
     pub(super) is_reported_unanswered: bool,
     loops_found: u8,
-    /// Set once the egress moves again.
     ended_at: Option<Instant>,
     last_release: Option<Instant>,
     passed_on: [Option<(Spuid, Instant)>; PASSED_ON_MAX],
@@ -74,19 +68,18 @@ impl Suspect {
         self.ended_at.is_none()
     }
 
-    /// Whether its own messages take part in elections.
     pub(super) fn stands_for_election(&self) -> bool {
         self.next_election != Instant::FAR_FUTURE && !self.stays_out
     }
 
-    /// Its message goes out now: it takes part in elections.
     pub(super) fn stand(&mut self, now: Instant, next: Instant) {
         self.stays_out = false;
         self.last_election = Some(now);
         self.next_election = next;
     }
 
-    /// It was elected and could move nothing: it leaves the election to others for a while, longer each time.
+    /// Leaves the election to others for a while, longer each time, because it was elected and
+    /// could move nothing.
     pub(super) fn retire(&mut self, now: Instant, interval: Duration) {
         self.mastership = None;
         self.stays_out = true;
@@ -94,14 +87,15 @@ impl Suspect {
         self.stay_out = (self.stay_out * 2).min(STAY_OUT_MAX);
     }
 
-    /// Nothing that waits here has another way, by what is known: it leaves the election to others for as long as
-    /// any may.
+    /// Leaves the election to others for the maximum time, because nothing that waits here has
+    /// another known path.
     pub(super) fn stay_out(&mut self, now: Instant, interval: Duration) {
         self.stay_out = STAY_OUT_MAX;
         self.retire(now, interval);
     }
 
-    /// There may be another way now: who stays out stands again, no sooner than its next message would have been due.
+    /// Notes that there may be another path now: a suspect that stays out takes part again, no
+    /// sooner than its next message would have been due.
     fn note_ways(&mut self, now: Instant, interval: Duration) {
         if self.stays_out && self.is_current() && self.next_election != Instant::FAR_FUTURE {
             let due = self.last_election.map_or(now, |last| last + interval);
@@ -110,8 +104,8 @@ impl Suspect {
         }
     }
 
-    /// True once for each `interval`: several switches find the same loop at nearly the same time, and
-    /// their releases must not add up.
+    /// Returns true once for each `interval`: several switches find the same loop at nearly the
+    /// same time, and their releases must not add up.
     pub(super) fn take_release(&mut self, now: Instant, interval: Duration) -> bool {
         let due = self
             .last_release
@@ -122,7 +116,8 @@ impl Suspect {
         due
     }
 
-    /// True once for each `origin` and `interval`: where loops cross, copies of a message would multiply.
+    /// Returns true once for each `origin` and `interval`: where loops cross, copies of a message
+    /// would multiply.
     pub(super) fn take_passage(&mut self, now: Instant, origin: Spuid, interval: Duration) -> bool {
         let recent = |entry: &(Spuid, Instant)| {
             entry.0 == origin && now.saturating_since(entry.1) < interval
@@ -135,23 +130,23 @@ impl Suspect {
         true
     }
 
-    /// A loop was found under this identifier. True when that has happened too often for the identifier to
-    /// be right: another switch may have the same, and what it began would be taken for ours.
+    /// Counts a loop found under this identifier. Returns true when that has happened too often for
+    /// the identifier to be right: another switch may have the same, and its messages would be
+    /// taken for ours.
     fn is_worn_out(&mut self) -> bool {
         self.loops_found = self.loops_found.saturating_add(1);
         self.loops_found > LOOPS_PER_SPUID
     }
 }
 
-/// By (egress, priority).
 #[derive(Debug)]
 #[cfg_attr(feature = "testing", derive(Clone))]
 pub(super) struct Suspects {
     /// Boxed: hardly any egress is ever suspected.
     table: Vec<[Option<Box<Suspect>>; PRIORITY_COUNT]>,
     random: SplitMix64,
-    /// For how long an identifier is still recognised after the egress moved: the release that made it
-    /// move may be on its way round the loop still.
+    /// Time for which an identifier is still recognised after the egress moved: the release that
+    /// made it move may still be on its way round the loop.
     memory: Duration,
 }
 
@@ -168,7 +163,6 @@ impl Suspects {
         self.memory = memory;
     }
 
-    /// No suspicion sends anything more.
     pub(super) fn silence(&mut self) {
         for suspect in self.table.iter_mut().flatten().flatten() {
             suspect.next_election = Instant::FAR_FUTURE;
@@ -176,16 +170,15 @@ impl Suspects {
         }
     }
 
-    /// A link came up or a route was set: see [`Suspect::note_ways`].
     pub(super) fn note_ways(&mut self, now: Instant, interval: Duration) {
         for suspect in self.table.iter_mut().flatten().flatten() {
             suspect.note_ways(now, interval);
         }
     }
 
-    /// Begins a suspicion; `None` when it is known already or no such port. It has a fresh identifier, but for
-    /// one that ended less than `recent` ago: a loop that locks again before all is drained is to have the
-    /// same master, who goes on where it stopped.
+    /// Begins a suspicion; `None` if it is already known or there is no such port. It gets a fresh
+    /// identifier unless one ended less than `recent` ago: a loop that locks again before all is
+    /// drained keeps its master, which continues where it stopped.
     pub(super) fn begin(
         &mut self,
         now: Instant,
@@ -227,14 +220,12 @@ impl Suspects {
         self.table.get_mut(egress.index())?[priority.index()].as_deref_mut()
     }
 
-    /// The suspicion of (egress, priority), if it lasts.
     pub(super) fn current(&self, egress: PortId, priority: Priority) -> Option<&Suspect> {
         self.table.get(egress.index())?[priority.index()]
             .as_deref()
             .filter(|suspect| suspect.is_current())
     }
 
-    /// As [`current`](Self::current).
     pub(super) fn current_mut(
         &mut self,
         egress: PortId,
@@ -244,8 +235,8 @@ impl Suspects {
             .filter(|suspect| suspect.is_current())
     }
 
-    /// Counts a loop found under the identifier of (egress, priority); gives a fresh one for the next
-    /// message when this one has served too often.
+    /// Counts a loop found under the identifier of (egress, priority); returns a fresh one for the
+    /// next message when this one has served too often.
     pub(super) fn note_loop(&mut self, egress: PortId, priority: Priority) -> Option<Spuid> {
         let suspect = self.current_mut(egress, priority)?;
         suspect.is_answered = true;
@@ -259,7 +250,7 @@ impl Suspects {
         Some(fresh)
     }
 
-    /// True when `spuid` stands for this (egress, priority) now, or did a moment ago.
+    /// Returns true if `spuid` stands for this (egress, priority) now, or did a moment ago.
     pub(super) fn is_known(
         &self,
         now: Instant,
@@ -278,7 +269,7 @@ impl Suspects {
             })
     }
 
-    /// True when `spuid` stands for any egress of this priority now.
+    /// Returns true if `spuid` stands for any egress of this priority now.
     pub(super) fn is_own(&self, priority: Priority, spuid: Spuid) -> bool {
         self.table
             .iter()
@@ -286,7 +277,6 @@ impl Suspects {
             .any(|suspect| suspect.is_current() && suspect.spuid == spuid)
     }
 
-    /// All that last, in port order.
     pub(super) fn iter_current(&self) -> impl Iterator<Item = (PortId, Priority, &Suspect)> {
         self.table.iter().enumerate().flat_map(|(index, row)| {
             Priority::ALL
@@ -303,7 +293,8 @@ impl Suspects {
         self.random.below(count)
     }
 
-    /// Random, never zero, and not in use here. Ends: there are 2³² of them and at most 2048 in use.
+    /// Draws a random identifier, never zero, and not in use here. Terminates: there are 2³² of
+    /// them and at most 2048 in use.
     fn fresh_spuid(&mut self) -> Spuid {
         loop {
             let spuid = Spuid(self.random.next_u32());

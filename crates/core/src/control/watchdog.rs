@@ -1,9 +1,10 @@
-//! Which stall is a PFC storm.
+//! Verdicts on stalls: storm or not.
 //!
-//! The dataplane says that a neighbour has held an (egress, priority) for the watchdog's detection time
-//! ([`EventKind::PauseStalled`](crate::event::EventKind::PauseStalled)). Such a stall is one of three
-//! things: the neighbour itself is mad (a *storm*), the egress is part of a credit loop, or the neighbour is
-//! a switch that is held by somebody else (a *victim* of a storm or a loop further on).
+//! The dataplane reports that a neighbour has held an (egress, priority) for the watchdog's
+//! detection time ([`EventKind::PauseStalled`](crate::event::EventKind::PauseStalled)). Such a
+//! stall is one of three things: the neighbour itself is faulty (a *storm*), the egress is part of
+//! a credit loop, or the neighbour is a switch that is itself held (a *victim* of a storm or a loop
+//! further on).
 //!
 //! | the egress leads to | verdict |
 //! |---|---|
@@ -12,11 +13,11 @@
 //! | a switch that is heard and has none, or is `regular` by configuration | storm, unless a CLCM of ours comes back within four CLCM intervals of the suspicion |
 //! | a switch that nothing is known of | no storm: dropping frames of a victim is worse than waiting |
 //!
-//! Under [`Policy::Watchdog`] every stall is a storm at once, loop or not: what a switch does that knows no
-//! CLCM.
+//! Under [`Policy::Watchdog`] every stall is a storm at once, loop or not: the behaviour of a
+//! switch without CLCM.
 //!
-//! A verdict of *no storm* holds until something changes: a stall that lasts is judged anew when the
-//! neighbour becomes known.
+//! A verdict of *no storm* holds until something changes: a stall that lasts is judged again when
+//! the neighbour becomes known.
 
 use super::report::{NoStormReason, ReportKind};
 use super::{ControlPlane, Policy};
@@ -26,7 +27,7 @@ use crate::units::{Instant, PortId, Priority, PRIORITY_COUNT};
 /// CLCM intervals for which a CLCM may be on its way round a loop.
 const CLCM_INTERVALS: u64 = 4;
 
-/// What is known of a fabric port's neighbour, as far as storms go.
+/// Properties of a fabric port's neighbour that matter for storms.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum StormNeighbour {
     /// Nothing.
@@ -38,7 +39,6 @@ pub enum StormNeighbour {
     Judges,
 }
 
-/// Stalls and neighbours.
 #[derive(Debug)]
 #[cfg_attr(feature = "testing", derive(Clone))]
 pub(super) struct Watchdog {
@@ -48,22 +48,18 @@ pub(super) struct Watchdog {
 #[derive(Clone, Copy, Debug, Default)]
 struct Port {
     neighbour: StormNeighbour,
-    /// A CLCM has shown that the neighbour speaks it.
     speaks_clcm: bool,
     stalls: [Option<Stall>; PRIORITY_COUNT],
-    /// When the stalls began.
     began: [Instant; PRIORITY_COUNT],
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Stall {
-    /// It waits for the detector's suspicion: CLCM are sent from then on.
+    /// Waits for the detector's suspicion: CLCM are sent from then on.
     Unsuspected,
     /// A CLCM may come back until then.
     Asked(Instant),
-    /// Called.
     Storm,
-    /// No storm, for this reason.
     Dismissed(NoStormReason),
 }
 
@@ -92,7 +88,8 @@ impl Watchdog {
 }
 
 impl ControlPlane {
-    /// Takes note of what LLDP or the configuration knows of a neighbour. A stall that lasts is judged anew.
+    /// Sets the kind of neighbour known from LLDP or the configuration. A stall that lasts is
+    /// judged again.
     pub fn set_storm_neighbour(&mut self, now: Instant, port: PortId, neighbour: StormNeighbour) {
         let Some(state) = self.watchdog.ports.get_mut(port.index()) else {
             return;
@@ -141,7 +138,6 @@ impl ControlPlane {
         }
     }
 
-    /// The detector suspects a stalled egress: its CLCM are on their way.
     pub(super) fn note_suspected_stall(
         &mut self,
         now: Instant,
@@ -154,14 +150,12 @@ impl ControlPlane {
         }
     }
 
-    /// A CLCM came in by `port`: the switch there speaks it.
     pub(super) fn note_clcm_from(&mut self, now: Instant, port: PortId) {
         if self.config.fabric_ports.contains(port) {
             self.note_speaks_clcm(now, port);
         }
     }
 
-    /// A CLCM that went out by `egress` came back.
     pub(super) fn note_loop(&mut self, now: Instant, egress: PortId) {
         self.note_speaks_clcm(now, egress);
     }
@@ -197,7 +191,6 @@ impl ControlPlane {
         }
     }
 
-    /// See the module.
     fn judge_stall(&mut self, now: Instant, egress: PortId, priority: Priority) {
         let Some(port) = self.watchdog.ports.get(egress.index()) else {
             return;
@@ -223,7 +216,6 @@ impl ControlPlane {
         }
     }
 
-    /// The neighbour is regular: a CLCM of ours gets time to come back.
     fn await_clcm(
         &self,
         now: Instant,

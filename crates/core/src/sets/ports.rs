@@ -43,7 +43,7 @@ impl PortSet {
         self.words == [0; WORD_COUNT]
     }
 
-    /// How many ports are in the set.
+    /// Returns the number of ports in the set.
     pub fn count(&self) -> usize {
         self.words
             .iter()

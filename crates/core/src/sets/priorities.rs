@@ -2,7 +2,6 @@
 
 use crate::units::Priority;
 
-/// A set of priorities as a bitmap.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct PrioritySet(pub(crate) u8);
 
@@ -23,7 +22,6 @@ impl PrioritySet {
         self.0 == 0
     }
 
-    /// The only one in the set.
     #[inline]
     pub(crate) fn single(self) -> Option<Priority> {
         let only = self.0 != 0 && self.0 & (self.0 - 1) == 0;

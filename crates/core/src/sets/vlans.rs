@@ -10,8 +10,9 @@ pub const VLAN_COUNT: usize = 4095;
 pub struct VlanId(u16);
 
 impl VlanId {
-    /// Where frames without a tag are that came in by a trunk, as in Open vSwitch. Its frames leave without a tag
-    /// everywhere: a number 0 in a tag (a *priority tag*) says that the frame has no VLAN.
+    /// VLAN of frames that came in by a trunk without a tag, as in Open vSwitch. Its frames leave
+    /// without a tag everywhere: number 0 in a tag (a *priority tag*) means that the frame has no
+    /// VLAN.
     pub const UNTAGGED: Self = Self(0);
 
     /// `None` from 4095 on.
@@ -46,7 +47,7 @@ impl core::fmt::Display for VlanId {
 pub struct VlanTag(u16);
 
 impl VlanTag {
-    /// What a tag of this priority and VLAN has.
+    /// Returns the tag of this priority and VLAN.
     pub const fn new(priority: Priority, vlan: VlanId) -> Self {
         Self((priority.get() as u16) << 13 | vlan.0)
     }
@@ -66,7 +67,7 @@ impl VlanTag {
         VlanId::new(self.0 & 0xfff)
     }
 
-    /// The same priority and drop eligibility with another VLAN.
+    /// Returns the same priority and drop eligibility with another VLAN.
     #[must_use]
     pub const fn in_vlan(self, vlan: VlanId) -> Self {
         Self(self.0 & 0xf000 | vlan.0)
@@ -86,7 +87,7 @@ impl VlanSet {
         (0..VLAN_COUNT as u16).filter_map(VlanId::new).collect()
     }
 
-    /// Whether it has `vlan`.
+    /// Returns true if the set contains `vlan`.
     #[inline]
     pub fn contains(&self, vlan: VlanId) -> bool {
         self.0[usize::from(vlan.0 >> 6) & 63] >> (vlan.0 & 63) & 1 != 0
@@ -113,7 +114,7 @@ impl VlanSet {
         all.filter(|vlan| self.contains(*vlan))
     }
 
-    /// Those that `others` has, too.
+    /// Returns the VLANs that are also in `others`.
     #[must_use]
     pub fn and(&self, others: &Self) -> Self {
         let mut both = *self;
@@ -160,7 +161,6 @@ impl FromIterator<VlanId> for VlanSet {
     }
 }
 
-/// As a list of ranges.
 impl core::fmt::Debug for VlanSet {
     fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
         let ranges = self.ranges();

@@ -1,15 +1,18 @@
-//! What frames will touch, read ahead of them: for callers with so many switches that no cache holds them all.
+//! Reads ahead the memory that frames will touch: for callers with so many switches that no cache
+//! holds them all.
 //!
-//! A frame finds its ports one step after the other: handle, route, port, buffer. Who knows several frames of one switch
-//! reads all of the first step, then all of the second: loads that do not wait for each other are under way together.
-//! Nothing here changes anything. What it gives is worth nothing but having been read: see [`std::hint::black_box`].
+//! A frame finds its ports one step after the other: handle, route, port, buffer. A caller that
+//! knows several frames of one switch reads all of the first step, then all of the second:
+//! independent loads overlap. Nothing here changes anything. The results have no use but having
+//! been read: see [`std::hint::black_box`].
 
 use crate::frame::FrameHandle;
 use crate::switch::Switch;
 use crate::units::{MacAddress, PortId, Priority};
 
 impl Switch {
-    /// The port by which a frame is likely to leave: as static entries say for all VLANs, whatever is pinned. O(1).
+    /// Returns the port by which a frame is likely to leave: by static entries for all VLANs,
+    /// regardless of pins. O(1).
     #[inline]
     pub fn likely_egress(&self, destination: MacAddress, flow_hash: u32) -> Option<PortId> {
         self.forwarding.likely_port(destination, flow_hash)

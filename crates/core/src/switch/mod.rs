@@ -1,9 +1,10 @@
 //! The switch's dataplane as a state machine.
 //!
-//! A frame comes in by `admission`, waits in the `virtual_queues`, and leaves by `schedule`; `forwarding` knows its way. The
-//! `link` speaks with the neighbours and `levels` keeps the rules of those classes that have them. `recovery` looks after
-//! what stands still, `observe` shows it, and `commands` brings what the control plane asks. The [`Switch`] and its ports
-//! are put together from the parts of all rooms, and each room has methods of both.
+//! A frame comes in by `admission`, waits in the `virtual_queues`, and leaves by `schedule`;
+//! `forwarding` knows its way. The `link` speaks with the neighbours and `levels` keeps the rules
+//! of those classes that have them. `recovery` handles stalls, `observe` shows them, and `commands`
+//! applies the control plane's commands. The [`Switch`] and its ports are composed of the parts of
+//! all modules, and each module has methods of both.
 //!
 //! Design: docs/src/internals/design/core.md.
 
@@ -61,9 +62,9 @@ pub use observe::{
 pub enum Transmission {
     /// A data frame. Its handle stays with the switch until [`Switch::complete`].
     Data {
-        /// Where its bytes are.
+        /// Handle of the frame's bytes.
         handle: FrameHandle,
-        /// How many.
+        /// Length of the frame.
         length: Bytes,
         /// Its priority.
         priority: Priority,
@@ -81,31 +82,33 @@ pub enum Transmission {
 /// The caller owns time and memory. It calls the mutating methods in any order; after each of them
 ///
 /// * [`poll_event`](Self::poll_event) is called until it gives `None`,
-/// * [`transmit`](Self::transmit) is called for each port that can take a frame, until it gives `None`.
-///   What it gives may change with every other call, and with time; a caller with many ports learns which
-///   of them from [`poll_ready`](Self::poll_ready) and [`next_transmit`](Self::next_transmit);
-/// * [`next_timeout`](Self::next_timeout) is asked anew, and [`handle_timeout`](Self::handle_timeout) is
-///   called at that moment or later. Calling it too early or too often does nothing;
+/// * [`transmit`](Self::transmit) is called for each port that can take a frame, until it gives
+///   `None`. What it gives may change with every other call, and with time; a caller with many
+///   ports learns which of them from [`poll_ready`](Self::poll_ready) and
+///   [`next_transmit`](Self::next_transmit);
+/// * [`next_timeout`](Self::next_timeout) is called again, and
+///   [`handle_timeout`](Self::handle_timeout) is called at that moment or later. Calling it too
+///   early or too often does nothing;
 /// * [`poll_discarded`](Self::poll_discarded) is called until it gives `None`.
 ///
-/// `now` never goes back; the switch reads no clock, has no randomness but [`SwitchConfig::seed`]'s, and
-/// given the same configuration and calls gives the same answers. Nothing allocates after
-/// [`touch_memory`](Self::touch_memory).
+/// `now` never goes back; the switch reads no clock, has no randomness but
+/// [`SwitchConfig::seed`]'s, and given the same configuration and calls gives the same answers.
+/// Nothing allocates after [`touch_memory`](Self::touch_memory).
 ///
 /// # Memory
 ///
-/// A [`FrameHandle`] belongs to the caller until [`receive`](Self::receive) takes it, and again after
-/// [`complete`](Self::complete) gave it back. One data frame of [`transmit`](Self::transmit) means one
-/// call of `complete`, in any order; a flooded frame comes out of several ports and returns with the
-/// last of them. A frame that was dropped where it waited comes back by `poll_discarded` instead, and need
-/// not come out at all.
+/// A [`FrameHandle`] belongs to the caller until [`receive`](Self::receive) takes it, and again
+/// after [`complete`](Self::complete) gave it back. One data frame of [`transmit`](Self::transmit)
+/// means one call of `complete`, in any order; a flooded frame comes out of several ports and
+/// returns with the last of them. A frame that was dropped where it waited comes back by
+/// `poll_discarded` instead, and need not come out at all.
 #[derive(Debug)]
 #[cfg_attr(feature = "testing", derive(Clone))]
 pub struct Switch {
     config: SwitchConfig,
     ports: Vec<Port>,
     forwarding: Forwarding,
-    /// Where tags mean something.
+    /// Set if tags have a meaning.
     vlans: Option<Box<Vlans>>,
     flows: Flows,
     /// Room for sorting the flows that a reroute moves.
@@ -119,16 +122,15 @@ pub struct Switch {
     discarded: VecDeque<Discarded>,
     events: Events,
     lossless: PrioritySet,
-    /// Classes of mode `level`.
     with_levels: PrioritySet,
-    /// Classes that mark by the egress backlog that a frame comes to.
+    /// Classes that mark by the egress backlog that an arriving frame finds.
     marks_arrivals: PrioritySet,
-    /// Whether the ages of frames, their marks or their flows are kept: see `observe_arrival`.
+    /// Set if the ages of frames, their marks or their flows are kept: see `observe_arrival`.
     observes_arrivals: bool,
     /// Classes that mark by the egress backlog that a frame leaves behind.
     marks_departures: PrioritySet,
     random: SplitMix64,
-    /// Where addresses are learnt and loops are looked for.
+    /// Set if addresses are learnt and loops are looked for.
     loops: Option<Box<Loops>>,
     detector: Detector,
     storm_clock: StormClock,
@@ -232,7 +234,6 @@ impl Switch {
         self.ages.touch();
     }
 
-    /// After a change of the classes that mark.
     fn settle_observation(&mut self) {
         self.observes_arrivals =
             self.ages.is_on() || self.flows.is_on() || !self.marks_arrivals.is_empty();
@@ -277,8 +278,8 @@ impl Switch {
     }
 }
 
-/// How many frames can wait at once. Where nothing is flooded a frame waits in one place; a flooded one waits
-/// at every port, and what floods beyond this bound is dropped and counted.
+/// Returns how many frames can wait at once. Without flooding a frame waits in one place; a flooded
+/// one waits at every port, and floods beyond this bound are dropped and counted.
 fn waiting_capacity(config: &SwitchConfig) -> usize {
     const FLOOD_COPIES_MAX: usize = 1 << 20;
     let copies = if config.learning_capacity == 0 && config.flood.tree.is_none() {

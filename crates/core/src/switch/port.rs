@@ -15,39 +15,37 @@ use crate::sets::PrioritySet;
 use crate::units::{Priority, PRIORITY_COUNT};
 use crate::wire::clcm::Clcm;
 
-/// State of one port. What every frame reads comes first, so that it lies in few cache lines; what frames of
-/// one priority need beside that lies in lines of that priority.
+/// State of one port. Fields that every frame reads come first, in few cache lines; the further
+/// fields for frames of one priority lie in lines of that priority.
 #[derive(Debug)]
 #[cfg_attr(feature = "testing", derive(Clone))]
 #[repr(C, align(64))]
 pub(super) struct Port {
-    /// It is up and not reserved: frames may come in, and be flooded, by it.
+    /// The port is up and not reserved: frames may enter, and be flooded, by it.
     pub(super) takes_frames: bool,
     pub(super) up: bool,
     /// Its device will never send anything again.
     pub(super) gone: bool,
-    /// It sends copies for somebody who looks at them, and nothing else.
+    /// It only sends copies of mirrored frames.
     pub(super) reserved: bool,
     pub(super) role: PortRole,
     pub(super) neighbour: Neighbour,
     pub(super) coding: FeedbackCoding,
-    /// Priorities with frames to send.
     pub(super) waiting: PrioritySet,
     /// Priorities for which frames for this egress are, or may be, dropped on arrival.
     pub(super) refuses: PrioritySet,
-    /// Priorities with a traffic release in force.
     pub(super) forced: PrioritySet,
-    /// What the neighbour must be told.
+    /// Pending messages to the neighbour.
     pub(super) due: Due,
-    /// Messages to send outside the data priorities; never more than [`CLCM_QUEUE_CAPACITY`].
+    /// CLCM messages to send outside the data priorities; never more than [`CLCM_QUEUE_CAPACITY`].
     pub(super) clcm_queue: VecDeque<Clcm>,
     pub(super) shaper: Shaper,
     pub(super) turn: PriorityTurn,
-    /// Where a class has a guaranteed or a highest rate, or is strict.
+    /// Set if a class has a guaranteed or a highest rate, or is strict.
     pub(super) precedence: Option<Box<Precedence>>,
-    /// For fabric ports, where a class has Levels or the cable is known.
+    /// For fabric ports, if a class has Levels or the cable is known.
     pub(super) echo: Option<Box<EchoState>>,
-    /// For fabric ports, where there is a key.
+    /// For fabric ports, if there is a key.
     pub(super) authentication: Option<Box<Authentication>>,
     /// For classes with Levels at fabric ports.
     pub(super) levels: [Option<Box<LevelState>>; PRIORITY_COUNT],
@@ -55,7 +53,6 @@ pub(super) struct Port {
     pub(super) pause_received: PauseReceived,
     pub(super) pause_limit: Limiter,
     pub(super) message_limit: Limiter,
-    /// Of frames that are flooded.
     pub(super) flood_limit: Limiter,
     pub(super) ingress: [IngressBuffer; PRIORITY_COUNT],
     pub(super) egress: [EgressState; PRIORITY_COUNT],
@@ -63,10 +60,8 @@ pub(super) struct Port {
     pub(super) heads: [Head; PRIORITY_COUNT],
     /// Feedback of the whole link.
     pub(super) link_sent: FeedbackSent,
-    /// What the neighbour was told.
     pub(super) pause_sent: [PauseSpans; PRIORITY_COUNT],
     pub(super) outage: Outage,
-    /// Its transmitter completes nothing.
     pub(super) stuck: bool,
 }
 
@@ -125,13 +120,13 @@ impl Port {
         }
     }
 
-    /// Takes the memory for all that can wait.
+    /// Touches the memory for all frames that can wait.
     pub(super) fn touch(&mut self) {
         let more = CLCM_QUEUE_CAPACITY - self.clcm_queue.len();
         self.clcm_queue.reserve_exact(more);
     }
 
-    /// To be called after every change of what it follows from.
+    /// To be called after every change of its inputs.
     pub(super) fn settle_arrivals(&mut self) {
         self.takes_frames = self.up && !self.reserved;
         self.refuses = PrioritySet::default();

@@ -6,7 +6,7 @@
 
 use core::ops::{Deref, DerefMut};
 
-/// Up to a number of records. It dereferences to those that have been used so far.
+/// A bounded number of records. Dereferences to those that have been used so far.
 #[derive(Debug)]
 #[cfg_attr(feature = "testing", derive(Clone))]
 pub(in crate::switch) struct Records<T> {
@@ -16,10 +16,9 @@ pub(in crate::switch) struct Records<T> {
 }
 
 impl<T: Copy> Records<T> {
-    /// No record: ends the caller's lists.
     pub(in crate::switch) const NONE: u32 = u32::MAX;
 
-    /// At most `capacity` records, each of them `empty` until it is written.
+    /// Creates room for `capacity` records, each of them `empty` until it is written.
     pub(in crate::switch) fn new(capacity: usize, empty: T) -> Self {
         Self {
             used: Vec::new(),
@@ -28,13 +27,13 @@ impl<T: Copy> Records<T> {
         }
     }
 
-    /// Records that there can be.
     pub(in crate::switch) fn capacity(&self) -> usize {
         self.capacity
     }
 
-    /// The first of the caller's list of free records, or, where it is [`NONE`](Self::NONE), one that has never been used. Either
-    /// one says which is the next free one: an empty record must say `NONE`. `None` when all are in use.
+    /// Returns the first of the caller's list of free records, or, if that is [`NONE`](Self::NONE),
+    /// one that has never been used. Either one names the next free one: an empty record must name
+    /// `NONE`. `None` when all are in use.
     #[inline]
     pub(in crate::switch) fn free_or_new(&mut self, free: u32) -> Option<u32> {
         if free != Self::NONE {
@@ -43,7 +42,8 @@ impl<T: Copy> Records<T> {
         self.add()
     }
 
-    /// The index of a record that has never been used, the lowest one; `None` when all have been.
+    /// Returns the index of a record that has never been used, the lowest one; `None` when all have
+    /// been.
     #[cold]
     fn add(&mut self) -> Option<u32> {
         let index = self.used.len();
@@ -51,7 +51,7 @@ impl<T: Copy> Records<T> {
         u32::try_from(index).ok()
     }
 
-    /// The record of an index, which may be its first use. `None` beyond the capacity.
+    /// Returns the record of an index, which may be its first use. `None` beyond the capacity.
     #[inline]
     pub(in crate::switch) fn reach(&mut self, index: usize) -> Option<&mut T> {
         if index >= self.used.len() {
@@ -67,8 +67,8 @@ impl<T: Copy> Records<T> {
         }
     }
 
-    /// Takes all of the memory and writes to it once, so that nothing is allocated and no page is missing later. Changes
-    /// nothing else. O(capacity).
+    /// Takes all of the memory and writes to it once, so that nothing is allocated and no page is
+    /// missing later. Changes nothing else. O(capacity).
     pub(in crate::switch) fn touch(&mut self) {
         let used = self.used.len();
         self.used.reserve_exact(self.capacity - used);

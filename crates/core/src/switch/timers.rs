@@ -1,4 +1,4 @@
-//! What happens by the clock: each room does what is due, and says when it is next due.
+//! Timers: each module does the work that is due, and reports its next due time.
 
 use super::port::Port;
 use super::schedule::ReleaseRule;
@@ -48,13 +48,13 @@ impl Switch {
         (next != Instant::FAR_FUTURE).then_some(next)
     }
 
-    /// When something is due by the clock, beside what ports may send.
+    /// Returns when the next timer is due, beside those for frames that ports may send.
     fn earliest_timer(&self) -> Instant {
         let of_ports = self.ports.iter().map(|port| self.port_timer(port));
         of_ports.fold(self.common_timer(), Instant::min)
     }
 
-    /// When something is due that belongs to no port alone.
+    /// Returns when the next timer without a port is due.
     pub(super) fn common_timer(&self) -> Instant {
         [
             self.ages.next(),
@@ -74,7 +74,6 @@ impl Switch {
         )
     }
 
-    /// When something is due at one port.
     pub(super) fn port_timer(&self, port: &Port) -> Instant {
         let mut next = port.link_sent.refresh_at().min(port.outage.next_change());
         if let (Some(echo), true) = (&port.echo, port.up) {

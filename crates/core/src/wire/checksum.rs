@@ -1,7 +1,8 @@
 //! Checksums of TCP and UDP that a host's kernel leaves to its device (checksum offload).
 //!
-//! Such a kernel writes the sum of the pseudo header in the place of the checksum and expects the device to add the rest. A
-//! virtual device never does: the frame is given to the other end with a note beside it, and AF_XDP loses the note.
+//! Such a kernel writes the sum of the pseudo header instead of the checksum and expects the device
+//! to add the rest. A virtual device never does: the frame is given to the other end with a note
+//! beside it, and AF_XDP loses the note.
 
 use super::ethernet::HEADER_LENGTH;
 
@@ -59,7 +60,7 @@ pub fn unfinished(frame: &[u8]) -> Option<Unfinished> {
     (held == pseudo.folded()).then_some(Unfinished { start, length, at })
 }
 
-/// The EtherType behind all tags, and where its payload begins.
+/// Returns the EtherType behind all tags, and the offset of its payload.
 fn network_layer(frame: &[u8]) -> Option<(u16, usize)> {
     let mut at = HEADER_LENGTH - 2;
     for _ in 0..=TAGS_MAX {
@@ -153,7 +154,7 @@ impl Sum {
 mod tests {
     use super::*;
 
-    /// A frame of TCP or UDP whose checksum holds the pseudo header's sum.
+    /// Builds a frame of TCP or UDP whose checksum holds the pseudo header's sum.
     fn frame(is_v6: bool, protocol: u8, payload: &[u8], tags: usize) -> Vec<u8> {
         let transport = match protocol {
             TCP => TCP_HEADER,
@@ -205,7 +206,7 @@ mod tests {
         frame[found.at..found.at + 2].copy_from_slice(&checksum);
     }
 
-    /// A receiver's view: the sum over pseudo header and all that is covered is all ones.
+    /// A receiver's check: the sum over pseudo header and all covered bytes is all ones.
     fn is_good(frame: &[u8], found: Unfinished, protocol: u8, addresses: &[u8]) -> bool {
         let mut sum = Sum::default();
         sum.add(addresses);

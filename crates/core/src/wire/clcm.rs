@@ -46,7 +46,7 @@ pub struct Hop {
     pub egress: PortId,
 }
 
-/// What a message is doing.
+/// Purpose of a message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Phase {
     /// Loop Breaker: it elects the switch that reroutes; every hop adds itself at the end.
@@ -91,7 +91,7 @@ impl Clcm {
         Self::begin_phase(priority, first, Phase::Detection)
     }
 
-    /// The same for the Loop Breaker.
+    /// Begins a message of the Loop Breaker.
     pub fn begin_election(priority: Priority, first: Hop) -> Self {
         Self::begin_phase(priority, first, Phase::Election)
     }
@@ -117,7 +117,7 @@ impl Clcm {
         self.hops[0].spuid
     }
 
-    /// What the message is doing.
+    /// Returns the purpose of the message.
     pub fn phase(&self) -> Phase {
         self.phase
     }
@@ -142,8 +142,8 @@ impl Clcm {
         Ok(())
     }
 
-    /// The same message in the release phase, to be handled by hop `index` next; `None` when there is
-    /// no such hop.
+    /// Returns this message in the release phase, to be handled by hop `index` next; `None` when
+    /// there is no such hop.
     pub fn released_at(&self, index: usize) -> Option<Self> {
         (index < self.hops().len()).then_some(Self {
             phase: Phase::Release {

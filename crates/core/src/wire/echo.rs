@@ -45,7 +45,7 @@ pub enum Echo {
 }
 
 impl Echo {
-    /// True for a frame of this protocol, whatever its version.
+    /// Returns true for a frame of this protocol of any version.
     pub fn is_echo(frame: &[u8]) -> bool {
         PROTOCOL.is_of(frame)
     }

@@ -15,10 +15,10 @@ const NOT_ECT: u8 = 0b00;
 /// Congestion Experienced.
 const CE: u8 = 0b11;
 
-/// What became of a frame that was to be marked.
+/// Result of marking a frame.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Marking {
-    /// It says Congestion Experienced now.
+    /// It carries Congestion Experienced now.
     Marked,
     /// It did so already, and is as it was.
     MarkedBefore,
@@ -26,7 +26,7 @@ pub enum Marking {
     NotCapable,
 }
 
-/// What [`mark_congestion`] would make of a frame, which stays as it is.
+/// Returns the result that [`mark_congestion`] would have on a frame, which stays as it is.
 pub fn marking_of(frame: &[u8]) -> Marking {
     /// Header, tags, and a whole IPv4 header.
     const PART: usize = HEADER_LENGTH + TAGS_MAX * TAG_LENGTH + IPV4_HEADER_LENGTH;

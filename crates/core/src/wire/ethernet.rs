@@ -53,7 +53,7 @@ impl<'a> EthernetView<'a> {
         u16::from_be_bytes([self.0[12], self.0[13]])
     }
 
-    /// What follows the header.
+    /// Returns the bytes after the header.
     pub fn payload(&self) -> &'a [u8] {
         &self.0[HEADER_LENGTH..]
     }
@@ -65,8 +65,8 @@ impl<'a> EthernetView<'a> {
     }
 }
 
-/// Zeroes `length` bytes (at least [`FRAME_LENGTH_MIN`]) of `buffer` and writes a header. Gives the
-/// frame with its padding, `None` when it does not fit.
+/// Zeroes `length` bytes (at least [`FRAME_LENGTH_MIN`]) of `buffer` and writes a header. Returns
+/// the frame with its padding, `None` when it does not fit.
 pub(super) fn start_frame(
     buffer: &mut [u8],
     length: usize,

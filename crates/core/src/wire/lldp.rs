@@ -1,4 +1,4 @@
-//! LLDP (IEEE 802.1AB): who is at the other end of a link, and what it can do.
+//! LLDP (IEEE 802.1AB): discovery of the neighbour on a link and its capabilities.
 //!
 //! | offset | length | field |
 //! |---|---|---|
@@ -9,8 +9,8 @@
 //! | | | optional TLVs in any order |
 //! | | 2 | End Of LLDPDU TLV, zero (clause 8.5.1) |
 //!
-//! A TLV begins with 7 bits of type and 9 bits of length of what follows (clause 8.4). These are read
-//! and written; any other is skipped and counted:
+//! A TLV begins with 7 bits of type and 9 bits of length of what follows (clause 8.4). These are
+//! read and written; any other is skipped and counted:
 //!
 //! | type | OUI, subtype | TLV |
 //! |---|---|---|
@@ -21,11 +21,12 @@
 //! | 127 | 00-80-C2, 12 | Application Priority (D.2.11) |
 //! | 127 | 02-57-45, 1 | [`weir`]: what one Weir switch tells another |
 //!
-//! How strict the parser is: a frame is refused for what makes it doubtful whose announcement it is, or
-//! where a TLV ends. A bad optional TLV costs that TLV alone, as the standard's rxProcessFrame() has it, and
-//! is counted in [`Skipped`]. Bytes behind those that a TLV's definition knows are ignored, so that a later
-//! edition may add some. The End TLV is written always but not asked for: the edition of 2016 made it
-//! optional, and a frame may end where a TLV does.
+//! How strict the parser is: a frame is refused for what makes it doubtful whose announcement it
+//! is, or where a TLV ends. A bad optional TLV costs that TLV alone, as the standard's
+//! rxProcessFrame() has it, and is counted in [`Skipped`]. Bytes behind those that a TLV's
+//! definition knows are ignored, so that a later edition may add some. The End TLV is written
+//! always but not asked for: the edition of 2016 made it optional, and a frame may end where a TLV
+//! does.
 
 pub mod application;
 pub mod basic;
@@ -59,7 +60,7 @@ pub const FRAME_LENGTH_MAX: usize = HEADER_LENGTH
     + (TLV_HEADER_LENGTH + tlv::ORGANISATION_LENGTH + weir::LENGTH)
     + TLV_HEADER_LENGTH;
 
-// Whatever is announced goes over any Ethernet link.
+// Every announcement fits any Ethernet link.
 const _: () = assert!(FRAME_LENGTH_MAX <= 1500);
 
 /// One LLDP frame, without its source address.
@@ -69,11 +70,11 @@ pub struct Lldp {
     pub chassis: ChassisId,
     /// The sender's port.
     pub port: PortIdentifier,
-    /// What it says.
+    /// Contents.
     pub content: Content,
 }
 
-/// What a frame says about its sender.
+/// Contents of a frame about its sender.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[allow(clippy::large_enum_variant)] // one lives in each port's neighbour entry, most of them filled
 pub enum Content {
@@ -83,11 +84,11 @@ pub enum Content {
     Announcement(Announcement),
 }
 
-/// What is true of the sender until its time to live is over, or it announces anew: what a new
-/// announcement leaves out is no longer true.
+/// Properties of the sender until its time to live is over, or it announces again: a property that
+/// a new announcement leaves out no longer holds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Announcement {
-    /// How long to believe it.
+    /// Lifetime of the announcement.
     pub ttl: TimeToLive,
     /// The port in words.
     pub port_description: Option<Text>,
@@ -95,9 +96,9 @@ pub struct Announcement {
     pub system_name: Option<Text>,
     /// Hardware and software in words.
     pub system_description: Option<Text>,
-    /// What kind of system it is.
+    /// Kind of system.
     pub capabilities: Option<SystemCapabilities>,
-    /// How it shares bandwidth.
+    /// Sharing of bandwidth.
     pub ets: Option<EtsConfiguration>,
     /// Which priorities it pauses.
     pub pfc: Option<PfcConfiguration>,
@@ -129,11 +130,11 @@ impl Announcement {
 pub struct Received {
     /// The frame.
     pub lldp: Lldp,
-    /// What is missing in it.
+    /// Parts that are missing.
     pub skipped: Skipped,
 }
 
-/// What a parser left out of an announcement, counted.
+/// Counts of the parts that a parser left out of an announcement.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Skipped {
     /// TLVs that are not known here (statsTLVsUnrecognizedTotal).
@@ -244,7 +245,7 @@ impl<'a> LldpView<'a> {
         })?;
         let mut skipped = Skipped::default();
         let content = match TimeToLive::new(ttl) {
-            // What else a departing neighbour says has no meaning any more.
+            // The rest of a shutdown announcement has no meaning.
             None => Content::Shutdown,
             Some(ttl) => {
                 let mut announcement = Announcement::new(ttl);
@@ -263,7 +264,7 @@ impl<'a> LldpView<'a> {
     }
 }
 
-/// The next TLV, which has to be `expected`, as `read` understands it.
+/// Returns the next TLV, which has to be `expected`, as parsed by `read`.
 fn mandatory<T>(
     tlvs: &mut Tlvs<'_>,
     expected: Mandatory,
@@ -287,7 +288,7 @@ fn mandatory<T>(
     })
 }
 
-/// Stores what a TLV held, unless it was malformed (`None`) or came before.
+/// Stores the contents of a TLV, unless it was malformed (`None`) or came before.
 fn keep<T>(place: &mut Option<T>, value: Option<T>, skipped: &mut Skipped) {
     match value {
         None => count(&mut skipped.malformed),

@@ -16,7 +16,7 @@ const OPCODE_LENGTH: usize = 2;
 const PAUSE_LENGTH: usize = 2;
 const PFC_LENGTH: usize = 2 + 2 * PRIORITY_COUNT;
 
-/// What a MAC control frame says.
+/// Contents of a MAC control frame.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum MacControl {
     /// 802.3x: hold all data frames for this long, or not at all.

@@ -1,5 +1,5 @@
-//! What CLCM, echo messages and greetings have in common: EtherType and destination, and in front of the rest a subtype
-//! (2 bytes) and a version (1 byte).
+//! Common parts of CLCM, echo messages and greetings: EtherType and destination, then a subtype (2
+//! bytes) and a version (1 byte) before the rest.
 
 use super::ethernet::{
     start_frame, EthernetView, ETHERTYPE_CLCM, HEADER_LENGTH, NEAREST_BRIDGE_ADDRESS,
@@ -10,7 +10,6 @@ use crate::units::MacAddress;
 /// Length in bytes of subtype and version.
 const HEAD_LENGTH: usize = 3;
 
-/// One of them.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Protocol {
     pub(super) subtype: u16,
@@ -23,7 +22,6 @@ impl Protocol {
         [high, low, self.version]
     }
 
-    /// True for a frame of this protocol, whatever its destination and version.
     pub(super) fn is_of(self, frame: &[u8]) -> bool {
         EthernetView::new_checked(frame).is_ok_and(|ethernet| {
             ethernet.ethertype() == ETHERTYPE_CLCM
@@ -31,7 +29,8 @@ impl Protocol {
         })
     }
 
-    /// The first `N` bytes behind the Ethernet header of a whole frame, subtype and version among them, and the rest.
+    /// Returns the first `N` bytes behind the Ethernet header of a whole frame, subtype and version
+    /// among them, and the rest.
     ///
     /// # Errors
     ///
@@ -56,8 +55,8 @@ impl Protocol {
         Ok((fixed, rest))
     }
 
-    /// Begins a frame of `length` bytes, or as many as a frame has at least, in `buffer`: zero but for its header,
-    /// subtype and version. `None` when it does not fit.
+    /// Begins a frame of `length` bytes, or the minimum length of a frame, in `buffer`: zero except
+    /// its header, subtype and version. `None` when it does not fit.
     pub(super) fn start(
         self,
         buffer: &mut [u8],

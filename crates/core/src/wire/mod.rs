@@ -1,6 +1,6 @@
 //! Wire formats: a checked view of bytes, and a representation that holds only legal states.
 //!
-//! No parser here panics, whatever the bytes.
+//! No parser here panics on any input.
 
 pub mod checksum;
 pub mod clcm;
@@ -23,7 +23,7 @@ pub const CONTROL_FRAME_LENGTH_MAX: usize = clcm::FRAME_LENGTH_MAX + seal::SEAL_
 /// Why bytes are not the frame that they were taken for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum WireError {
-    /// Fewer bytes than the format's fixed part, or than its own length field says.
+    /// Fewer bytes than the format's fixed part, or than its own length field.
     #[error("frame too short")]
     TooShort,
     /// Another protocol.

@@ -68,13 +68,13 @@ impl Tag {
         u16::from(self.priority.get()) << 13 | self.vlan
     }
 
-    /// The drop eligible bit is dropped.
+    /// Ignores the drop eligible bit.
     fn from_bits(bits: u16) -> Option<Self> {
         Self::new(Priority::from_low_bits((bits >> 13) as u8), bits & 0xfff)
     }
 }
 
-/// How a data frame came to the neighbour.
+/// State of a data frame on arrival at the neighbour.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Arrival {
     /// Its tag.
@@ -108,7 +108,7 @@ impl DeviceName {
     }
 }
 
-/// What the neighbour has counted in a run.
+/// Counts of the neighbour in a run.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Account {
     /// Data frames.
@@ -121,10 +121,10 @@ pub struct Account {
     pub pauses_sent: [u32; PRIORITY_COUNT],
 }
 
-/// What a frame says.
+/// Contents of a frame.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Message {
-    /// Who reflects? Begins a run.
+    /// Searches for reflectors. Begins a run.
     Hello,
     /// The answer.
     Welcome {
@@ -142,10 +142,10 @@ pub enum Message {
     Echo {
         /// The data frame's.
         number: u32,
-        /// How that came.
+        /// Arrival of the data frame.
         arrival: Arrival,
     },
-    /// What was counted?
+    /// Requests the counts.
     Query,
     /// The answer.
     Account(Account),
@@ -153,9 +153,9 @@ pub enum Message {
     PausesPlease {
         /// A request that comes twice is answered once.
         number: u32,
-        /// Whose.
+        /// Priority of the counts.
         priority: Priority,
-        /// How many.
+        /// Number of frames.
         count: u8,
     },
 }
@@ -181,7 +181,7 @@ pub struct Reflection {
     pub run: u64,
     /// The tag that it is sent with.
     pub tag: Option<Tag>,
-    /// What it says.
+    /// Contents.
     pub message: Message,
 }
 
@@ -190,17 +190,17 @@ pub struct Reflection {
 pub struct ReflectionView<'a> {
     source: MacAddress,
     tag: Option<Tag>,
-    /// From the subtype on.
+    /// Bytes from the subtype on.
     body: &'a [u8],
     head: &'a [u8; HEAD_LENGTH],
 }
 
-/// A frame of this EtherType, tagged or not, whatever is in it.
+/// Returns true for a frame of this EtherType, tagged or not, with any contents.
 pub fn is_reflection(frame: &[u8]) -> bool {
     split(frame).is_ok()
 }
 
-/// The tag that is there, and what follows the EtherType.
+/// Returns the tag, if any, and the bytes after the EtherType.
 fn split(frame: &[u8]) -> Result<(Option<Tag>, &[u8]), WireError> {
     let ethernet = EthernetView::new_checked(frame)?;
     let (mut ethertype, mut body) = (ethernet.ethertype(), ethernet.payload());
@@ -240,7 +240,7 @@ impl<'a> ReflectionView<'a> {
         })
     }
 
-    /// Who sent it.
+    /// Returns the sender's address.
     pub fn source(&self) -> MacAddress {
         self.source
     }
@@ -250,7 +250,7 @@ impl<'a> ReflectionView<'a> {
         self.word(16)
     }
 
-    /// How it came. Padding of short frames is no part of it.
+    /// Returns the state on arrival. Padding of short frames is not included.
     pub fn arrival(&self) -> Arrival {
         let sent = usize::from(self.sent_length());
         let tag = if self.tag.is_some() { TAG_LENGTH } else { 0 };
@@ -268,7 +268,7 @@ impl<'a> ReflectionView<'a> {
         }
     }
 
-    /// What it says.
+    /// Parses the contents.
     ///
     /// # Errors
     ///

@@ -13,7 +13,7 @@ const ETHERTYPE_ARP: u16 = 0x0806;
 const ETHERTYPE_IPV6: u16 = 0x86DD;
 const ETHERTYPE_CTAG: u16 = 0x8100;
 const TAG_LENGTH: usize = 4;
-/// Of a tag's control information (IEEE 802.1Q, section 9.6).
+/// VLAN identifier in a tag's control information (IEEE 802.1Q, section 9.6).
 const VLAN_ID_MASK: u16 = 0x0FFF;
 
 /// Hardware type Ethernet, protocol type IPv4, their lengths, and the operation "request".
@@ -22,7 +22,7 @@ const ARP_LENGTH: usize = 28;
 
 const IPV6_HEADER_LENGTH: usize = 40;
 const PROTOCOL_ICMPV6: u8 = 58;
-/// Of every message of Neighbor Discovery: no router has forwarded it.
+/// Hop limit of every message of Neighbor Discovery: no router has forwarded it.
 const HOP_LIMIT: u8 = 255;
 const NEIGHBOR_SOLICITATION: u8 = 135;
 /// Type, code, checksum, reserved, and the target address.
@@ -59,7 +59,7 @@ pub fn redirect(frame: &mut [u8], destination: MacAddress) {
     }
 }
 
-/// EtherType and packet behind a tag that names no VLAN.
+/// Returns EtherType and packet behind a tag that names no VLAN.
 fn under_priority_tag(tagged: &[u8]) -> Option<(u16, &[u8])> {
     let ([control_high, control_low, type_high, type_low], packet) =
         tagged.split_first_chunk::<TAG_LENGTH>()?;
@@ -175,7 +175,7 @@ mod tests {
         }
     }
 
-    /// Every byte that says what the frame is: another value in it makes it another frame.
+    /// Changes every byte that identifies the frame: another value makes it another frame.
     #[test]
     fn one_that_is_not_quite_a_request_is_none() {
         let changed = |frame: &[u8], at: usize| {

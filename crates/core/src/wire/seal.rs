@@ -1,5 +1,6 @@
-//! Proof that a CLCM or echo frame comes from a switch that knows the fabric's key, and is none of old: a trailer
-//! behind the message, its padding included, where switches that do not ask for it see padding.
+//! Proof that a CLCM or echo frame comes from a switch that knows the fabric's key, and is current:
+//! a trailer behind the message, including its padding, which switches without authentication treat
+//! as padding.
 //!
 //! | offset from the end | length | field |
 //! |---|---|---|
@@ -9,8 +10,8 @@
 //! | 24 | 8 | sequence number of the sender at this port, above all before |
 //! | 16 | 16 | HMAC-SHA-256 (RFC 2104) with the fabric's key, its first 128 bits |
 //!
-//! The HMAC is of all that stands before it, destination address first, and for all but greetings of the receiver's
-//! nonce (8 bytes, which are not sent) behind that. A greeting tells the nonce:
+//! The HMAC covers all bytes before it, destination address first, and for all but greetings of the
+//! receiver's nonce (8 bytes, which are not sent) behind that. A greeting contains the nonce:
 //!
 //! | offset | length | field |
 //! |---|---|---|
@@ -44,7 +45,7 @@ const PROTOCOL: Protocol = Protocol {
 };
 const BODY_LENGTH: usize = 22;
 
-/// What is sealed.
+/// Contents of a sealed frame.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[allow(clippy::large_enum_variant)] // as ControlFrame
 pub enum Sealable {
@@ -66,7 +67,7 @@ pub struct Greeting {
 }
 
 impl Greeting {
-    /// True for a frame of this protocol, whatever its version.
+    /// Returns true for a frame of this protocol of any version.
     pub fn is_greeting(frame: &[u8]) -> bool {
         PROTOCOL.is_of(frame)
     }
@@ -146,7 +147,7 @@ pub fn sequence_of(frame: &[u8], key: &FabricKey, nonce: Option<u64>) -> Option<
     Some(number(&trailer[4..]))
 }
 
-/// `None` never comes: a key of any length will do.
+/// `None` never occurs: a key may have any length.
 fn code(key: &FabricKey, signed: &[u8], nonce: Option<u64>) -> Option<Hmac<Sha256>> {
     let mut code = <Hmac<Sha256> as Mac>::new_from_slice(key.bytes()).ok()?;
     code.update(signed);

@@ -60,7 +60,7 @@ fn a_chain_without_a_loop_is_never_released() {
 
 #[test]
 fn what_waits_for_a_loop_is_no_part_of_it() {
-    // 3 → 0 → 1 → 2 → 0: switch 3 is suspected too, and its messages go round the loop.
+    // 3 → 0 → 1 → 2 → 0: switch 3 is suspected as well, and its messages go round the loop.
     let mut net = Net::ring(3, 5);
     net.planes.push(plane(99));
     net.link(3, 0, 0, 2);

@@ -41,7 +41,7 @@ pub fn plane(seed: u64) -> ControlPlane {
     ControlPlane::new(config(Policy::Breaker), seed)
 }
 
-/// Where an egress leads, and what waits for it.
+/// Destination of an egress, and the frames that wait for it.
 #[derive(Clone, Copy, Debug)]
 pub struct Wait {
     pub switch: usize,
@@ -60,7 +60,7 @@ pub struct Net {
     messages: VecDeque<(Instant, usize, u8, Clcm)>,
     /// (switch, ingress, egress) that were released.
     pub released: BTreeSet<(usize, u8, u8)>,
-    /// The same at [`OTHER_PRIORITY`].
+    /// Released at [`OTHER_PRIORITY`].
     pub released_other: BTreeSet<(usize, u8, u8)>,
     /// Reroutes that were ordered: (switch, selection, egress).
     pub reroutes: Vec<(usize, RerouteSelection, u8)>,
@@ -145,7 +145,7 @@ impl Net {
         }
     }
 
-    /// Every egress becomes suspected at [`OTHER_PRIORITY`], too.
+    /// Every egress also becomes suspected at [`OTHER_PRIORITY`].
     pub fn suspect_all_of_the_other_priority(&mut self) {
         for wait in self.waits.clone() {
             let mut event = suspected(self.now, wait.egress);

@@ -1,4 +1,4 @@
-//! The Loop Breaker's election among control planes: one master for each loop, nobody without a loop.
+//! The Loop Breaker's election among control planes: one master for each loop, none without a loop.
 
 use std::collections::BTreeSet;
 
@@ -14,7 +14,7 @@ fn ring(switches: usize, seed: u64) -> Net {
     net
 }
 
-/// (switch, loop's ingress, loop's egress) of all that were elected.
+/// (switch, loop's ingress, loop's egress) of all elected masters.
 fn masters(net: &Net) -> BTreeSet<(usize, u8, u8)> {
     let elected = |(switch, report): &(usize, Report)| match report.kind {
         ReportKind::MasterElected { egress, .. } => {
@@ -136,7 +136,7 @@ fn who_turns_out_to_have_no_path_leaves_it_to_another() {
         net.suspect_all();
         let mut order = spuids(&net);
         order.sort_unstable();
-        // What waited there had a path, but the loop's flows have none.
+        // Frames that waited there had a path, but the loop's flows have none.
         net.alternatives.remove(&(order[0].1, 0));
         net.run(Duration::from_millis(30));
         let both = [order[0].1, order[1].1].map(|switch| (switch, 1, 0));

@@ -1,12 +1,12 @@
-//! The Loop Breaker when no flow has another way at its first election: whoever gave up stands again, in its time and
-//! when ways change, and sends little meanwhile.
+//! The Loop Breaker when no flow has another path at its first election: a switch that left the
+//! election takes part again after its time and when paths change, and sends little meanwhile.
 
 use crate::control::control_net::{config, Net, INTERVAL};
 use weir_core::control::{ControlConfig, LoopBreakerConfig, NoAlternative, Policy, ReportKind};
 use weir_core::event::EventKind;
 use weir_core::{Duration, Event};
 
-/// A ring whose switches believe that they have other ways, and have none.
+/// Builds a ring whose switches wrongly believe that they have other paths.
 fn deluded(seed: u64, no_alternative: NoAlternative) -> Net {
     let config = ControlConfig {
         loop_breaker: LoopBreakerConfig {
@@ -47,7 +47,7 @@ fn who_gave_up_stands_again_in_its_time() {
         net.run(INTERVAL.saturating_mul(6));
         assert_eq!(gave_up(&net), 4, "seed {seed}: each tried");
         assert!(net.forced.is_empty());
-        // Two links come back, and nobody is told.
+        // Two links come back, without any notification.
         net.alternatives.insert((2, 0));
         net.run(INTERVAL.saturating_mul(12));
         assert!(!net.forced.is_empty(), "seed {seed}");
@@ -137,7 +137,7 @@ fn a_policy_that_does_not_speak_stays_silent_whatever_changes() {
     let sent = net.sent;
     ways_changed(&mut net);
     net.run(INTERVAL.saturating_mul(100));
-    // What was under way may be passed on no more either.
+    // Messages under way may not be passed on any more either.
     assert_eq!(net.sent, sent);
     assert!(net
         .planes

@@ -142,7 +142,7 @@ fn an_enhanced_neighbour_gets_one_frame_and_is_understood() {
     let mut node = Node::new(config);
     node.receive(0, X).unwrap();
     assert_eq!(node.told(0), [2]);
-    // What a regular pause held goes on with the next Feedback.
+    // Frames held by a regular pause go on with the next Feedback.
     node.tell(3, 65_535);
     assert_eq!(node.data(3), None);
     node.tell(3, 2);
@@ -167,7 +167,8 @@ fn a_regular_neighbour_gets_xoff_and_xon_alone() {
     assert!(node.data(3).is_some());
 }
 
-/// It may be a switch that takes this one for enhanced, and say no more than that when nothing may be sent.
+/// The neighbour may be a switch that treats this one as enhanced, and sends no more than that when
+/// nothing may be sent.
 #[test]
 fn what_a_regular_neighbour_says_like_feedback_holds_until_its_next_word() {
     for next in [0, 1, 65_535] {
@@ -310,7 +311,7 @@ fn draining_takes_what_is_under_way_and_asks_for_no_more() {
     assert!(node.data(3).is_some());
 }
 
-/// Nothing leaves before the neighbour has told its Feedback.
+/// Nothing leaves before the neighbour has sent its Feedback.
 #[test]
 fn a_switch_that_takes_over_waits_for_feedback() {
     let mut node = Node::tight();

@@ -1,5 +1,5 @@
-//! A frame that may leave again and again leaves (Karol, Definition 4), whatever the neighbour lets go in between:
-//! Feedback and pauses that change in step with the turns.
+//! A frame that may leave repeatedly leaves (Karol, Definition 4), whatever the neighbour releases
+//! in between: Feedback and pauses that change in step with the turns.
 
 use crate::level_node::{address, config, port, EDGE, GAMMA, LENGTH, NOW, P3};
 use weir_core::wire::mac_control::MacControl;
@@ -8,7 +8,7 @@ use weir_core::{
     Switch, Transmission,
 };
 
-/// Where all frames leave.
+/// Port by which all frames leave.
 const EGRESS: u8 = 3;
 const STEPS: u64 = 20_000;
 const P0: Priority = Priority::ALL[0];
@@ -85,8 +85,9 @@ impl Node {
         handle
     }
 
-    /// At how many opportunities `victim` was eligible until it left, or `None` when it has not in all steps. `tell`
-    /// gives what the neighbour says before each, and whether the victim may then leave.
+    /// Returns at how many opportunities `victim` was eligible until it left, or `None` when it has
+    /// not in all steps. `tell` returns the neighbour's Feedback before each, and whether the
+    /// victim may then leave.
     fn wait_of(
         &mut self,
         victim: Kind,
@@ -167,7 +168,8 @@ fn a_priority_leaves_under_pauses_that_alternate() {
     }
 }
 
-/// The Feedback keeps Level 0 in whenever it is its priority's turn, and lets it go at the other priority's.
+/// The Feedback blocks Level 0 whenever it is its priority's turn, and releases it at the other
+/// priority's.
 #[test]
 fn a_level_leaves_under_feedback_in_step_with_the_turns_of_priorities() {
     let others = [kind(0, 1, P3), kind(1, 2, P0)];

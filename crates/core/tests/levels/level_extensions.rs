@@ -1,4 +1,4 @@
-//! What the Karol paper's section V adds to protocol P, setting by setting.
+//! Additions of the Karol paper's section V to protocol P, setting by setting.
 
 use crate::level_node::{address, config, port, Node, EDGE, GAMMA, LENGTH, NOW, P3, X, Y};
 use weir_core::config::{ConfigError, LevelRules, Reserve};
@@ -152,7 +152,8 @@ fn a_zero_age_limit_is_refused() {
     assert_eq!(Switch::new(config).unwrap_err(), ConfigError::ZeroAge(P3));
 }
 
-/// Frames that a policed host gets in until the first is refused, and how many of them are to be marked.
+/// Returns the frames that a policed host sends until the first is refused, and how many of them
+/// are to be marked.
 fn fill(police: Police) -> (usize, usize, Node) {
     let mut config = config(&[GAMMA; 5]);
     config.ports[usize::from(EDGE) + 1].police = police;
@@ -193,7 +194,7 @@ fn a_host_that_does_not_obey_is_policed_instead_of_paused() {
     assert_eq!(node.told(EDGE + 1), Vec::<u16>::new());
 }
 
-/// All PAUSE times that `number` sends now; anything else but an echo is an error.
+/// Returns all PAUSE times that `number` sends now; any other frame except an echo is an error.
 fn paused(node: &mut Node, number: u8) -> Vec<u16> {
     let mut times = Vec::new();
     while let Some(transmission) = node.switch.transmit(NOW, port(number)) {

@@ -1,4 +1,4 @@
-//! Floods under Levels: what a chain of switches sends to everybody goes through each link in both directions,
+//! Floods under Levels: broadcasts in a chain of switches go through each link in both directions,
 //! and no Level climbs to D for it.
 
 use weir_core::config::LevelRules;
@@ -14,7 +14,7 @@ const P3: Priority = Priority::ALL[3];
 const GAMMA: Bytes = Bytes::new(1536);
 const LENGTH: Bytes = Bytes::new(1522);
 const SWITCHES: usize = 5;
-/// The longest way through the chain, in links: D.
+/// D: the longest path through the chain, in links.
 const DEPTH: usize = SWITCHES - 1;
 const LEFT: PortId = PortId::new(0);
 const RIGHT: PortId = PortId::new(1);
@@ -66,7 +66,7 @@ fn switch(index: usize) -> Switch {
 /// Switches in a row, links without delay, a host at each.
 struct Chain {
     switches: Vec<Switch>,
-    /// By switch and handle: where each frame comes from and goes to, and its number.
+    /// By switch and handle: source, destination and number of each frame.
     frames: Vec<Vec<Option<(usize, MacAddress, u64)>>>,
     now: Instant,
     sent: [u64; SWITCHES],
@@ -88,7 +88,7 @@ impl Chain {
         }
     }
 
-    /// Where a link leads, if there is one.
+    /// Returns the other end of a link, if there is one.
     fn peer(at: usize, port: PortId) -> Option<(usize, PortId)> {
         match port {
             LEFT => Some((at.checked_sub(1)?, RIGHT)),
@@ -114,7 +114,8 @@ impl Chain {
         }
     }
 
-    /// `senders` broadcast, or send to `to`, while they may; host `at` takes a frame if `takes(at)`.
+    /// Lets `senders` broadcast, or send to `to`, while they may; host `at` takes a frame if
+    /// `takes(at)`.
     fn step(&mut self, senders: &[(usize, MacAddress)], takes: impl Fn(usize) -> bool) {
         self.now = self.now + Duration::from_micros(13);
         for at in 0..SWITCHES {
@@ -135,7 +136,7 @@ impl Chain {
         }
     }
 
-    /// One data frame at most, after the control frames that are due.
+    /// Sends at most one data frame, after the control frames that are due.
     fn send(&mut self, at: usize, port: PortId, takes: bool) {
         if port == HOST && !takes {
             return;
@@ -193,8 +194,9 @@ impl Chain {
     }
 }
 
-/// Both ends broadcast at line rate to hosts that take every third frame, so that all buffers are full: with one
-/// entry for both directions, frames to the left lift those to the right and the other way round.
+/// Both ends broadcast at line rate to hosts that take every third frame, so that all buffers are
+/// full. With one entry for both directions, frames to the left lift those to the right and the
+/// other way round.
 #[test]
 fn broadcasts_from_both_ends_meet_below_level_d_and_all_arrive() {
     let mut chain = Chain::new();
@@ -212,8 +214,8 @@ fn broadcasts_from_both_ends_meet_below_level_d_and_all_arrive() {
     }
 }
 
-/// What nobody has learnt is flooded, and goes one way as soon as somebody has: both kinds of frames of a flow
-/// keep their order, with broadcasts between them.
+/// Frames to an unknown destination are flooded, and take one path once it is learnt: both kinds of
+/// frames of a flow keep their order, with broadcasts between them.
 #[test]
 fn a_flow_keeps_its_order_when_its_destination_is_learnt() {
     let mut chain = Chain::new();

@@ -148,7 +148,6 @@ fn any_lldp() -> impl Strategy<Value = Lldp> {
     })
 }
 
-/// TLVs of types and organisations that are known, with any content.
 fn any_tlv() -> impl Strategy<Value = Vec<u8>> {
     let value = || prop::collection::vec(any::<u8>(), 0..40);
     let oui = prop_oneof![
@@ -168,7 +167,7 @@ fn any_tlv() -> impl Strategy<Value = Vec<u8>> {
     ]
 }
 
-/// What was read can be written, and reads the same.
+/// Checks that an accepted frame can be written, and reads the same.
 fn check_accepted(received: &Received) -> Result<(), TestCaseError> {
     let mut sent = received.lldp;
     if let Content::Announcement(announcement) = &mut sent.content {

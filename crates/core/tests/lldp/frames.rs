@@ -115,7 +115,7 @@ pub fn announcing(optional: &[Vec<u8>]) -> Vec<u8> {
     [GOLDEN[..4].concat(), optional.concat(), vec![0, 0]].concat()
 }
 
-/// What a frame of these optional TLVs holds and lacks.
+/// Returns the contents of a frame of these optional TLVs, and the skipped parts.
 pub fn read(optional: &[Vec<u8>]) -> (Announcement, Skipped) {
     let received = Lldp::parse(&announcing(optional)).unwrap();
     match received.lldp.content {

@@ -1,4 +1,4 @@
-//! What is written, and what no frame may be.
+//! Layout of written frames, and rejection of invalid ones.
 
 use weir_core::wire::lldp::application::{
     Application, ApplicationEntry, ApplicationTable, ENTRIES_MAX,

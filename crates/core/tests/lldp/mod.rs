@@ -1,4 +1,4 @@
-//! LLDP, byte by byte, under any bytes whatever, and before tshark.
+//! LLDP, byte by byte, on any input, and against tshark.
 
 mod any_bytes;
 mod frames;

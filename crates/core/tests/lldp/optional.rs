@@ -142,7 +142,7 @@ fn another_version_of_weir_is_known_to_be_there() {
     }
 }
 
-/// In bits that were reserved: an older switch sends zero there, and reads the rest as ever.
+/// Uses bits that were reserved: an older switch sends zero there, and reads the rest as before.
 #[test]
 fn weir_says_whom_it_hears_and_how_it_tells_feedback() {
     for (flags, hears, coding) in [

@@ -1,4 +1,4 @@
-//! What tshark reads in our frames.
+//! Reading of our frames by tshark.
 
 use std::path::Path;
 use std::process::Command;
@@ -7,7 +7,6 @@ use weir_core::wire::lldp::Content;
 
 use crate::lldp::frames::*;
 
-/// Runs tshark on a capture and gives its output.
 fn tshark(capture: &Path, arguments: &[&str]) -> String {
     let output = Command::new("tshark")
         .args(["-n", "-r"])

@@ -1,4 +1,4 @@
-//! What follows from who is heard.
+//! Conclusions from announcements.
 
 use super::*;
 
@@ -85,7 +85,7 @@ fn classes_without_levels_may_differ() {
     assert_eq!(agent.neighbour(P0), Neighbour::Enhanced);
 }
 
-/// What a host's own agent says may be heard before the switch that runs there.
+/// Announcements of a host's own agent may be heard before those of the switch that runs there.
 #[test]
 fn lldp_without_our_tlv_is_a_regular_switch_once_that_has_lasted() {
     let mut agent = agent();
@@ -101,7 +101,7 @@ fn lldp_without_our_tlv_is_a_regular_switch_once_that_has_lasted() {
     agent.handle_timeout(seconds(121));
     assert_eq!(commands(&mut agent), [(P0, Neighbour::Regular)]);
     assert_eq!(agent.findings(P0).level, None, "that is no mistake");
-    // A switch that comes after all begins it anew.
+    // A switch that appears later restarts it.
     let ours = Content::Announcement(deaf(level(3)));
     agent.receive(seconds(200), P0, &frame(2, ours));
     assert_eq!(agent.neighbour(P0), Neighbour::Unknown);
@@ -114,7 +114,8 @@ fn lldp_without_our_tlv_is_a_regular_switch_once_that_has_lasted() {
     assert_eq!(agent.neighbour(P0), Neighbour::Regular);
 }
 
-/// Feedback without an XOFF is for those that say that they obey it, and are told that it is obeyed here.
+/// Feedback without an XOFF is for neighbours that announce that they obey it, and that know that
+/// it is obeyed here.
 #[test]
 fn enhanced_is_who_hears_us_too() {
     let hears = |agent: &mut Neighbours, now| {
@@ -136,7 +137,7 @@ fn enhanced_is_who_hears_us_too() {
     assert!(!hears(&mut agent, seconds(4)), "nobody with our D");
 }
 
-/// Whatever it says of Levels: with our TLV it tells storms from loops itself.
+/// Regardless of its announcements about Levels: with our TLV it tells storms from loops itself.
 #[test]
 fn who_judges_storms_is_heard_first_and_configured_second() {
     let plain = plain();
@@ -257,7 +258,7 @@ fn what_is_configured_is_believed_unless_a_switch_of_ours_says_otherwise() {
     assert_eq!(commands(&mut agent), []);
     assert_eq!(agent.neighbour(REGULAR), Neighbour::Regular);
     assert_eq!(agent.neighbour(ENHANCED), Neighbour::Enhanced);
-    // What a port of plain PFC by its configuration announces, and another D.
+    // Announcement of a port of plain PFC, and another D.
     for theirs in [AnnouncedMode::Pfc, level(4)] {
         for number in [EDGE, REGULAR, ENHANCED] {
             agent.receive(seconds(201), number, &announce(announcement(theirs)));
@@ -271,7 +272,7 @@ fn what_is_configured_is_believed_unless_a_switch_of_ours_says_otherwise() {
     }
 }
 
-/// Grants are for two that count frames; a switch that says nothing about it is believed to.
+/// Grants are for two that count frames; a switch that announces nothing about it is assumed to.
 #[test]
 fn grants_are_given_up_where_the_neighbour_tells_feedback_otherwise() {
     let with = |coding| {

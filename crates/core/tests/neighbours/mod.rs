@@ -57,7 +57,7 @@ fn both() -> PfcConfiguration {
     PfcConfiguration::fixed(PrioritySet::EMPTY.with(LEVEL).with(PFC))
 }
 
-/// What a switch says that does not hear its neighbour.
+/// Announcement of a switch that does not hear its neighbour.
 fn deaf(of_level: AnnouncedMode) -> Announcement {
     let weir = WeirV1 {
         hears: false,
@@ -69,7 +69,7 @@ fn deaf(of_level: AnnouncedMode) -> Announcement {
     }
 }
 
-/// What one says that has no Levels to speak of, and is none of ours.
+/// Announcement of a switch that has no Levels and is none of ours.
 fn plain() -> Announcement {
     Announcement {
         weir: None,
@@ -124,7 +124,6 @@ fn announce(announcement: Announcement) -> Vec<u8> {
     frame(1, Content::Announcement(announcement))
 }
 
-/// What `port` sends at `now`.
 fn sent(agent: &mut Neighbours, now: Instant, port: PortId) -> Option<Lldp> {
     std::iter::from_fn(|| agent.poll_transmit(now))
         .filter(|(from, _)| *from == port)

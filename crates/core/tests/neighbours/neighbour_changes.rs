@@ -1,8 +1,9 @@
-//! Two switches on one link change their minds about each other at any moment, and no frame is lost, whatever
-//! they take each other for and however different their D and their coding of Feedback.
+//! Two switches on one link change their assumptions about each other at any moment, and no frame
+//! is lost, whatever they assume and however different their D and their coding of Feedback.
 //!
-//! One pair of minds is left out: both take each other for enhanced, and their D differ. That they never do so is
-//! what `control/neighbours/judge.rs` is for, and `crates/core/tests/neighbours/neighbours_agree.rs` shows.
+//! One pair of assumptions is left out: both assume the other to be enhanced, and their D differ.
+//! `control/neighbours/judge.rs` prevents it, and `crates/core/tests/neighbours/neighbours_agree.rs`
+//! shows.
 
 use std::collections::VecDeque;
 
@@ -32,9 +33,9 @@ const ROUND_TRIP: Duration = Duration::from_micros(400);
 enum Op {
     /// Time passes, in steps.
     Wait(u16),
-    /// The host behind a switch holds it, or lets go.
+    /// The host behind a switch holds it, or releases it.
     Hold { switch: usize, hold: bool },
-    /// A switch changes its mind.
+    /// A switch changes its neighbour setting.
     Becomes { switch: usize, neighbour: Neighbour },
 }
 
@@ -56,12 +57,10 @@ fn address(switch: usize, host: u8) -> MacAddress {
     MacAddress([2, 0, 0, 0, switch as u8, host])
 }
 
-/// What one switch was configured with.
 #[derive(Clone, Copy, Debug)]
 struct Setting {
-    /// D.
     depth: u8,
-    /// The Level that frames from the host have.
+    /// Minimum Level of frames from the host.
     level_min: u8,
     coding: FeedbackCoding,
 }
@@ -137,9 +136,9 @@ enum OnLine {
 struct Side {
     switch: Switch,
     free: Vec<FrameHandle>,
-    /// By handle: where each frame goes.
+    /// By handle: destination of each frame.
     destinations: Vec<MacAddress>,
-    /// What is on its way to this side.
+    /// Frames on their way to this side.
     line: VecDeque<(Instant, OnLine)>,
     received: u64,
     turn: u8,
@@ -279,7 +278,6 @@ impl Side {
         assert_eq!(outcome, Ok(Admitted::default()), "a frame is lost");
     }
 
-    /// The frame has left: gives where it goes.
     fn discharge(&mut self, now: Instant, port: PortId, handle: FrameHandle) -> MacAddress {
         assert_eq!(self.switch.complete(now, port, handle), Some(handle));
         self.free.push(handle);

@@ -1,11 +1,13 @@
-//! Two LLDP agents on one link, configured in any way, whose announcements are lost, late, and cut short by
-//! restarts: the two ends never combine into a pair that loses frames, and agree when all is quiet.
+//! Two LLDP agents on one link, configured in any way, whose announcements are lost, late, and cut
+//! short by restarts: the two ends never combine into a pair that loses frames, and agree when all
+//! is quiet.
 //!
-//! What loses frames: two that take each other for enhanced although their D differ, and a port that grants frames to one
-//! that does not count them. Everything else loses none (`neighbour_changes.rs`). The invariant is that
+//! Frames are lost by two switches that assume each other to be enhanced although their D differ,
+//! and a port that grants frames to one that does not count them. Everything else loses none
+//! (`neighbour_changes.rs`). The invariant is that
 //!
-//! * of two that take each other for enhanced with different D, one has `neighbour = "enhanced"` and hears nobody: its
-//!   configuration is believed, and wrong;
+//! * of two that assume each other to be enhanced with different D, one has `neighbour =
+//!   "enhanced"` and hears no neighbour: its configuration is believed, and wrong;
 //! * a port whose neighbour is heard, and does not count frames, grants none to it.
 
 use std::collections::VecDeque;
@@ -60,15 +62,15 @@ fn setting() -> impl Strategy<Value = Setting> {
 
 #[derive(Clone, Copy, Debug)]
 enum Op {
-    /// Seconds pass; of the announcements meanwhile those are lost whose bit is set.
+    /// Seconds pass; announcements whose bit is set are lost.
     Wait { seconds: u8, lost: u8 },
-    /// A switch comes back with another configuration, without a word if `silent`.
+    /// A switch comes back with another configuration; without a goodbye if `silent`.
     Restart {
         at: usize,
         setting: Setting,
         silent: bool,
     },
-    /// The agent of the host that a switch runs on says something, or says goodbye.
+    /// The agent of the host that a switch runs on announces something, or says goodbye.
     Host { at: usize, leaves: bool },
     /// The link goes down and up again.
     Flap,
@@ -84,7 +86,7 @@ fn op() -> impl Strategy<Value = Op> {
     ]
 }
 
-/// One switch in its present life: the agent, and what its dataplane was told.
+/// One switch in its present life: the agent, and the findings that its dataplane has.
 struct End {
     setting: Setting,
     agent: Neighbours,
@@ -92,7 +94,7 @@ struct End {
     coding: FeedbackCoding,
     /// An announcement of the other end's present life has come.
     has_heard: bool,
-    /// Of the other end, and of the host that this one runs on.
+    /// Announcements of the other end, and of the host that this one runs on.
     inbox: VecDeque<Vec<u8>>,
     host_talks: bool,
 }
@@ -156,7 +158,7 @@ fn bytes_of(lldp: &Lldp) -> Vec<u8> {
     buffer[..length.unwrap()].to_vec()
 }
 
-/// What the agent of the host says that switch `of` runs on.
+/// Announcement by the agent of the host that switch `of` runs on.
 fn of_host(of: usize, content: Content) -> Vec<u8> {
     bytes_of(&Lldp {
         chassis: ChassisId::mac(MacAddress([2, 0, 0, 0, 7, of as u8])),
@@ -198,7 +200,7 @@ impl Link {
                 }
                 let talks = self.ends[at].host_talks;
                 self.ends[at] = End::new(at, setting, self.now, talks);
-                // What was on its way is of an earlier life, or for one.
+                // Frames under way are of, or for, an earlier life.
                 for end in &mut self.ends {
                     end.inbox.clear();
                 }
@@ -223,7 +225,7 @@ impl Link {
         self.check();
     }
 
-    /// Loses what is said, by turns, as `lost` has it.
+    /// Loses announcements in turn, as `lost` determines.
     fn say(&mut self, from: usize, bytes: Vec<u8>, may_be_lost: bool) {
         let is_lost = may_be_lost && self.lost & 1 == 1;
         self.lost = self.lost.rotate_right(1);
@@ -281,7 +283,7 @@ impl Link {
         }
     }
 
-    /// Both ends, when nothing has changed for long enough.
+    /// Returns both ends when nothing has changed for long enough.
     fn settle(&mut self) {
         self.apply(Op::Wait {
             seconds: 255,
@@ -334,7 +336,8 @@ proptest! {
     }
 }
 
-/// How soon, where nothing is lost: each hears the other at once, and says so a second later at the most.
+/// Time to agree without losses: each hears the other at once, and announces it at most a second
+/// later.
 #[test]
 fn two_that_come_up_agree_within_three_seconds() {
     let setting = Setting {

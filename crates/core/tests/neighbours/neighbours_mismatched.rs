@@ -1,5 +1,5 @@
-//! Two switches on one link that were configured differently: whom each takes the other for, D, and how Feedback is
-//! told. With and without LLDP between them.
+//! Two switches on one link that were configured differently: assumed neighbour, D, and coding of
+//! Feedback. With and without LLDP between them.
 
 use weir_core::config::{LevelRules, RouteConfig};
 use weir_core::control::neighbours::{AnnouncedPort, LevelMismatch, Neighbours, NeighboursConfig};
@@ -18,10 +18,10 @@ const GAMMA: u64 = 1536;
 const LENGTH: Bytes = Bytes::new(1522);
 const LINK: PortId = PortId::new(0);
 const HOST: PortId = PortId::new(1);
-/// A frame's time at 1 Gbit/s, and a little.
+/// A frame's time at 1 Gbit/s, and a little more.
 const STEP: Duration = Duration::from_micros(13);
 const STEPS: u64 = 20_000;
-/// The host behind the second switch takes one frame in so many steps.
+/// Steps in which the host behind the second switch takes one frame.
 const SLOW: u64 = 3;
 
 #[derive(Clone, Copy)]
@@ -130,7 +130,6 @@ struct Side {
 }
 
 impl Side {
-    /// A frame for `to` comes in by `port`.
     fn inject(&mut self, now: Instant, port: PortId, to: usize) {
         loop {
             self.next = (self.next + 1) % 60;
@@ -167,7 +166,7 @@ impl Side {
     }
 }
 
-/// Both hosts send whenever they may.
+/// Lets both hosts send whenever they may.
 fn run(settings: [Setting; 2], lldp: bool) -> [Side; 2] {
     let mut now = Instant::from_nanos(1_000_000_000);
     let mut sides = [0, 1].map(|index| Side {
@@ -241,7 +240,7 @@ fn send_to_host(side: &mut Side, now: Instant) {
     }
 }
 
-/// The second host gets what it takes and the first one what comes.
+/// Checks that the second host receives as much as it takes and the first one all that arrives.
 fn assert_both_ways(sides: &[Side; 2], what: &str) {
     let [first, second] = sides;
     assert_eq!((first.dropped, second.dropped), (0, 0), "{what}");
@@ -251,8 +250,8 @@ fn assert_both_ways(sides: &[Side; 2], what: &str) {
     assert!(to_second > most * 9 / 10, "{what}: {to_second} to host 1");
 }
 
-/// The second switch tells Feedback D without an XOFF, and the first one takes it for a short pause: two
-/// of three frames that it sent were lost.
+/// The second switch sends Feedback D without an XOFF, and the first one treats it as a short
+/// pause: two of three frames that it sent were lost.
 #[test]
 fn a_switch_that_is_taken_for_regular_and_takes_its_neighbour_for_enhanced_loses_nothing() {
     for coding in [FeedbackCoding::Pfc, FeedbackCoding::Pause] {
@@ -295,8 +294,8 @@ fn switches_of_different_d_speak_plain_pfc_and_lose_nothing() {
     }
 }
 
-/// A grant is a long pause to whoever does not count frames, and 1 + f permits nobody anything who waits for a grant:
-/// the link stood still, and nobody knew why.
+/// A neighbour that does not count frames treats a grant as a long pause, and 1 + f permits nothing
+/// to one that waits for a grant: the link stalled without any report.
 #[test]
 fn a_switch_that_grants_frames_falls_back_to_what_its_neighbour_tells() {
     let grants = Setting {
@@ -325,8 +324,8 @@ fn a_switch_that_grants_frames_falls_back_to_what_its_neighbour_tells() {
     assert_both_ways(&run([grants; 2], true), "grants at both ends");
 }
 
-/// Buffers for grants need no room for the round trip time. Without grants they would: what cannot be taken without
-/// loss is not let in.
+/// Buffers for grants need no room for the round-trip time. Without grants they would: frames that
+/// cannot be taken without loss are not let in.
 #[test]
 fn without_room_for_the_round_trip_a_port_that_gives_up_grants_lets_nothing_in() {
     let grants = Setting {

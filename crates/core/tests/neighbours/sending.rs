@@ -108,7 +108,7 @@ fn a_goodbye_is_a_shutdown_of_every_link_that_is_up() {
     assert_eq!(sent(&mut agent, seconds(0), P0), None);
 }
 
-/// Announcements repeat what is in force: a command may have been lost.
+/// Announcements repeat the settings in force: a command may have been lost.
 #[test]
 fn what_was_learnt_is_told_again() {
     let mut agent = agent();

@@ -1,5 +1,6 @@
-//! Frames that have no way of their own, in networks with loops, against a model that knows only which ports are on the
-//! tree: what every host gets, whatever the ports, and that with a tree everybody gets one copy and none goes round.
+//! Frames without a route, in networks with loops, against a model that knows only which ports are
+//! on the tree: the copies of every host for any ports, and that with a tree every host gets one
+//! copy and none loops.
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
@@ -16,21 +17,21 @@ use weir_core::{
 const P0: Priority = Priority::ALL[0];
 const P3: Priority = Priority::ALL[3];
 pub(crate) const LENGTH: Bytes = Bytes::new(100);
-/// A frame that has gone over so many links goes round.
+/// A frame that has crossed this many links is in a loop.
 const HOPS_MAX: usize = 12;
 
 pub(crate) fn host(switch: usize) -> MacAddress {
     MacAddress([2, 0, 0, 0, 1, switch as u8])
 }
 
-/// Switches with a host each, and links between them, several between two where the list says so.
+/// Switches with a host each, and links between them, possibly several between two.
 #[derive(Clone, Debug)]
 pub(crate) struct Shape {
     pub(crate) switches: usize,
     pub(crate) links: Vec<[usize; 2]>,
 }
 
-/// What is at the other end of a port: a switch's port, or the switch's host.
+/// Other end of a port: a switch's port, or the switch's host.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) enum Peer {
     Port(usize, usize),
@@ -38,7 +39,7 @@ pub(crate) enum Peer {
 }
 
 impl Shape {
-    /// By switch: its ports, links in the order of the list, then the host.
+    /// Returns the ports of each switch: links in the order of the list, then the host.
     pub(crate) fn ports(&self) -> Vec<Vec<Peer>> {
         let mut ports = vec![Vec::new(); self.switches];
         for [a, b] in &self.links {
@@ -52,7 +53,8 @@ impl Shape {
         ports
     }
 
-    /// The ports of the links that `takes` says at either end, by their number in the list, and all hosts'.
+    /// Returns the ports of the links that `takes` selects at either end, by their number in the
+    /// list, and all hosts'.
     fn tree(&self, takes: impl Fn(usize, usize) -> bool) -> Vec<PortSet> {
         let mut counts = vec![0; self.switches];
         let mut sets = vec![PortSet::EMPTY; self.switches];
@@ -70,7 +72,7 @@ impl Shape {
         sets
     }
 
-    /// Links of a spanning tree, found in the order of the list.
+    /// Returns the links of a spanning tree, found in the order of the list.
     pub(crate) fn spanning(&self) -> BTreeSet<usize> {
         let mut group: Vec<usize> = (0..self.switches).collect();
         let mut chosen = BTreeSet::new();
@@ -90,7 +92,8 @@ impl Shape {
 /// By (host's switch, links gone over): copies. And copies that went round.
 type Received = (BTreeMap<(usize, usize), usize>, usize);
 
-/// What each host gets of a frame from the host of `origin`: where a port is in the set, and nothing of switches.
+/// Returns the copies that each host gets of a frame from the host of `origin`: from ports in the
+/// set, regardless of switches.
 fn model(shape: &Shape, sets: &[PortSet], origin: usize) -> Received {
     let ports = shape.ports();
     let mut received = BTreeMap::new();
@@ -143,7 +146,7 @@ pub(crate) fn config(ports: &[Peer], flood: FloodConfig, routes: Vec<RouteConfig
     }
 }
 
-/// The same by switch cores, one frame at a time.
+/// The same network with switch cores, one frame at a time.
 struct Network {
     shape: Vec<Vec<Peer>>,
     switches: Vec<Switch>,
@@ -235,7 +238,6 @@ pub(crate) fn shape(seed: u64) -> Shape {
     Shape { switches, links }
 }
 
-/// By switch: copies that its host got.
 fn copies(received: &Received) -> BTreeMap<usize, usize> {
     let mut by_host = BTreeMap::new();
     for ((host, _), count) in &received.0 {
@@ -370,7 +372,7 @@ fn what_is_not_flooded_is_dropped_by_its_reason() {
         );
         let unknown = take(link, P3, host(3), host(4), 2);
         let unknown_off = take(off, P3, host(3), host(5), 3);
-        // What a static entry brought by the other link says nothing of where host 2 is; what came over the tree does.
+        // A static entry over the other link does not locate host 2; a frame over the tree does.
         let learnt = take(edge, P0, host(1), host(3), 4);
         let learnt_off = take(off, P0, host(6), host(3), 5);
         let expected = match learning {

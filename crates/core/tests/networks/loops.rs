@@ -15,12 +15,12 @@ use weir_core::{
     Priority, Switch, SwitchConfig, Transmission,
 };
 
-/// A frame that has gone so far is taken away: as many copies as a loop makes cannot be followed.
+/// A frame that has gone this far is removed: as many copies as a loop makes cannot be followed.
 const HOPS_MAX: usize = 7;
 const INTERVAL: Duration = Duration::from_secs(1);
 const HOLD: Duration = Duration::from_secs(30);
 
-/// What is under way: at which switch's port, how far it has come, and what it is.
+/// A frame under way: the switch's port, the hops so far, and the contents.
 struct UnderWay {
     at: usize,
     by: usize,
@@ -63,7 +63,7 @@ impl Network {
         }
     }
 
-    /// What a switch sends now, on its way.
+    /// Returns the frames that a switch sends now.
     fn sent(&mut self, at: usize, frame: Option<&UnderWay>) -> (Vec<UnderWay>, Vec<usize>) {
         let (mut on, mut to_host) = (Vec::new(), Vec::new());
         for (port, peer) in self.peers[at].clone().into_iter().enumerate() {
@@ -96,7 +96,7 @@ impl Network {
         (on, to_host)
     }
 
-    /// Carries frames until none is under way; copies that hosts got, by their switch.
+    /// Carries frames until none is under way; returns the copies that hosts got, by their switch.
     fn carry(&mut self, first: Vec<UnderWay>) -> BTreeMap<usize, usize> {
         let mut received = BTreeMap::new();
         let mut under_way = VecDeque::from(first);
@@ -136,7 +136,7 @@ impl Network {
         }
     }
 
-    /// One interval: every switch sends its probes at a moment of its own.
+    /// Runs one interval: every switch sends its probes at a time of its own.
     fn round(&mut self) {
         let count = self.switches.len();
         let begin = self.now;
@@ -151,7 +151,6 @@ impl Network {
         self.now = self.now.max(begin + INTERVAL);
     }
 
-    /// Copies of a broadcast from the host of a switch.
     fn broadcast(&mut self, from: usize) -> BTreeMap<usize, usize> {
         let by = self.peers[from].len() - 1;
         self.carry(vec![UnderWay {
@@ -188,8 +187,8 @@ fn small(seed: u64) -> Shape {
     shape
 }
 
-/// So many rounds at most until a loop is broken: two to hear all, two for each switch before, and as much again for the
-/// second loop.
+/// Maximum of rounds until a loop is broken: two to hear all, two for each switch before, and as
+/// many again for the second loop.
 const ROUNDS: usize = 24;
 
 proptest! {
@@ -219,7 +218,7 @@ proptest! {
     }
 }
 
-/// Three switches in a ring, and the second port of each is that of the next.
+/// Three switches in a ring: the second port of each leads to the next.
 fn ring() -> Shape {
     Shape {
         switches: 3,
@@ -239,7 +238,7 @@ fn a_loop_that_is_taken_apart_is_forgotten_after_a_while() {
         found.count()
     };
     assert_eq!((network.blocked(), found(&network)), (1, 1));
-    // Somebody pulls a cable that is not the blocked one: for a while two are cut off.
+    // A cable other than the blocked one is pulled: for a while two are cut off.
     let (at, port) = (0..3)
         .flat_map(|at| [(at, 0), (at, 1)])
         .find(|(at, port)| {

@@ -1,4 +1,5 @@
-//! Loops that are in some VLANs of trunks only: each is broken in its VLAN alone, whatever else the ports carry.
+//! Loops that are in some VLANs of trunks only: each is broken in its VLAN alone, whatever else the
+//! ports carry.
 
 use std::collections::{BTreeMap, VecDeque};
 
@@ -30,7 +31,6 @@ pub(crate) fn port(number: usize) -> PortId {
     PortId::new(number as u8)
 }
 
-/// A frame on a line.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct OnLine {
     pub(crate) source: MacAddress,
@@ -81,7 +81,8 @@ struct Network {
 }
 
 impl Network {
-    /// Hosts' ports are trunks for all of [`VLANS`]; `carried` says what a link carries by its number.
+    /// Hosts' ports are trunks for all of [`VLANS`]; `carried` lists the VLANs of each link by its
+    /// number.
     fn new(shape: &Shape, carried: &[VlanSet]) -> Self {
         let peers = shape.ports();
         let mut of_link = vec![Vec::new(); shape.switches];
@@ -108,7 +109,8 @@ impl Network {
         }
     }
 
-    /// What a switch sends now: to switches, with the hops so far, and how often to its host.
+    /// Returns the frames that a switch sends now: to switches, with the hops so far, and the
+    /// number of copies to its host.
     fn sent(
         &mut self,
         at: usize,
@@ -138,7 +140,7 @@ impl Network {
         (on, to_host)
     }
 
-    /// Carries frames until none is under way; copies that hosts got, by their switch.
+    /// Carries frames until none is under way; returns the copies that hosts got, by their switch.
     fn carry(&mut self, first: Vec<(usize, usize, usize, OnLine)>) -> BTreeMap<usize, usize> {
         let mut received = BTreeMap::new();
         let mut under_way = VecDeque::from(first);
@@ -208,7 +210,8 @@ impl Network {
     }
 }
 
-/// The links that carry a VLAN: those behind its spanning forest, and who reaches whom.
+/// Returns the links that carry a VLAN: those behind its spanning forest, and which switches reach
+/// each other.
 fn in_vlan(shape: &Shape, carried: &[VlanSet], number: u16) -> (usize, Vec<usize>) {
     let mut group: Vec<usize> = (0..shape.switches).collect();
     let mut spare = 0;

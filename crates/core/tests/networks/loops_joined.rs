@@ -1,5 +1,6 @@
-//! One switch with two ports that something outside joins: how many probes it sends and in which VLANs, what it blocks, and
-//! loops of devices that let no probe through, by addresses that move, whatever stations do.
+//! One switch with two ports that are joined outside: number and VLANs of its probes, its blocking,
+//! and loops of devices that let no probe through, by addresses that move, for any behaviour of
+//! stations.
 
 use std::collections::VecDeque;
 
@@ -15,7 +16,8 @@ use weir_core::{
     VlanSet, VlanTag,
 };
 
-/// One switch whose first two ports, of three, are joined outside by something that lets through what it says.
+/// One switch with three ports, the first two joined outside by a device that passes the frames
+/// selected by its filter.
 struct Joined {
     switch: Switch,
     now: Instant,
@@ -56,7 +58,8 @@ impl Joined {
         )
     }
 
-    /// Frames that come in by these ports, and what becomes of them, as often as a frame goes round at most.
+    /// Carries frames that come in by these ports, and the resulting ones, up to the most hops of a
+    /// frame.
     fn carry(&mut self, frames: Vec<(usize, OnLine)>) {
         let mut under_way: VecDeque<_> = frames
             .into_iter()
@@ -92,11 +95,10 @@ impl Joined {
         }
     }
 
-    /// A round of probes, with these frames in the middle of it.
     fn round(&mut self, frames: &[(usize, OnLine)]) {
         let end = self.now + INTERVAL;
         self.switch.handle_timeout(self.now);
-        // A frame that nobody takes asks all ports.
+        // A frame without a receiver checks all ports.
         self.carry(vec![(2, of(host(9), host(9), None))]);
         self.carry(frames.to_vec());
         assert!(self.now < end);
@@ -163,7 +165,7 @@ fn a_loop_of_one_vlan_of_all_is_found_at_once_where_frames_go_round_and_blocks_t
         [EventKind::ForwardingLoop { port, vlan: Some(vlan), .. }]
             if port.index() == at && vlan.get() == 3000
     ));
-    // It stays so for as long as the loop is there, whatever else has its turn, and is over after that.
+    // It stays so for as long as the loop is there, and is over after that.
     for _ in 0..200 {
         joined.round(&[]);
     }
@@ -212,7 +214,7 @@ const MOVES: MoveConfig = MoveConfig {
     proves: true,
 };
 
-/// Devices that let broadcasts and known addresses through, and no frame to another group.
+/// Devices that pass broadcasts and known addresses, and no frame to another group.
 const EATS_PROBES: fn(&OnLine) -> bool =
     |frame| frame.destination == MacAddress::BROADCAST || !frame.destination.is_group();
 
@@ -315,8 +317,8 @@ fn stations_that_move_or_lie_block_nobody() {
     }
 }
 
-/// A station that sends back whatever it gets, and says of probes that they come from another port, gets its own port blocked
-/// and no other one, for moves or without.
+/// A station that reflects all frames, and claims that probes come from another port, gets its own
+/// port blocked and no other one, with moves or without.
 #[test]
 fn whoever_sends_probes_back_blocks_his_own_port() {
     let mut joined = Joined::new(

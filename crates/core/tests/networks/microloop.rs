@@ -1,6 +1,7 @@
-//! Routing loops that last a moment, under Levels. What goes round comes further than the D links that the class is made
-//! for: every buffer of the loop fills with frames of Level D, every Feedback is D, and once the routes are right again
-//! nothing moves by itself. The ways out act on it, and none of them but those that drop loses a frame.
+//! Short-lived routing loops, under Levels. Looping frames come further than the D links that the
+//! class is made for: every buffer of the loop fills with frames of Level D, every Feedback is D,
+//! and once the routes are right again nothing moves by itself. The remedies act on it, and only
+//! those that drop lose frames.
 
 use crate::support::{Disturbance, Network, Random, Recovery, RingOptions, PRIORITY};
 use weir_core::config::{LifetimeConfig, StormAction, WatchdogConfig};
@@ -10,7 +11,7 @@ use weir_core::{
     Command, DropReason, Duration, FeedbackCoding, MacAddress, Neighbour, PortId, PortSet,
 };
 
-/// The address of `host`, which hangs on the switch of its number by port 2.
+/// Returns the address of `host`, at port 2 of the switch of its number.
 fn address(host: usize) -> MacAddress {
     MacAddress([2, 0x57, 0, 0, 0x10, host as u8])
 }
@@ -26,7 +27,7 @@ fn route(network: &mut Network, switch: usize, host: usize, port: u8) {
     network.nodes[switch].switch.apply(now, set).unwrap();
 }
 
-/// Switch 0 sends what is for its own host on round the ring for a while.
+/// Switch 0 sends frames for its own host on round the ring for a while.
 fn loop_for(network: &mut Network, span: Duration) {
     route(network, 0, 0, 0);
     network.run(span);
@@ -90,7 +91,7 @@ fn off_tells_of_it_and_leaves_it() {
     }
 }
 
-/// All arrive, none is dropped, and the buffers are as they were.
+/// Checks that all frames arrive, none is dropped, and the buffers are as before.
 fn assert_recovers(network: &mut Network, what: &str) {
     network.settle(Duration::from_secs(10));
     assert_eq!(network.held(), 0, "{what}: does not drain");
@@ -134,8 +135,8 @@ fn the_deadlock_breaker_releases_it_without_loss() {
     assert_eq!(locked, 32, "locked while the route was wrong");
 }
 
-/// Routes that change all the time, control frames that are lost, late and doubled, links that are long, switches that
-/// stand still.
+/// Routes that change all the time, control frames that are lost, late and doubled, links that are
+/// long, switches that stall.
 #[test]
 fn nothing_is_lost_whatever_comes_together() {
     let mut released = 0;
@@ -219,7 +220,7 @@ fn the_watchdog_drops_it() {
                 assert!(storm > 0);
                 assert_eq!(network.dropped(), storm);
             }
-            // What the neighbour has no room for is lost there.
+            // Frames that the neighbour has no room for are lost there.
             StormAction::Forward => {
                 assert_eq!(network.held(), 0);
                 let exceeded = dropped_as(&network, DropReason::HeadroomExceeded);

@@ -7,7 +7,7 @@ use weir_core::{Bytes, ClassMode, Command, Duration, PfcThresholds, PortId};
 
 const XOFF: Bytes = Bytes::new(60 * 1024);
 const XON: Bytes = Bytes::new(52 * 1024);
-/// What is under way when a pause goes out takes part of it.
+/// Frames under way when a pause is sent take part of it.
 const HEADROOM: Bytes = Bytes::new(8 * 1024);
 
 fn ring(switches: usize, release_extra: Bytes) -> Network {

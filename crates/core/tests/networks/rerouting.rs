@@ -11,7 +11,7 @@ use weir_core::{Duration, PortId, RerouteBy, RerouteSelection};
 /// The rings lock within a tenth of it.
 const PART: Duration = Duration::from_millis(500);
 
-/// A ring in which every flow may go either way round at the switch that it begins at; all begin clockwise.
+/// A ring in which every flow may go either way round at its first switch; all begin clockwise.
 fn both_ways_round() -> Topology {
     let mut topology = Topology {
         switches: 4,
@@ -27,8 +27,8 @@ fn both_ways_round() -> Topology {
     topology
 }
 
-/// A ring whose switches have a second way to each other's hosts, by switch 4 in the middle: flows on the loop's
-/// pairs have another path.
+/// A ring whose switches have a second path to each other's hosts, through switch 4 in the middle:
+/// flows on the loop's pairs have another path.
 fn with_a_hub() -> Topology {
     let mut topology = Topology {
         switches: 5,

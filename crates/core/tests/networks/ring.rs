@@ -78,7 +78,7 @@ fn level_ring(switches: usize) -> Network {
     })
 }
 
-/// Nothing stood still, nothing was lost, nothing changed its place.
+/// Checks that nothing stalled, was lost, or was reordered.
 fn assert_flowed(network: &mut Network, what: &str) {
     let suspected = network.count_events(|kind| matches!(kind, EventKind::Suspected { .. }));
     assert_eq!(suspected, 0, "{what}");
@@ -105,9 +105,10 @@ fn with_levels_the_ring_does_not_lock_and_carries_what_it_can() {
     }
 }
 
-/// Every switch stops now and then for less than the round trip time, and what came in meanwhile fills its
-/// buffers beyond the point where it would have told its neighbours. With room for a round trip in b_1
-/// alone (equation 23) rings of three lock here, all of them, with nothing but frames of Level 1.
+/// Every switch stops now and then for less than the round-trip time, and arriving frames fill its
+/// buffers beyond the point where it would have notified its neighbours. With room for a round trip
+/// in b_1 alone (equation 23) rings of three lock here, all of them, with nothing but frames of
+/// Level 1.
 #[test]
 fn switches_that_are_late_within_the_round_trip_do_not_lock_the_ring() {
     for neighbour in NEIGHBOURS {
@@ -171,9 +172,10 @@ fn lost_doubled_and_late_feedback_costs_no_frame_and_no_more_than_two_refreshes(
     }
 }
 
-/// A changed bit may make another Feedback of one, or a long pause. That counts until it is corrected, or
-/// until the pause ends. Of 120 such runs (20 seeds) none stood for more than 10.3 ms, half of them for no
-/// more than 0.9 ms as without any damage; what can be promised is the end of the longest pause.
+/// A changed bit may turn one Feedback into another, or into a long pause. That counts until it is
+/// corrected, or until the pause ends. Of 120 such runs (20 seeds) none stalled for more than 10.3
+/// ms, half of them for no more than 0.9 ms as without any damage; only the end of the longest
+/// pause is guaranteed.
 #[test]
 fn damaged_feedback_costs_no_frame_and_ends_by_itself() {
     let longest_pause = Quanta::MAX.at(crate::support::RATE);

@@ -1,4 +1,5 @@
-//! PFC storms and credit loops are told apart, and what the watchdog and the lifetime limit do.
+//! Distinction of PFC storms and credit loops, and the effects of the watchdog and the lifetime
+//! limit.
 
 use crate::support::{LineOptions, Network, Random, Recovery, RingOptions, PRIORITY};
 use weir_core::config::{LifetimeConfig, StormAction, WatchdogConfig};
@@ -59,7 +60,6 @@ fn dropped_for(network: &Network, reason: DropReason) -> u64 {
 struct StormRun {
     network: Network,
     action: StormAction,
-    /// Switch and port of the host that storms.
     origin: (usize, PortId),
     ends: bool,
     what: String,
@@ -187,7 +187,7 @@ fn a_loop_is_never_a_storm() {
     assert!(found >= 40, "{found} loops, {stalled} stalls");
 }
 
-/// What a switch does that cannot tell the two apart.
+/// Behaviour of a switch that cannot tell the two apart.
 #[test]
 fn as_a_deadlock_policy_the_watchdog_takes_a_loop_for_a_storm() {
     for switches in 3..=6 {

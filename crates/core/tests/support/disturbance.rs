@@ -1,10 +1,10 @@
-//! What may happen to control frames on their way between switches.
+//! Disturbances of control frames between switches.
 
 use weir_core::Duration;
 
 const LATE: Duration = Duration::from_micros(300);
 
-/// How many control frames of 1000 suffer what.
+/// Share of control frames, in parts of 1000, for each disturbance.
 #[derive(Clone, Copy, Default)]
 pub struct Disturbance {
     pub lost: u64,
@@ -33,7 +33,7 @@ impl Disturbance {
     }
 }
 
-/// What becomes of one frame.
+/// Fate of one frame.
 pub struct Fate {
     pub copies: usize,
     pub late_by: Duration,

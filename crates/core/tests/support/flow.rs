@@ -1,4 +1,4 @@
-//! What a flow's two ends count.
+//! Counters of a flow's two ends.
 
 use weir_core::{Duration, Instant};
 
@@ -6,7 +6,7 @@ pub struct Flow {
     pub sent: u64,
     pub received: u64,
     pub reordered: u64,
-    /// Since when frames of it have been on their way without one that arrived.
+    /// Time since which frames of it have been under way without an arrival.
     standing_since: Option<Instant>,
     longest_standstill: Duration,
     expected: u64,

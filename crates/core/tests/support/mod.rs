@@ -36,7 +36,6 @@ const HOST_DELAY: Duration = Duration::from_micros(10);
 const CONTROL_LATENCY: Duration = Duration::from_micros(300);
 const HOST_ADDRESS: u8 = 0x10;
 
-/// What crosses a link.
 #[derive(Clone)]
 enum Packet {
     Data(DataFrame),
@@ -71,13 +70,12 @@ impl Line {
 }
 
 struct Host {
-    /// The line towards its switch.
     line: usize,
     flow: Option<(usize, MacAddress)>,
     flow_hash: u32,
     paused_until: Instant,
     free_at: Instant,
-    /// Between one frame and the next, beside the line's time.
+    /// Time between one frame and the next, beside the line's time.
     idle: Duration,
 }
 
@@ -116,7 +114,7 @@ pub struct RingOptions {
     pub clcm_interval: Duration,
     /// The class has Levels instead of plain PFC.
     pub levels: bool,
-    /// How Feedback is told.
+    /// Coding of Feedback.
     pub feedback: FeedbackCoding,
     /// From one end of a link between switches to the other.
     pub delay: Duration,
@@ -124,9 +122,9 @@ pub struct RingOptions {
     pub keeps_order: bool,
     /// Switches that speak plain PFC all the same; their neighbours do not know.
     pub regular: Vec<usize>,
-    /// What the switches with Levels know of their neighbours.
+    /// Kind of neighbour that switches with Levels assume.
     pub neighbour: Neighbour,
-    /// What happens to control frames between switches.
+    /// Disturbance of control frames between switches.
     pub disturbance: Disturbance,
     pub seed: u64,
     /// T of the links between switches with Levels.

@@ -1,4 +1,4 @@
-//! What happens in a network as its time goes on.
+//! Progress of time in a network.
 
 use weir_core::units::LINE_OVERHEAD;
 use weir_core::wire::mac_control::MacControl;

@@ -14,22 +14,21 @@ use super::{
     host_address, End, Network, Node, Packet, Random, RingOptions, HOST_DELAY, PRIORITY, RATE,
 };
 
-/// What the switches do about storms and old frames.
+/// Treatment of storms and old frames by the switches.
 #[derive(Clone, Copy, Default)]
 pub struct Recovery {
     pub watchdog: Option<WatchdogConfig>,
     pub lifetime: Option<LifetimeConfig>,
-    /// What every switch knows of its neighbours that are switches.
+    /// Kind of neighbour that every switch assumes for other switches.
     pub neighbour: StormNeighbour,
 }
 
-/// A host that sends pauses.
 pub(super) struct HostStorm {
     host: usize,
     quanta: Quanta,
     next: Instant,
     until: Instant,
-    /// It says so when it ends; otherwise its last pause runs out.
+    /// It sends a resume when it ends; otherwise its last pause runs out.
     resumes: bool,
 }
 

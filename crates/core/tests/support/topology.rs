@@ -31,7 +31,7 @@ pub struct Topology {
     /// Links between switches, at most one for each pair.
     pub links: Vec<(usize, usize)>,
     pub paths: Vec<Path>,
-    /// Where a destination is reached off its path: (path, switch, next switch).
+    /// Detours, where a destination is reached off its path: (path, switch, next switch).
     pub detours: Vec<(usize, usize, usize)>,
 }
 

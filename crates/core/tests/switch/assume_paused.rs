@@ -1,4 +1,5 @@
-//! A switch that stands where another stood does not send before its neighbours can have said that they are paused.
+//! A switch that replaces another one does not send before its neighbours can have announced that
+//! they are paused.
 
 use crate::support::PRIORITY;
 use crate::switch::route_node::{config, port, Node, PORTS, Y};
@@ -35,7 +36,7 @@ fn it_waits_for_as_long_as_any_pause_may_last() {
     assert!(node.send(EGRESS).is_empty());
     node.now = began + longest;
     assert_eq!(node.send(EGRESS), [7]);
-    // Nobody has said so, and the counters do not claim it.
+    // No neighbour has sent a pause, and the counters do not claim one.
     for number in 0..PORTS {
         assert_eq!(node.switch.counters(port(number)).pfc_received, 0);
     }

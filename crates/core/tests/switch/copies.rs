@@ -1,4 +1,4 @@
-//! Copies of frames for somebody who looks at them, by a port that does nothing else.
+//! Copies of frames for monitoring, sent by a dedicated port.
 
 use weir_core::config::RouteConfig;
 use weir_core::{
@@ -20,7 +20,7 @@ fn address(number: u8) -> MacAddress {
     MacAddress([2, 0, 0, 0, 0, number])
 }
 
-/// Priority 3 loses nothing, the others may; addresses are learnt.
+/// Priority 3 is lossless, the others may lose frames; addresses are learnt.
 fn switch() -> Switch {
     let lossy = ClassConfig::new(ClassMode::Lossy {
         buffer: Bytes::new(ROOM * CELL.get()),
@@ -95,7 +95,7 @@ fn copies_leave_in_order_and_are_in_nobodys_way() {
         };
         assert_eq!(taken, expected, "{handle}");
     }
-    // The monitor is full, and everybody else goes on.
+    // The monitor is full, and all other traffic goes on.
     let gauges = switch.gauges(NOW, LEFT, Priority::ALL[3]);
     assert_eq!((gauges.ingress, gauges.pausing), (Bytes::ZERO, false));
     for handle in 20..25 {
@@ -138,7 +138,7 @@ fn a_reserved_port_sends_nothing_else_and_takes_nothing() {
         switch.counters(MONITOR).drops[DropReason::MirrorPort.index()],
         1
     );
-    // What it would do is explained alike.
+    // The explanation predicts the same.
     let explained = switch.explain(NOW, MONITOR, &frame(4, 0, address(1)));
     assert_eq!(explained.outcome.map(|_| ()), Err(DropReason::MirrorPort));
     let explained = switch.explain(NOW, LEFT, &frame(4, 0, address(7)));

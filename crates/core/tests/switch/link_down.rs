@@ -1,4 +1,5 @@
-//! A link that is down holds nobody for longer than it may, and a link that flaps loses nothing.
+//! A link that is down holds no neighbour for longer than permitted, and a link that flaps loses
+//! nothing.
 
 use weir_core::config::{DetectorConfig, RouteConfig, WatchdogConfig};
 use weir_core::event::EventKind;
@@ -25,7 +26,7 @@ fn host(number: u8) -> MacAddress {
     MacAddress([2, 0, 0, 0, 0, number])
 }
 
-/// Hosts 0 to 3 behind the ports of their numbers, by routes or by what is learned.
+/// Hosts 0 to 3 behind the ports of their numbers, by routes or by learning.
 struct Node {
     switch: Switch,
     now: Instant,
@@ -81,7 +82,6 @@ impl Node {
         self.receive_at(from, from, to, priority)
     }
 
-    /// A frame of host `from` comes in by port `at`.
     fn receive_at(
         &mut self,
         at: u8,
@@ -120,7 +120,7 @@ impl Node {
         self.collect();
     }
 
-    /// Does what is due until then.
+    /// Runs the timers that are due until then.
     fn wait(&mut self, span: Duration) {
         let end = self.now + span;
         while let Some(due) = self.switch.next_timer().filter(|due| *due <= end) {
@@ -131,7 +131,6 @@ impl Node {
         self.now = end;
     }
 
-    /// Handles of the frames that `egress` sends.
     fn send(&mut self, egress: u8) -> Vec<u32> {
         let mut sent = Vec::new();
         for _ in 0..100 {
@@ -246,7 +245,7 @@ fn lossy_frames_for_it_leave_half_of_the_buffer_to_others() {
     node.receive(0, 1, LOSSY).unwrap();
     assert_eq!(kept(&node), u64::from(HALF));
     assert_eq!(node.receive(0, 1, LOSSY), Err(DropReason::PortDown));
-    // A whole burst to somebody else finds the other half.
+    // A whole burst to another host finds the other half.
     for _ in 0..HALF {
         node.receive(0, 2, LOSSY).unwrap();
     }
@@ -287,7 +286,7 @@ fn nothing_is_suspected_or_called_a_storm() {
         let events = node.events();
         assert_eq!(events.len(), expected, "{events:?}");
     }
-    // A suspicion that stands ends with the link.
+    // A present suspicion ends with the link.
     assert_eq!(node.switch.suspected_count(), 1);
     node.link(1, false);
     node.wait(Duration::from_millis(20));
@@ -298,7 +297,7 @@ fn nothing_is_suspected_or_called_a_storm() {
 fn addresses_behind_it_are_forgotten_and_found_where_they_are() {
     let mut node = Node::new(true);
     for number in 0..PORTS {
-        // Whoever is silent is not known.
+        // Hosts that are silent are unknown.
         let _ = node.receive(number, 99, LOSSLESS);
     }
     for number in 0..PORTS {

@@ -29,15 +29,15 @@ fn config() -> SwitchConfig {
     let routes = (0..3).map(|number| RouteConfig::new(address(number), vec![PortId::new(number)]));
     let mut config =
         support::switch_config(ports.collect(), routes.collect(), Duration::from_millis(10));
-    // Short enough for a pause that nobody refreshes to run out within the test.
+    // Short enough for an unrefreshed pause to run out within the test.
     config.pause_time = Quanta(400);
     config
 }
 
-/// What the models know of one (port, priority).
+/// State of the models for one (port, priority).
 #[derive(Default)]
 struct Model {
-    /// Of the window: each value that there was.
+    /// All values in the window.
     ingress: Vec<u64>,
     egress: Vec<u64>,
     charged: u64,
@@ -46,7 +46,7 @@ struct Model {
     received: Pauses,
 }
 
-/// All that was said, with the moment up to which it holds.
+/// Complete history of pauses, with the time up to which each holds.
 #[derive(Default)]
 struct Pauses {
     told: Vec<(Instant, Instant)>,
@@ -83,11 +83,11 @@ struct Node {
     random: Random,
     now: Instant,
     free: Vec<FrameHandle>,
-    /// With the transmitter: who pays, and how much.
+    /// Frames with the transmitter: ingress buffer charged, and the charge.
     under_way: VecDeque<(FrameHandle, PortId)>,
     frames: Vec<Option<(PortId, Priority, u64)>>,
     models: [[Model; 2]; 3],
-    /// Of a port's PAUSE and each priority's PFC: up to when they hold.
+    /// Times up to which a port's PAUSE and each priority's PFC hold.
     said: [[Instant; 3]; 3],
 }
 
@@ -217,7 +217,7 @@ impl Node {
         }
     }
 
-    /// Compares all there is, and begins another window where `takes`.
+    /// Compares all values, and begins another window if `takes`.
     fn look(&mut self, takes: bool) {
         for port in PORTS {
             for priority in PRIORITIES {
@@ -252,7 +252,7 @@ impl Node {
         }
     }
 
-    /// Traffic that comes in faster than it leaves for a while, and then the other way round.
+    /// Traffic that arrives faster than it leaves for a while, and then the other way round.
     fn run(&mut self) {
         for step in 0..STEPS {
             self.now = self.now + Duration::from_nanos(self.below(2_000));
@@ -293,7 +293,7 @@ fn peaks_and_pauses_are_those_of_slow_models() {
     assert!(sent > 20 && received > 100, "{sent} {received} {headroom}");
 }
 
-/// A frame that is there when a window begins is in it, and one that has left is not.
+/// A frame that is present when a window begins counts in it; one that has left does not.
 #[test]
 fn a_window_begins_with_what_is_there() {
     let mut node = Node::new(3);

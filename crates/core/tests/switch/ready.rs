@@ -122,10 +122,9 @@ struct Caller {
     switch: Switch,
     now: Instant,
     free: Vec<FrameHandle>,
-    /// Frames on the lines: complete when their port is asked next.
     on_line: Vec<(PortId, FrameHandle)>,
     timer: Option<Instant>,
-    /// By port: what `next_transmit` said when the port had nothing more.
+    /// By port: result of `next_transmit` when the port had nothing more.
     next: [Option<Instant>; PORTS as usize],
 }
 
@@ -142,7 +141,7 @@ impl Caller {
         self.next[port.index()] = self.switch.next_transmit(port);
     }
 
-    /// Asks whom it must, then looks whether anybody else had something.
+    /// Polls the ports that it must, then checks that no other port had a frame.
     fn settle(&mut self) {
         loop {
             let due = (0..PORTS).map(PortId::new);
@@ -155,7 +154,7 @@ impl Caller {
             for port in named.into_iter().chain(due) {
                 self.drain(port);
             }
-            // What was last on the lines is through as well.
+            // The last frames on the lines are complete as well.
             self.drain(PortId::new(0));
             while let Some(discarded) = self.switch.poll_discarded() {
                 self.free.push(discarded.handle);
@@ -165,7 +164,7 @@ impl Caller {
         if self.switch.timers_moved() {
             self.timer = self.switch.next_timer();
         }
-        // What is due before any port may send is due by a timer.
+        // Work that is due before any port may send is due by a timer.
         let ports = (0..PORTS).map(PortId::new);
         let sends = ports
             .filter_map(|port| self.switch.next_transmit(port))

@@ -1,4 +1,4 @@
-//! What a running switch is told anew: thresholds, detection, deadlock policy. No frame is lost by it.
+//! Changes to a running switch: thresholds, detection, deadlock policy. They lose no frame.
 
 use crate::support::{Network, RingOptions, PRIORITY};
 use proptest::prelude::*;
@@ -7,7 +7,8 @@ use weir_core::control::{ControlConfig, Policy};
 use weir_core::event::EventKind;
 use weir_core::{Bytes, ClassConfig, ClassMode, Command, CommandError, Duration, PfcThresholds};
 
-/// Room for what hosts and switches of the test network have under way: they react within 20 µs at 100 Mbit/s.
+/// Room for frames that hosts and switches of the test network have under way: they react within 20
+/// µs at 100 Mbit/s.
 const HEADROOM_LEAST_KIB: u64 = 8;
 
 fn class(xoff: u64, xon: u64, headroom: u64) -> ClassConfig {
@@ -23,7 +24,6 @@ fn set_class(network: &mut Network, node: usize, class: ClassConfig) -> Result<(
     network.nodes[node].switch.apply(network.now, command)
 }
 
-/// Other settings of detection and policy, as a daemon gives them.
 fn set_policy(network: &mut Network, policy: Policy, detect: Duration) {
     for (index, node) in network.nodes.iter_mut().enumerate() {
         node.control.reconfigure(ControlConfig {
@@ -32,7 +32,7 @@ fn set_policy(network: &mut Network, policy: Policy, detect: Duration) {
             release_period: Duration::from_millis(50),
             release_extra: Bytes::new(3072),
             loop_breaker: weir_core::control::LoopBreakerConfig::default(),
-            // What is given here must not count.
+            // This value must be ignored.
             port_count: index,
             fabric_ports: weir_core::PortSet::EMPTY,
         });
@@ -68,7 +68,7 @@ fn a_policy_that_is_turned_off_releases_no_more() {
     });
     network.run(Duration::from_millis(400));
     set_policy(&mut network, Policy::Off, Duration::from_millis(20));
-    // What was begun comes to its end, and the ring locks.
+    // Pending work completes, and the ring locks.
     network.run(Duration::from_secs(2));
     let releases = |network: &Network| {
         network.count_events(|kind| matches!(kind, EventKind::ReleaseStarted { .. }))

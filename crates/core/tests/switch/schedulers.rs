@@ -62,12 +62,11 @@ fn at_least(mbit: u64) -> SchedulerConfig {
     }
 }
 
-/// A line on which some priorities always have something to send.
 struct Line {
     switch: Switch,
     now: Instant,
     free: Vec<FrameHandle>,
-    /// Of the priorities that wait without end.
+    /// Priorities that always have frames.
     busy: Vec<usize>,
     sent: [u64; 8],
     order: Vec<usize>,
@@ -100,7 +99,7 @@ impl Line {
         }
     }
 
-    /// Keeps two frames of each busy priority waiting, and sends whatever may leave until `span` is over.
+    /// Keeps two frames of each busy priority waiting, and sends frames until `span` is over.
     fn run(&mut self, span: Duration) {
         let end = self.now + span;
         while self.now < end {
@@ -131,7 +130,6 @@ impl Line {
         }
     }
 
-    /// In parts of a thousand of what the line carries.
     fn share(&self, priority: usize, span: Duration) -> u64 {
         self.sent[priority] * FRAME_TIME.as_nanos() * 1000 / span.as_nanos()
     }
@@ -147,7 +145,7 @@ fn shares(classes: &[(usize, u16, SchedulerConfig)], busy: &[usize]) -> [u64; 8]
     shares
 }
 
-/// Within 2 parts of a thousand.
+/// Compares within 2 parts of a thousand.
 fn assert_shares(shares: [u64; 8], expected: &[(usize, u64)]) {
     for (priority, expected) in expected {
         let share = shares[*priority];
@@ -172,7 +170,7 @@ fn a_strict_priority_leaves_a_twentieth_to_the_turns() {
         (6, 1, strict()),
     ];
     assert_shares(shares(&classes, &[0, 3, 6]), &[(0, 10), (3, 40), (6, 950)]);
-    // Where nobody else waits it has all.
+    // It has the whole line if no other waits.
     assert_shares(shares(&classes, &[6]), &[(6, 1000)]);
 }
 
@@ -305,7 +303,7 @@ fn a_running_switch_takes_other_rates_and_refuses_too_many() {
     assert!(line.share(3, SECOND).abs_diff(500) <= 2);
 }
 
-/// So many frames of a lossy priority are lost that come in at this interval for a second.
+/// Returns how many frames of a lossy priority that arrive at this interval for a second are lost.
 fn lost_at(line: &mut Line, interval: Duration) -> u64 {
     let before = line.switch.counters(INGRESS).drops_total();
     let end = line.now + SECOND;

@@ -73,7 +73,7 @@ impl Bench {
         let _ = self.switch.receive(self.now, port, frame).unwrap();
     }
 
-    /// Frames that leave in `span`; the pause is kept up.
+    /// Returns frames that leave in `span`; the pause is kept up.
     fn wait(&mut self, span: Duration) -> Vec<FrameHandle> {
         let mut left = Vec::new();
         let end = self.now + span;

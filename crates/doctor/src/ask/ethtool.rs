@@ -1,4 +1,4 @@
-//! What a device says of itself by ioctl(2): the requests of netdevice(7) and those of ethtool(8).
+//! State of a device by ioctl(2): the requests of netdevice(7) and those of ethtool(8).
 
 use std::io;
 use std::os::fd::AsRawFd;
@@ -6,7 +6,6 @@ use std::os::fd::AsRawFd;
 use nix::sys::socket::{socket, AddressFamily, SockFlag, SockType};
 use serde::Serialize;
 
-/// Requests of linux/ethtool.h.
 const GET_SETTINGS: u32 = 0x01;
 const GET_DRIVER: u32 = 0x03;
 const GET_LINK: u32 = 0x0a;
@@ -21,8 +20,8 @@ const SET_FEATURES: u32 = 0x3b;
 const STATISTIC_NAMES: u32 = 1;
 const FEATURE_NAMES: u32 = 4;
 const NAME_LENGTH: usize = 32;
-/// Strings or numbers that a device may get more of between two requests, of queues that are added: the kernel writes what
-/// there is, whatever there is room for.
+/// Strings or numbers that a device may add between two requests, for added queues: the kernel
+/// writes all of them, regardless of the room.
 const MORE: usize = 2_048;
 const GET_RSS: u32 = 0x38;
 const GET_CHANNELS: u32 = 0x3c;
@@ -36,11 +35,12 @@ pub fn mtu(device: &str) -> Option<u32> {
     Some(unsafe { request.ifr_ifru.ifru_mtu } as u32)
 }
 
-/// Takes a device down and brings it up again, for what its driver settles only then. One that is down stays so.
+/// Takes a device down and brings it up again, for settings that its driver applies only then. One
+/// that is down stays so.
 ///
 /// # Errors
 ///
-/// What the kernel says.
+/// The kernel's error.
 pub fn bring_up_again(device: &str) -> io::Result<()> {
     let now = ask(device, libc::SIOCGIFFLAGS, |_| ())?;
     // SAFETY: the kernel has filled in this field, and any bytes are an integer.
@@ -57,14 +57,15 @@ pub fn bring_up_again(device: &str) -> io::Result<()> {
     Ok(())
 }
 
-/// Whether the device has a link; `None` where the driver does not say. `IFF_RUNNING` would follow a second later.
+/// Returns true if the device has a link; `None` if the driver does not report it. `IFF_RUNNING`
+/// would follow a second later.
 pub fn has_link(device: &str) -> Option<bool> {
     let mut words = [0; 2];
     ethtool(device, GET_LINK, &mut words).ok()?;
     words.get(1).map(|link| *link != 0)
 }
 
-/// How fast the device says it is, in Mbit/s; `None` where it does not say.
+/// Returns the device's speed in Mbit/s; `None` if it reports none.
 pub fn speed_mbit(device: &str) -> Option<u32> {
     // `struct ethtool_cmd`: the low half of the speed comes after three words, the high half after seven.
     let mut words = [0; 11];
@@ -130,11 +131,11 @@ impl Channels {
     }
 }
 
-/// The queues of a device.
+/// Returns the queues of a device.
 ///
 /// # Errors
 ///
-/// What the kernel says: many devices do not tell.
+/// The error of the kernel: many devices have no answer.
 pub fn channels(device: &str) -> io::Result<Channels> {
     // Each of rx, tx, other and combined: first the most of all, then the counts.
     let mut words = [0; 9];
@@ -171,11 +172,11 @@ pub struct ReceiveRing {
     pub most: u32,
 }
 
-/// The receive ring of a device.
+/// Returns the receive ring of a device.
 ///
 /// # Errors
 ///
-/// What the kernel says: software has none.
+/// The error of the kernel: software has none.
 pub fn receive_ring(device: &str) -> io::Result<ReceiveRing> {
     let mut words = [0; 9];
     ethtool(device, GET_RINGS, &mut words)?;
@@ -183,7 +184,7 @@ pub fn receive_ring(device: &str) -> io::Result<ReceiveRing> {
     Ok(ReceiveRing { entries, most })
 }
 
-/// What a NIC does about PAUSE frames, as `ethtool -a` has it.
+/// PAUSE settings of a NIC, as in `ethtool -a`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct PauseSettings {
     /// The two ends agree on the others.
@@ -194,11 +195,11 @@ pub struct PauseSettings {
     pub sends: bool,
 }
 
-/// The pause settings of a device.
+/// Returns the pause settings of a device.
 ///
 /// # Errors
 ///
-/// What the kernel says: software has none.
+/// The error of the kernel: software has none.
 pub fn pause(device: &str) -> io::Result<PauseSettings> {
     let mut words = [0; 4];
     ethtool(device, GET_PAUSE, &mut words)?;
@@ -254,7 +255,6 @@ pub fn statistic(device: &str, name: &str) -> Option<u64> {
     Some(meant.fold(first, u64::saturating_add))
 }
 
-/// A set of strings of a device.
 fn strings(device: &str, set: u32) -> Option<Vec<String>> {
     // Request, reserved, a mask of 64 bits by set, the length of the set.
     let mask = (1u64 << set).to_ne_bytes();
@@ -275,13 +275,13 @@ fn strings(device: &str, set: u32) -> Option<Vec<String>> {
     Some(strings.map(text).collect())
 }
 
-/// The text in front of a NUL.
+/// Returns the text in front of a NUL.
 fn text(bytes: &[u8]) -> String {
     let text = bytes.split(|byte| *byte == 0).next().unwrap_or_default();
     String::from_utf8_lossy(text).into_owned()
 }
 
-/// Whether a feature is on.
+/// Returns true if a feature is on.
 pub fn has_feature(device: &str, number: u32) -> Option<bool> {
     let blocks = number / 32 + 1;
     // Of each block of 32 features: available, requested, active, never changed.
@@ -292,13 +292,14 @@ pub fn has_feature(device: &str, number: u32) -> Option<bool> {
     Some(active >> (number % 32) & 1 != 0)
 }
 
-/// Switches a feature on or off. Whether that was done shows in [`has_feature`].
+/// Switches a feature on or off. [`has_feature`] shows the result.
 ///
 /// # Errors
 ///
-/// What the kernel says.
+/// The kernel's error.
 pub fn set_feature(device: &str, number: u32, on: bool) -> io::Result<()> {
-    // The answer says how many blocks there are, whatever there is room for; the kernel takes all of them or none.
+    // The answer contains the number of blocks, regardless of the room; the kernel takes all of
+    // them or none.
     let mut answer = [0; 2];
     ethtool(device, GET_FEATURES, &mut answer)?;
     let blocks = answer[1];
@@ -315,7 +316,7 @@ pub fn set_feature(device: &str, number: u32, on: bool) -> io::Result<()> {
     ethtool(device, SET_FEATURES, &mut words)
 }
 
-/// A request whose structure is of 32-bit words, the first of which is the request.
+/// Sends a request whose structure is of 32-bit words, the first of which is the request.
 fn ethtool(device: &str, request: u32, words: &mut [u32]) -> io::Result<()> {
     if let Some(first) = words.first_mut() {
         *first = request;

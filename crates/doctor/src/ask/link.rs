@@ -1,7 +1,7 @@
-//! What rtnetlink tells of a network device.
+//! Network devices as rtnetlink reports them.
 //!
-//! A link tells the index of its device but not the network namespace, and two namespaces use the same
-//! indexes. Only a device that runs the link's own program is the one that is meant.
+//! A link contains the index of its device but not the network namespace, and two namespaces use
+//! the same indexes. Only a device that runs the link's own program is the one that is meant.
 
 use std::io;
 
@@ -23,7 +23,7 @@ const IFLA_MASTER: u16 = 10;
 const IFLA_LINKINFO: u16 = 18;
 const IFLA_INFO_KIND: u16 = 1;
 const IFLA_INFO_DATA: u16 = 2;
-/// The first attribute of a bond, of a macvlan and of an ipvlan device: how it works.
+/// The first attribute of a bond, of a macvlan and of an ipvlan device: its mode.
 const MODE: u16 = 1;
 const IFLA_STATS64: u16 = 23;
 const IFLA_LINK_NETNSID: u16 = 37;
@@ -53,7 +53,7 @@ pub struct Device {
     pub kind_mode: Option<u32>,
     /// Index of the device that this one is a port of.
     pub master: Option<u32>,
-    /// Index of the device that this one is the other end of, or stands upon.
+    /// Index of the device that this one is the other end of, or is based on.
     pub other_end: Option<u32>,
     /// The number of the network namespace that it is in, where that is another one.
     pub other_namespace: Option<u32>,
@@ -81,7 +81,8 @@ impl Counts {
     }
 }
 
-/// One of the numbers of `struct rtnl_link_stats64`, which have 64 bits; 0 for one that the kernel does not have.
+/// Returns one of the 64-bit numbers of `struct rtnl_link_stats64`; 0 for one that the kernel does
+/// not have.
 fn number(statistics: &[u8], index: usize) -> u64 {
     u64_at(statistics, 8 * index).unwrap_or(0)
 }
@@ -102,8 +103,8 @@ pub struct ReceiveErrors {
     pub fifo: u64,
     /// `rx_missed_errors`.
     pub missed: u64,
-    /// What `rx_errors` has beyond those that the kernel has drivers count in it: length, crc and frame. A driver that
-    /// tells no kinds has all of its errors here.
+    /// Part of `rx_errors` beyond those that the kernel makes drivers count in it: length, crc and
+    /// frame. A driver without kinds has all of its errors here.
     pub other: u64,
 }
 
@@ -125,7 +126,7 @@ impl ReceiveErrors {
 }
 
 impl Device {
-    /// How the program `id` is attached to this device, if it is.
+    /// Returns the mode in which the program `id` is attached to this device, if it is.
     pub fn mode_of(&self, id: u32) -> Option<&'static str> {
         self.programs
             .iter()
@@ -165,7 +166,7 @@ pub fn ports_of(ifindex: u32) -> io::Result<Vec<Device>> {
     Ok(ports)
 }
 
-/// `None` for bytes that are no answer.
+/// Returns `None` for bytes that are no answer.
 fn parse(answer: &[u8]) -> Option<Device> {
     let attributes_of_it = body(answer, RTM_NEWLINK, HEADER + IFINFOMSG)?;
     let flags = u32_at(answer, HEADER + FLAGS_AT)?;
@@ -194,7 +195,6 @@ fn parse(answer: &[u8]) -> Option<Device> {
     Some(device)
 }
 
-/// A kind and its mode.
 fn kind_of(value: &[u8]) -> (Option<String>, Option<u32>) {
     let mode = value_of(value, IFLA_INFO_DATA).and_then(|data| value_of(data, MODE));
     // A bond has its mode in one byte, an ipvlan device in two, a macvlan device in four.
@@ -314,7 +314,7 @@ mod tests {
     fn cut_answers_are_refused() {
         let whole = answer();
         for length in 0..whole.len() {
-            // What the header promises is not there.
+            // The answer is shorter than its header declares.
             assert_eq!(parse(&whole[..length]), None, "{length}");
         }
     }

@@ -66,7 +66,8 @@ fn entries(directory: &str) -> impl Iterator<Item = (String, PathBuf)> {
     })
 }
 
-/// The number by which this process's namespace knows another one; `None` where it does not.
+/// Returns the number by which this process's namespace refers to another one; `None` if it has
+/// none.
 fn number(namespace: &Path) -> Option<u32> {
     let file = File::open(namespace).ok()?;
     let question = [

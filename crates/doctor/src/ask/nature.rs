@@ -57,7 +57,7 @@ impl Nature {
         })
     }
 
-    /// The same for the judgement by the table of kinds.
+    /// Returns the nature in the form of the table of kinds.
     pub fn known(&self) -> kinds::Nature<'_> {
         let master = self.master.as_ref();
         kinds::Nature {
@@ -73,7 +73,7 @@ impl Nature {
 
 /// Kinds whose frames are received by their ports.
 const OF_PORTS: [&str; 2] = ["bond", "team"];
-/// Kinds whose frames are received, as they are, by the device below.
+/// Kinds whose frames are received, unchanged, by the device below.
 const OF_LOWER: [&str; 2] = ["macvlan", "macvtap"];
 
 /// Returns the devices that receive frames for the device with index `ifindex`: its ports if it is a bond or a team, the device

@@ -1,4 +1,4 @@
-//! What a driver can do with XDP, asked by the generic netlink family `netdev` (Linux 6.3).
+//! XDP features of a driver, through the generic netlink family `netdev` (Linux 6.3).
 
 use std::io;
 
@@ -15,7 +15,7 @@ const BASIC_AND_REDIRECT: u64 = 3;
 const ZERO_COPY: u64 = 8;
 const SEVERAL_BUFFERS: u64 = 32;
 
-/// What a driver says it can do.
+/// Features that a driver reports.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize)]
 pub struct XdpFeatures {
     /// It runs programs itself, and can redirect frames to sockets.
@@ -26,11 +26,11 @@ pub struct XdpFeatures {
     pub several_buffers: bool,
 }
 
-/// Those of the device with this index.
+/// Returns the features of the device with this index.
 ///
 /// # Errors
 ///
-/// What the kernel says; an older one does not know the question.
+/// The error of the kernel; an older one does not know the request.
 pub fn xdp_features(ifindex: u32) -> io::Result<XdpFeatures> {
     let device = attribute(NETDEV_A_DEV_IFINDEX, &ifindex.to_ne_bytes());
     let answer = Family::find(FAMILY)?.ask(NETDEV_CMD_DEV_GET, &device)?;

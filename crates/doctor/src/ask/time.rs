@@ -1,4 +1,4 @@
-//! Whether somebody keeps the system's clock right.
+//! Synchronisation of the system's clock.
 
 use std::io;
 

@@ -1,4 +1,4 @@
-//! Reads what a device says of itself.
+//! Reads the state of a device.
 
 use std::collections::BTreeSet;
 use std::path::Path;
@@ -11,7 +11,6 @@ use crate::ask::namespace::Namespace;
 use crate::ask::nature::{self, Nature};
 use crate::ask::{ethtool, link, netdev};
 
-/// The device with this name in this network namespace.
 pub(super) fn read(name: &str, program: &dyn Fn(u32) -> (Option<String>, Option<u32>)) -> Device {
     let index = if_nametoindex(name).ok();
     Device {
@@ -55,7 +54,6 @@ fn found(
     })
 }
 
-/// Those other than the device itself.
 fn receivers(name: &str, index: u32, link: &link::Device) -> Vec<Receiver> {
     let all = nature::receivers(index, link).unwrap_or_default();
     let others = all.into_iter().filter(|receiver| receiver != name);
@@ -89,7 +87,7 @@ fn peer(link: &link::Device) -> Option<Peer> {
     Some(seen.unwrap_or(Peer::Elsewhere))
 }
 
-/// The other end with this index in the namespace of this thread.
+/// Returns the other end with this index in the namespace of this thread.
 fn known(index: u32, enter: Option<String>) -> Option<Peer> {
     let link = link::find(index).ok()??;
     Some(Peer::Known {
@@ -100,7 +98,8 @@ fn known(index: u32, enter: Option<String>) -> Option<Peer> {
     })
 }
 
-/// By its address on the bus: /sys/class/net shows the devices of the namespace that sysfs was mounted in.
+/// Finds it by its address on the bus: /sys/class/net shows the devices of the namespace that sysfs
+/// was mounted in.
 fn place(bus: &str) -> Option<Place> {
     let directory = Path::new("/sys/bus/pci/devices").join(bus);
     if bus.is_empty() || bus.contains('/') || !directory.exists() {

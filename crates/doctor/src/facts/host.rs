@@ -1,4 +1,4 @@
-//! Reads what the host says of itself.
+//! Reads the state of the host.
 
 use std::path::Path;
 
@@ -15,7 +15,7 @@ const CPUS: &str = "/sys/devices/system/cpu";
 const NODES: &str = "/sys/devices/system/node";
 const HUGE_PAGES: &str = "/sys/kernel/mm/hugepages/hugepages-2048kB";
 
-/// What this process can know of its host.
+/// Reads the host's state as far as this process can.
 pub(super) fn read() -> Host {
     let has = caps::read(None, CapSet::Effective).unwrap_or_default();
     let missing = NEEDED.iter().filter(|capability| !has.contains(capability));

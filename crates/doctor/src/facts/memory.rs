@@ -56,7 +56,8 @@ impl Memory {
     }
 }
 
-/// The smallest limit of the groups that `/proc/self/cgroup` names, `groups`, and of those around them.
+/// Returns the smallest limit of the groups that `/proc/self/cgroup` names, `groups`, and of their
+/// ancestors.
 fn limit(root: &Path, groups: &str) -> Option<u64> {
     let of_line = |line: &str| {
         let mut parts = line.splitn(3, ':');

@@ -1,4 +1,4 @@
-//! What was found on a host. All of it can be written by hand, which is how what is judged is tested.
+//! State of a host. All of it can be written by hand, which is how the judgement is tested.
 
 mod device;
 mod host;
@@ -27,7 +27,7 @@ pub enum Unread {
     NotThere,
     /// It takes more rights.
     NotPermitted,
-    /// What the kernel said.
+    /// Error of the kernel.
     Failed(String),
 }
 
@@ -57,22 +57,22 @@ impl std::fmt::Display for Unread {
 pub struct Facts {
     /// The host.
     pub host: Host,
-    /// The devices that were asked for, in that order.
+    /// The requested devices, in that order.
     pub devices: Vec<Device>,
     /// All devices of this network namespace, by name.
     pub names: Vec<String>,
 }
 
-/// A device that was asked for.
+/// A requested device.
 #[derive(Clone, Debug, Serialize)]
 pub struct Device {
     /// Its name.
     pub name: String,
-    /// What it says; `None` where there is no such device in this network namespace.
+    /// State of the device; `None` if there is no such device in this network namespace.
     pub found: Option<Found>,
 }
 
-/// What a device says of itself.
+/// State of a device.
 #[derive(Clone, Debug, Serialize)]
 pub struct Found {
     /// Its kind, and the devices above and below it.
@@ -87,7 +87,7 @@ pub struct Found {
     pub driver: DriverInfo,
     /// The XDP programs on it.
     pub programs: Vec<Program>,
-    /// What its driver can do with XDP.
+    /// XDP features of its driver.
     pub xdp: Read<XdpFeatures>,
     /// Its queues.
     pub channels: Read<Channels>,
@@ -95,7 +95,7 @@ pub struct Found {
     pub rss: Option<BTreeSet<u32>>,
     /// The receive ring of each queue.
     pub ring: Read<ReceiveRing>,
-    /// What it does about PAUSE frames.
+    /// PAUSE settings.
     pub pause: Read<PauseSettings>,
     /// Offloads that are on, by the kernel's names.
     pub features: BTreeSet<String>,
@@ -103,7 +103,7 @@ pub struct Found {
     pub receivers: Vec<Receiver>,
     /// The other end of a veth.
     pub peer: Option<Peer>,
-    /// Where on the machine it is; `None` for software.
+    /// Place on the machine; `None` for software.
     pub place: Option<Place>,
 }
 
@@ -150,14 +150,14 @@ pub enum Peer {
     Elsewhere,
 }
 
-/// Where on the machine a NIC is.
+/// Place of a NIC on the machine.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Place {
     /// Its NUMA node; `None` where there is one only.
     pub numa_node: Option<usize>,
     /// Its interrupts.
     pub interrupts: Vec<Interrupt>,
-    /// How the IOMMU treats it, such as `DMA-FQ` or `identity`; `None` where there is none.
+    /// Mode of the IOMMU, such as `DMA-FQ` or `identity`; `None` without one.
     pub iommu: Option<String>,
 }
 
@@ -166,7 +166,7 @@ pub struct Place {
 pub struct Interrupt {
     /// As in /proc/interrupts.
     pub number: u32,
-    /// Where it may go.
+    /// CPUs that it may use.
     pub cpus: BTreeSet<usize>,
 }
 
@@ -187,7 +187,7 @@ pub struct Host {
     pub bpf_file_system: bool,
     /// The kernel describes its own types.
     pub btf: bool,
-    /// Somebody keeps the clock right.
+    /// True if the clock is synchronised.
     pub clock_synchronised: Read<bool>,
     /// Pages of 2 MiB.
     pub huge_pages: Read<HugePages>,
@@ -209,9 +209,9 @@ pub struct TriedProgram {
 /// Pages of 2 MiB.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 pub struct HugePages {
-    /// How many there are.
+    /// Total number.
     pub total: u64,
-    /// How many nobody has.
+    /// Number of free ones.
     pub free: u64,
 }
 
@@ -224,7 +224,7 @@ pub struct Cpu {
     pub numa_node: Option<usize>,
     /// `isolcpus` keeps the scheduler off it.
     pub isolated: bool,
-    /// What chooses its frequency, such as `powersave`; `None` where nothing does.
+    /// Frequency governor, such as `powersave`; `None` without one.
     pub governor: Option<String>,
 }
 

@@ -4,19 +4,19 @@ use std::collections::BTreeSet;
 use std::fs;
 use std::path::Path;
 
-/// A file's text without the white space around it; `None` for no file and no text.
+/// Returns a file's text without the white space around it; `None` for no file and no text.
 pub(super) fn text(path: impl AsRef<Path>) -> Option<String> {
     let text = fs::read_to_string(path).ok()?;
     let text = text.trim();
     (!text.is_empty()).then(|| text.to_owned())
 }
 
-/// A file with a number.
+/// Reads a file with a number.
 pub(super) fn number<T: std::str::FromStr>(path: impl AsRef<Path>) -> Option<T> {
     text(path)?.parse().ok()
 }
 
-/// A file with a list of CPUs as the kernel writes it: `0-3,8`.
+/// Reads a file with a list of CPUs as the kernel writes it: `0-3,8`.
 pub(super) fn cpus(path: impl AsRef<Path>) -> BTreeSet<usize> {
     text(path).as_deref().map(list).unwrap_or_default()
 }
@@ -29,7 +29,6 @@ fn list(text: &str) -> BTreeSet<usize> {
     ranges.flatten().collect()
 }
 
-/// Names of a directory's entries.
 pub(super) fn entries(path: impl AsRef<Path>) -> Vec<String> {
     let entries = fs::read_dir(path).into_iter().flatten().flatten();
     entries
@@ -37,7 +36,7 @@ pub(super) fn entries(path: impl AsRef<Path>) -> Vec<String> {
         .collect()
 }
 
-/// All devices of this network namespace; sysfs may show those of another one.
+/// Returns all devices of this network namespace; sysfs may show those of another one.
 pub(super) fn device_names() -> Vec<String> {
     let all = nix::net::if_::if_nameindex();
     let names = all.iter().flatten();

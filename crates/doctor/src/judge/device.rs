@@ -8,12 +8,11 @@ use super::{command, Case, Wanted};
 use crate::facts::{Device, Facts, Program};
 use crate::finding::{Check, Finding, Remedy};
 
-/// The name of Weir's program.
 const OURS: [&str; 2] = ["weir_xdp", "weir_xdp_bound"];
-/// How like another name a name is that may be meant for it.
+/// Minimum similarity of a name that may be meant for another one.
 const LIKENESS: f64 = 0.8;
 
-/// There is no such device.
+/// Reports that there is no such device.
 pub(super) fn missing(
     port: &Port,
     device: Option<&Device>,
@@ -95,7 +94,7 @@ pub(super) fn driver(case: &Case<'_>) -> Finding {
     }
 }
 
-/// Faults of the driver in zero-copy that others have reported.
+/// Returns faults of the driver in zero-copy that users have reported.
 pub(super) fn reports<'a>(case: &'a Case<'_>) -> impl Iterator<Item = Finding> + 'a {
     let reports = case
         .has_zero_copy()
@@ -165,7 +164,7 @@ fn foreign_program(case: &Case<'_>, program: &Program) -> Finding {
     Finding::problem(Check::Xdp, found, command(remedy))
 }
 
-/// How a program could be attached.
+/// Reports the modes in which a program could be attached.
 fn possible(case: &Case<'_>) -> Finding {
     let native = match (case.fit(), &case.found.xdp) {
         // A refused device has a problem of its own.

@@ -1,4 +1,4 @@
-//! What becomes of frames before the switch has them.
+//! Fate of frames before the switch has them.
 
 use std::collections::BTreeSet;
 
@@ -17,13 +17,13 @@ const UNFINISHED: (&str, &str, &str) = (
     "tx",
     "leaves checksums unfinished",
 );
-/// Tags beside frames.
 const TAGS: (&str, &str, &str) = (
     "tx-vlan-hw-insert",
     "txvlan",
     "keeps the VLAN tag beside the frame, where the program does not see it",
 );
-/// The same where the program runs in the network stack: native XDP forbids it to the other end.
+/// Segmentation offloads if the program runs in the network stack: native XDP forbids it to the
+/// other end.
 const MERGING: (&str, &str, &str) = (
     "tx-tcp-segmentation",
     "tso",
@@ -136,7 +136,8 @@ pub(super) fn other_end(case: &Case<'_>) -> Vec<Finding> {
     }
 }
 
-/// A bridge at the other end takes pauses for itself, as `docker network connect` makes one.
+/// Reports a bridge at the other end, which consumes pauses itself; `docker network connect` makes
+/// one.
 fn behind_a_bridge(case: &Case<'_>, name: &str, master: Option<&Master>) -> Option<Finding> {
     let master = master.filter(|master| master.kind.as_deref() == Some("bridge"))?;
     let bridge = &master.name;
@@ -189,7 +190,8 @@ pub(super) fn pause(case: &Case<'_>) -> Option<Finding> {
     })
 }
 
-/// By its driver's sources the NIC keeps MAC control frames to itself as it is set up.
+/// Returns true if by its driver's sources the NIC consumes MAC control frames in its present
+/// setting.
 fn passes_no_pfc(case: &Case<'_>) -> bool {
     case.driver.mac_control == MacControlFrames::WithRxAll
         && !case.found.features.contains("rx-all")
@@ -213,7 +215,7 @@ pub(super) fn mtu(case: &Case<'_>) -> Finding {
     Finding::ok(Check::Mtu, format!("{has} B, as dataplane.mtu"))
 }
 
-/// Whether a frame of the MTU fits the driver's buffers in zero-copy.
+/// Checks that a frame of the MTU fits the driver's buffers in zero-copy.
 pub(super) fn buffers(case: &Case<'_>) -> Option<Finding> {
     let dataplane = &case.config.dataplane;
     let (chunk, frame) = (dataplane.chunk_size(), dataplane.frame_length_max());

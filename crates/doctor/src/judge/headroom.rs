@@ -1,4 +1,5 @@
-//! Room for what comes after XOFF: what the file says of the neighbor, and what a running switch has seen of it.
+//! Room for frames after XOFF: the need by the file's description of the neighbour, and by the
+//! counts of a running switch.
 
 use weir_config::daemon::{Class, DaemonConfig, Port};
 use weir_config::switch::headroom::{Feedback, Link};
@@ -11,14 +12,16 @@ use crate::finding::{Check, Finding, Remedy};
 /// Sizes are written in whole KiB.
 const STEP: Bytes = Bytes::new(1024);
 
-/// A finding for each class that pauses the port's neighbor, where there is anything to judge it by.
+/// Returns a finding for each class that pauses the port's neighbour, if there is anything to judge
+/// it by.
 pub(super) fn headroom(case: &Case<'_>) -> Vec<Finding> {
     let classes = case.config.classes.iter();
     let of_classes = classes.filter_map(|class| of_class(case, class));
     of_classes.chain(cable(case)).chain(unknown(case)).collect()
 }
 
-/// When a class pauses a port's neighbor; `None` where it never does, or goes by Levels.
+/// Returns the thresholds at which a class pauses a port's neighbour; `None` if it never does, or
+/// uses Levels.
 fn thresholds(config: &DaemonConfig, port: &Port, class: &Class) -> Option<PfcThresholds> {
     match (config.mode_at(class, port), port.role) {
         _ if port.police != Police::Off => None,
@@ -27,7 +30,6 @@ fn thresholds(config: &DaemonConfig, port: &Port, class: &Class) -> Option<PfcTh
     }
 }
 
-/// The headroom for what the file says of the port's neighbor, whatever frames it sends.
 fn needed(config: &DaemonConfig, port: &Port, class: &Class, thresholds: PfcThresholds) -> Bytes {
     let charging = config.dataplane.frames().charging();
     let link = match port.cable_line() {
@@ -46,7 +48,8 @@ fn needed(config: &DaemonConfig, port: &Port, class: &Class, thresholds: PfcThre
     link.headroom_needed(charging, xoff, &charging.worst_frames())
 }
 
-/// What the class needs at the port that needs most, of those whose neighbor was measured.
+/// Returns the headroom of the class at the port that needs most, of those whose neighbour was
+/// measured.
 fn needed_at_most(config: &DaemonConfig, class: &Class) -> Bytes {
     let measured = config.ports.iter().filter(|port| is_measured(port));
     let needs = measured.filter_map(|port| {
@@ -64,7 +67,7 @@ fn is_measured(port: &Port) -> bool {
     port.overshoot > Bytes::ZERO
 }
 
-/// What a running switch has counted of one class at the port.
+/// Counts of one class at the port by a running switch.
 #[derive(Default)]
 struct Seen {
     dropped: u64,
@@ -135,7 +138,7 @@ fn of_class(case: &Case<'_>, class: &Class) -> Option<Finding> {
     ))
 }
 
-/// Frames were lost: the neighbor sends longer after XOFF than there is room for.
+/// Reports lost frames: the neighbour sends longer after XOFF than there is room for.
 fn lost(case: &Case<'_>, class: &str, seen: &Seen, file: Option<(Bytes, Bytes)>) -> Finding {
     let port = &case.port.name;
     let by_file = file.map_or(String::new(), |(room, needed)| {
@@ -162,7 +165,7 @@ fn lost(case: &Case<'_>, class: &str, seen: &Seen, file: Option<(Bytes, Bytes)>)
     Finding::problem(Check::Headroom, found, Remedy::Other(remedy))
 }
 
-/// Nothing was lost, but more has come than the file expects.
+/// Reports late frames without losses: more arrived than the file expects.
 fn late(case: &Case<'_>, class: &str, seen: &Seen, (room, needed): (Bytes, Bytes)) -> Finding {
     let port = &case.port.name;
     let found = format!(
@@ -196,7 +199,7 @@ fn late(case: &Case<'_>, class: &str, seen: &Seen, (room, needed): (Bytes, Bytes
     Finding::note(Check::Headroom, found).mended_by(remedy)
 }
 
-/// Whether the headroom that follows from the port's cable is enough for the round trip as it was measured.
+/// Checks that the headroom derived from the port's cable suffices for the measured round trip.
 fn cable(case: &Case<'_>) -> Option<Finding> {
     let (port, line) = (case.port, case.port.cable_line()?);
     let charging = case.config.dataplane.frames().charging();
@@ -228,7 +231,7 @@ fn cable(case: &Case<'_>) -> Option<Finding> {
     Some(Finding::note(Check::Headroom, found).mended_by(remedy))
 }
 
-/// Losses in priorities of which no file says what they need.
+/// Reports losses in priorities for which no file states the need.
 fn unknown(case: &Case<'_>) -> Option<Finding> {
     let is_known = |queue: &&RunningQueue| {
         let priority = Priority::new(queue.priority);
@@ -265,7 +268,7 @@ mod tests {
         )
     }
 
-    /// A switch that runs with this file, and has seen this of priority 4.
+    /// Adds a switch that runs with this file, and these counts of priority 4.
     fn running(mut wanted: Wanted, used: u64, dropped: u64) -> Wanted {
         let queue = |priority, headroom_used_max_bytes, headroom_dropped| RunningQueue {
             priority,
@@ -377,7 +380,7 @@ mod tests {
             remedy.unwrap(),
             "in s1.toml: port.eth0.overshoot = \"26KiB\""
         );
-        // Nobody knows what defaults would say of it.
+        // The need of defaults is unknown.
         let mut wanted = running(file(measured, "1MiB"), 1 << 19, 0);
         wanted.file = None;
         assert_eq!(only(&wanted).0, Grade::Ok);

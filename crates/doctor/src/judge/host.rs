@@ -217,7 +217,8 @@ fn clock(host: &Host) -> Finding {
     }
 }
 
-/// Of the CPUs that the file names; where it names none, threads go where the scheduler puts them.
+/// Checks the CPUs that the file names; if it names none, threads run where the scheduler puts
+/// them.
 fn cpus(host: &Host, wanted: &Wanted, config: &DaemonConfig) -> Vec<Finding> {
     let dataplane = &config.dataplane;
     let cpus = dataplane.cpu.iter().chain(&dataplane.worker_cpus);

@@ -7,12 +7,13 @@ use weir_core::Bytes;
 use super::{command, Case};
 use crate::finding::{Check, Finding};
 
-/// Its switch is yet to start, and takes frames that the device has only with `lro`.
+/// Returns true if its switch is yet to start, and takes frames that the device supports only with
+/// `lro`.
 pub(super) fn waits_for_lro(case: &Case<'_>) -> bool {
     case.running.is_none() && case.driver.needs_lro(&case.config.dataplane)
 }
 
-/// What the device needs to take frames of several buffers.
+/// Reports the settings that the device needs to take frames of several buffers.
 pub(super) fn lro(case: &Case<'_>) -> Option<Finding> {
     if !waits_for_lro(case) {
         return None;

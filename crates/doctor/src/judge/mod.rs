@@ -1,4 +1,4 @@
-//! What follows from the facts: pure, so that each finding has a test.
+//! Conclusions from the facts: pure, so that each finding has a test.
 
 mod device;
 mod frames;
@@ -22,12 +22,12 @@ use weir_config::FileError;
 use crate::facts::{Facts, Found};
 use crate::finding::{Finding, Grade, Remedy};
 
-/// What the devices are to be good for.
+/// Purpose of the devices.
 #[derive(Clone, Debug)]
 pub struct Wanted {
-    /// The switch; its ports are those that are looked at.
+    /// The switch; its ports are those to check.
     pub config: DaemonConfig,
-    /// Where that is from; `None` for defaults.
+    /// Source of the configuration; `None` for defaults.
     pub file: Option<PathBuf>,
     /// The switch runs.
     pub running: Option<Running>,
@@ -47,7 +47,7 @@ pub struct Running {
 pub struct RunningPort {
     /// Its device.
     pub device: String,
-    /// How the program is attached: `native` or `generic`.
+    /// Mode in which the program is attached: `native` or `generic`.
     pub mode: String,
     /// The driver shares memory with the sockets.
     pub zero_copy: bool,
@@ -57,7 +57,7 @@ pub struct RunningPort {
     pub without_metadata: u64,
     /// Its queues that pause the neighbor.
     pub queues: Vec<RunningQueue>,
-    /// What was measured on its cable; `None` where the configuration that it runs with has none.
+    /// Measurements of its cable; `None` if the configuration in force has none.
     pub cable: Option<RunningCable>,
     /// It floods and learns nothing, in a VLAN or in all, because of a loop.
     pub loop_blocked: bool,
@@ -66,7 +66,7 @@ pub struct RunningPort {
 /// The cable of a port of a switch that runs.
 #[derive(Clone, Copy, Debug, Default, Serialize)]
 pub struct RunningCable {
-    /// A round trip of late needs more headroom than the cable gives.
+    /// A recent round trip needs more headroom than the cable gives.
     pub exceeded: bool,
     /// Longest recent round-trip time; `None` if the other end answers no echo messages.
     pub round_trip_nanos: Option<u64>,
@@ -115,11 +115,11 @@ impl Wanted {
     }
 }
 
-/// A port whose device is there, and all that is known of it.
+/// A present port, and all facts about it.
 #[derive(Clone, Copy)]
 struct Case<'a> {
     wanted: &'a Wanted,
-    /// The configuration as it is once the devices are known.
+    /// The configuration as completed by the devices' state.
     config: &'a DaemonConfig,
     port: &'a Port,
     found: &'a Found,
@@ -136,7 +136,7 @@ impl Case<'_> {
         nature.fit(mode, self.config.has_lossless())
     }
 
-    /// Whether its sockets share memory with the driver, or would.
+    /// Returns true if its sockets share memory with the driver, or would.
     fn has_zero_copy(&self) -> bool {
         let can = match self.found.xdp {
             Ok(features) => features.zero_copy,

@@ -1,11 +1,11 @@
-//! Where a NIC, its interrupts and the threads are.
+//! Places of a NIC, its interrupts and the threads.
 
 use std::collections::BTreeSet;
 
 use super::{command, Case};
 use crate::finding::{Check, Finding};
 
-/// The CPUs of the dataplane's threads.
+/// Returns the CPUs of the dataplane's threads.
 fn ours(case: &Case<'_>) -> BTreeSet<usize> {
     let dataplane = &case.config.dataplane;
     let cpus = dataplane.cpu.iter().chain(&dataplane.worker_cpus);

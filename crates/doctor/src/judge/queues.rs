@@ -6,7 +6,6 @@ use super::{command, Case};
 use crate::facts::Unread;
 use crate::finding::{Check, Finding, Remedy};
 
-/// Queues with frames that no port receives from.
 fn without_socket(case: &Case<'_>) -> Vec<u32> {
     let has = case.found.channels.as_ref().map_or(0, |it| it.receiving());
     let mut left_out = case.port.left_out(&case.config.ports, has);
@@ -53,7 +52,7 @@ pub(super) fn queues(case: &Case<'_>) -> Finding {
         return Finding::problem(Check::Queues, found, remedy);
     }
     let left_out = without_socket(case);
-    // Where RSS can keep frames off them, that is its finding.
+    // If RSS can keep frames off them, that is its finding.
     if case.found.rss.is_none() && !left_out.is_empty() {
         let found = format!("{has} queues, {}", lost_by(case, &left_out));
         let remedy = match case.port.queue {
@@ -96,7 +95,7 @@ fn lost_by(case: &Case<'_>, left_out: &[u32]) -> String {
     format!("frames of queue {} {becomes}", list.join(", "))
 }
 
-/// With `fallback = "pass"` it may be meant so.
+/// With `fallback = "pass"` it may be intended.
 fn graded(case: &Case<'_>, check: Check, found: String, remedy: Remedy) -> Finding {
     match case.port.fallback {
         Fallback::Pass => Finding::note(check, found).mended_by(remedy),

@@ -37,7 +37,7 @@ fn host() -> Host {
     }
 }
 
-/// An ice, which the table has read sources of.
+/// An ice, whose driver's sources the table covers.
 pub(super) fn nic() -> Found {
     Found {
         nature: Nature {
@@ -84,7 +84,7 @@ pub(super) fn nic() -> Found {
     }
 }
 
-/// The same with another driver, and what that says of XDP.
+/// Like [`nic`], with another driver and its XDP features.
 pub(super) fn driven_by(name: &str, xdp: Read<XdpFeatures>) -> Found {
     let mut found = nic();
     found.driver.name = name.into();
@@ -144,7 +144,7 @@ pub(super) fn of(findings: &[Finding], check: Check) -> &Finding {
     found.unwrap_or_else(|| panic!("no {}: {findings:#?}", check.name()))
 }
 
-/// Fails unless `facts` have exactly this problem, mended by this.
+/// Fails unless `facts` have exactly this problem, with this remedy.
 pub(super) fn one_problem(facts: &Facts, wanted: &Wanted, check: Check, remedy: &str) {
     let findings = judge(facts, wanted);
     let mut problems = findings.iter().filter(|it| it.grade == Grade::Problem);
@@ -167,7 +167,7 @@ fn a_device_as_it_should_be_has_no_problem() {
     }
 }
 
-/// What is wrong with a device, the check that finds it, and what mends it.
+/// Fault of a device, the check that finds it, and its remedy.
 type Wrong = (fn(&mut Found), Check, &'static str);
 
 #[test]
@@ -336,7 +336,7 @@ fn a_name_that_is_not_there_may_be_another_one() {
     assert!(remedy.contains("nsenter --net=/proc/17/ns/net"), "{remedy}");
 }
 
-/// What is wrong with a host, the settings, the check that finds it, and what mends it.
+/// Fault of a host, the settings, the check that finds it, and its remedy.
 type WrongHost = (fn(&mut Host), &'static str, Check, &'static str);
 
 #[test]
@@ -472,7 +472,7 @@ fn a_switch_that_runs_is_judged_by_what_it_counts() {
     );
     let detached = facts(nic());
     one_problem(&detached, &running(|_| ()), Check::Xdp, "switchctl restart");
-    // Nobody has asked the switch: what is left behind is no problem.
+    // No switch was queried: left-over state is no problem.
     let left = judge(&attached, &wanted("", ""));
     assert_eq!(of(&left, Check::Xdp).grade, Grade::Note);
 }

@@ -1,4 +1,4 @@
-//! What a trial means, and what is to be done about it.
+//! Interpretation of a trial, and remedies.
 
 use weir_config::drivers::{self, MacControlFrames};
 use weir_core::wire::ethernet::HEADER_LENGTH;
@@ -8,10 +8,9 @@ use crate::facts::{Facts, Found};
 use crate::finding::{Check, Finding, Remedy};
 use crate::judge::Wanted;
 
-/// Shows what a NIC itself has lost.
+/// Shows the NIC's own losses.
 const COUNTERS: &str = "ethtool -S DEVICE | grep -iE 'err|drop|miss|fifo|crc'";
 
-/// What is known beside the trial.
 struct Case<'a> {
     trial: &'a Trial,
     wanted: &'a Wanted,
@@ -23,7 +22,6 @@ impl Case<'_> {
         &self.trial.link.device
     }
 
-    /// The neighbour's device.
     fn far(&self) -> &str {
         let neighbour = self.trial.neighbour.as_ref();
         neighbour.map_or("DEVICE", |neighbour| &neighbour.device)
@@ -34,13 +32,12 @@ impl Case<'_> {
         Remedy::Command(command.replace("DEVICE", self.device()))
     }
 
-    /// Something to be done at the neighbour, with its device in the place of `DEVICE`.
+    /// A remedy at the neighbour, with its device in the place of `DEVICE`.
     fn there(&self, what: &str) -> Remedy {
         let what = what.replace("DEVICE", self.far());
         Remedy::Other(format!("at the neighbour: {what}"))
     }
 
-    /// A command for one of both ends.
     fn at(&self, side: Side, command: &str) -> Remedy {
         match side {
             Side::There => self.there(command),
@@ -134,7 +131,7 @@ fn ended(case: &Case<'_>) -> Finding {
     }
 }
 
-/// What the program or the kernel dropped before it could be looked at.
+/// Reports frames that the program or the kernel dropped before they could be read.
 fn unheard(case: &Case<'_>) -> Vec<Finding> {
     let link = &case.trial.link;
     let dropped = |count: u64, why: &str, remedy| {
@@ -165,12 +162,10 @@ fn unheard(case: &Case<'_>) -> Vec<Finding> {
     findings.into_iter().flatten().collect()
 }
 
-/// A problem with so many frames, if there are any.
 fn problem(frames: u64, check: Check, found: String, remedy: Remedy) -> Option<Finding> {
     (frames > 0).then(|| Finding::problem(check, found, remedy))
 }
 
-/// Frames that are longer than the neighbour reflects.
 fn not_tried(case: &Case<'_>) -> Option<Finding> {
     let neighbour = case.trial.neighbour.as_ref()?;
     let mtu = case.wanted.config.dataplane.mtu.get();
@@ -242,14 +237,14 @@ fn lost(case: &Case<'_>) -> Vec<Finding> {
     findings.into_iter().flatten().collect()
 }
 
-/// Where something happens to frames: as they are received.
+/// Receiving end at which frames are affected.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Side {
     There,
     Here,
 }
 
-/// The likeliest reason of losses.
+/// Returns the likeliest reason of losses.
 fn reason(case: &Case<'_>, side: Side) -> Remedy {
     let frames = &case.trial.frames;
     let command = match frames.lost.frames == frames.lost_of_vlan {
@@ -314,7 +309,6 @@ fn damaged(case: &Case<'_>, way: &Way, side: Side) -> Vec<Finding> {
     findings.into_iter().flatten().collect()
 }
 
-/// What may have cut frames.
 fn cut_by(case: &Case<'_>, side: Side) -> Remedy {
     if side == Side::There {
         return case.there("ip link set dev DEVICE mtu 9000 (or as much as this end has), and no zero-copy of its own");
@@ -412,7 +406,7 @@ fn pauses(case: &Case<'_>) -> Vec<Finding> {
     findings
 }
 
-/// What may have a NIC pass PFC frames on.
+/// Returns settings that may make a NIC pass PFC frames on.
 fn keeps_pfc(case: &Case<'_>) -> Remedy {
     let Some(found) = case.found else {
         return Remedy::Other("see the table of drivers".into());

@@ -1,7 +1,8 @@
-//! The proof of a device: frames of all sizes and PFC frames go to a neighbour that reflects them, and what comes back is
-//! judged.
+//! The proof of a device: frames of all sizes and PFC frames go to a neighbour that reflects them,
+//! and the returned frames are judged.
 //!
-//! [`Tester`] is the side that asks, without I/O; [`Trial`] is what it found, and [`judge`] says what that means.
+//! [`Tester`] is the requesting side, without I/O; [`Trial`] has its results, and [`judge`]
+//! interprets them.
 
 mod judge;
 mod plan;

@@ -5,18 +5,18 @@ use weir_core::wire::ethernet::FRAME_LENGTH_MIN;
 use weir_core::wire::reflection::{Tag, TAG_LENGTH};
 use weir_core::Priority;
 
-/// The VLAN of a third of the frames: a NIC may filter by it. The others with a tag have none, as a priority tag.
+/// The VLAN of a third of the frames: a NIC may filter by it. The others with a tag have only a
+/// priority tag.
 const VLAN: u16 = 100;
 /// Buffers begin and end at multiples of this, and by this much before them, for headroom.
 const BOUNDARY: usize = 256;
 /// Lengths beside a boundary that are sent again.
 const BESIDE: usize = 4;
-/// How often they are, back to back.
+/// Number of repetitions, back to back.
 const AGAIN: usize = 4;
 /// The order of the lengths: any, the same in every trial.
 const SEED: u64 = 0x5745_4952;
 
-/// One data frame.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Shape {
     /// In bytes, with the tag.
@@ -25,7 +25,7 @@ pub(super) struct Shape {
 }
 
 impl Shape {
-    /// As the network's own limit has it: a tag comes on top.
+    /// Applies the network's own limit: a tag comes on top.
     fn new(untagged: usize, tag: Option<Tag>) -> Self {
         let length = untagged + tag.map_or(0, |_| TAG_LENGTH);
         Self {
@@ -35,8 +35,8 @@ impl Shape {
     }
 }
 
-/// Every length from the shortest to `longest` bytes, which are without a tag, untagged and with both kinds of tags; then
-/// bursts of those around every place where a buffer may end.
+/// Returns every length from the shortest to `longest` bytes, which are without a tag, untagged and
+/// with both kinds of tags; then bursts of those around every place where a buffer may end.
 pub(super) fn shapes(longest: usize) -> Vec<Shape> {
     let lengths = FRAME_LENGTH_MIN..=longest;
     let tags = |length: usize| {

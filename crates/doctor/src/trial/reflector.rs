@@ -13,19 +13,20 @@ use weir_core::{MacAddress, Priority};
 
 use super::WINDOW;
 
-/// Requests of pauses that are answered, by their numbers.
+/// Answered requests of pauses, by their numbers.
 const REQUESTS: usize = PRIORITY_COUNT;
-/// Replies that wait at most: a window of them, and as many PFC frames as are asked for at once.
+/// Maximum number of waiting replies: a window of them, and as many PFC frames as are requested at
+/// once.
 const REPLIES_MAX: usize = 4 * WINDOW;
 
 /// A fault to make on purpose, so that tests can see whether it is found.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Fault {
-    /// One data frame in so many does not arrive.
+    /// One of this many data frames does not arrive.
     Lose(u32),
-    /// One reflection in so many does not leave.
+    /// One of this many reflections does not leave.
     LoseBack(u32),
-    /// Data frames end after so many bytes.
+    /// Data frames end after this many bytes.
     Cut(usize),
     /// Reflections do.
     CutBack(usize),
@@ -33,9 +34,9 @@ pub enum Fault {
     Strip,
     /// Reflections do.
     StripBack,
-    /// A byte of one data frame in so many is another.
+    /// A byte of one of this many data frames is changed.
     Change(u32),
-    /// One reflection in so many leaves after the next.
+    /// One of this many reflections leaves after the next.
     SwapBack(u32),
     /// PFC frames do not arrive.
     Eat,
@@ -69,7 +70,6 @@ impl FromStr for Fault {
     }
 }
 
-/// A reply that waits.
 #[derive(Clone, Copy, Debug)]
 enum Reply {
     Message {
@@ -114,7 +114,7 @@ impl Reflector {
         }
     }
 
-    /// What was counted in the run that is the latest.
+    /// Returns the counts of the latest run.
     pub fn account(&self) -> &Account {
         &self.account
     }
@@ -249,7 +249,7 @@ impl Reflector {
         }
     }
 
-    /// A reflection is as long as the data frame was when it was sent, and has the tag that it had then.
+    /// Builds a reflection with the length and the tag that the data frame had when it was sent.
     fn echo(
         &mut self,
         to: MacAddress,
@@ -301,7 +301,6 @@ impl Reflector {
     }
 }
 
-/// The frame as it is without the tag that it may have.
 fn without_tag(frame: &[u8]) -> Vec<u8> {
     let is_tagged = EthernetView::new_checked(frame).is_ok_and(|it| it.ethertype() == 0x8100);
     if !is_tagged {

@@ -1,4 +1,4 @@
-//! What was found.
+//! Results.
 
 use serde::{Deserialize, Serialize};
 use weir_core::units::PRIORITY_COUNT;
@@ -6,13 +6,13 @@ use weir_core::units::PRIORITY_COUNT;
 /// All of it.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Trial {
-    /// How frames went between the device and this program.
+    /// Frames between the device and this program.
     pub link: Link,
     /// Why it is over.
     pub ended: Ended,
-    /// Who reflected.
+    /// The reflecting neighbour.
     pub neighbour: Option<Neighbour>,
-    /// How long it took, in milliseconds.
+    /// Duration in milliseconds.
     pub took_milliseconds: u64,
     /// Data frames there and back.
     pub frames: Frames,
@@ -24,25 +24,25 @@ pub struct Trial {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Ended {
-    /// All was sent, and the neighbour has told what it counted.
+    /// All frames were sent, and the neighbour has reported its counts.
     Complete,
-    /// Nobody answered the first frame.
+    /// The first frame was not answered.
     #[default]
     NoNeighbour,
     /// The neighbour answered no more.
     Silent,
     /// It took longer than it may.
     TimedOut,
-    /// Somebody interrupted it.
+    /// It was interrupted.
     Interrupted,
 }
 
-/// How frames go between the device and the program, as in the switch.
+/// Frames between the device and the program, as in the switch.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Link {
     /// The device.
     pub device: String,
-    /// How the program is attached: `native` or `generic`.
+    /// Mode in which the program is attached: `native` or `generic`.
     pub mode: String,
     /// The driver shares memory with the sockets.
     pub zero_copy: bool,
@@ -58,7 +58,7 @@ pub struct Link {
     pub lost_at_socket: u64,
 }
 
-/// Who reflected.
+/// The reflecting neighbour.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Neighbour {
     /// Its address.
@@ -69,7 +69,7 @@ pub struct Neighbour {
     pub longest_bytes: u16,
 }
 
-/// How many frames, and their lengths in bytes as they were sent.
+/// Number of frames, and their lengths in bytes as they were sent.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Tally {
     /// Frames.
@@ -91,7 +91,7 @@ impl Tally {
     }
 }
 
-/// What became of frames that went one way and came.
+/// Fate of the frames that arrived in one direction.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Way {
     /// Their end was missing.
@@ -125,11 +125,11 @@ pub struct Frames {
     pub repeated: u64,
     /// Frames at the neighbour that bore the trial's EtherType and could not be read.
     pub unreadable_there: u64,
-    /// The same here.
+    /// Unreadable frames here.
     pub unreadable_here: u64,
-    /// How they came to the neighbour.
+    /// Arrival at the neighbour.
     pub there: Way,
-    /// How their reflections came back.
+    /// Return of the reflections.
     pub back: Way,
 }
 

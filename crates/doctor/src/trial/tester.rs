@@ -17,27 +17,25 @@ use super::tally::{Ended, Neighbour, Trial, Way};
 pub const WINDOW: usize = 32;
 /// PFC frames of each priority, each way.
 const PAUSES: u8 = 4;
-/// How often a question is repeated.
+/// Interval at which a question is repeated.
 const REPEAT: Duration = Duration::from_millis(200);
-/// How long the first one is: attaching a program may have reset the link.
+/// Time limit of the first question: attaching a program may have reset the link.
 const HELLO_LIMIT: Duration = Duration::from_millis(10_000);
-/// How long any other one is.
 const ANSWER_LIMIT: Duration = Duration::from_millis(3_000);
-/// A frame that takes longer counts for lost as long as nothing is heard of it.
+/// A frame that takes longer counts as lost until its reflection comes.
 const WAIT_MIN: Duration = Duration::from_millis(100);
-/// The wait is as many times the longest round trip so far.
+/// Factor of the wait to the longest round trip so far.
 const WAIT_ROUND_TRIPS: u64 = 8;
-/// The wait is never longer.
+/// Maximum wait.
 const WAIT_MAX: Duration = Duration::from_millis(2_000);
-/// A neighbour none of whose reflections come for so many windows has gone.
+/// Windows without any reflection after which the neighbour counts as gone.
 const EMPTY_WINDOWS_MAX: u32 = 20;
 /// Short enough for any NIC that obeys it: 512 bit times.
 const PAUSE_TIME: Quanta = Quanta(1);
 
-/// What is being done.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Phase {
-    /// Looking for the neighbour since then.
+    /// Searching for the neighbour since then.
     Hello { since: Instant },
     /// Sending data frames.
     Frames,
@@ -47,13 +45,13 @@ enum Phase {
     Pauses { next: u32 },
     /// Waiting for the neighbour's PFC frames, until then.
     PausesBack { until: Instant },
-    /// Asking what it counted, since then.
+    /// Requesting its counts, since then.
     Query { since: Instant },
     /// Over.
     Done,
 }
 
-/// One data frame's life.
+/// Fate of one data frame.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 enum Fate {
     #[default]
@@ -73,13 +71,11 @@ pub struct Tester {
     limit: Instant,
     began: Instant,
     phase: Phase,
-    /// When the last question was asked.
+    /// Time of the last question.
     asked: Option<Instant>,
     shapes: Vec<Shape>,
     fates: Vec<Fate>,
-    /// The next data frame.
     next: usize,
-    /// When those that are under way were sent.
     under_way: BTreeMap<u32, Instant>,
     longest_round_trip: Duration,
     empty_windows: u32,
@@ -123,17 +119,17 @@ impl Tester {
         self.phase == Phase::Done
     }
 
-    /// How many of the data frames have been sent, and how many there are.
+    /// Returns the number of data frames sent, and their total.
     pub fn progress(&self) -> (usize, usize) {
         (self.next, self.shapes.len())
     }
 
-    /// Ends it, for somebody does not want to wait.
+    /// Ends it on a user's request.
     pub fn interrupt(&mut self) {
         self.end(Ended::Interrupted);
     }
 
-    /// What was found. `now` is its end.
+    /// Returns the results. `now` is the trial's end.
     pub fn finish(mut self, now: Instant) -> Trial {
         let frames = &mut self.trial.frames;
         for (shape, fate) in self.shapes.iter().zip(&self.fates) {
@@ -160,7 +156,7 @@ impl Tester {
         let view = ReflectionView::new_checked(frame);
         match view.and_then(|view| Ok((view, view.read()?))) {
             Ok((view, read)) if read.run == self.run => self.receive_message(now, &view, &read),
-            // Somebody else's trial.
+            // Another trial.
             Ok(_) => {}
             Err(_) => self.trial.frames.unreadable_here += 1,
         }
@@ -226,7 +222,7 @@ impl Tester {
         self.under_way.values().min().copied()
     }
 
-    /// How long a reflection may take.
+    /// Returns the time limit of a reflection.
     fn wait(&self) -> Duration {
         let nanos = self.longest_round_trip.as_nanos() * WAIT_ROUND_TRIPS;
         Duration::from_nanos(nanos).max(WAIT_MIN).min(WAIT_MAX)
@@ -248,7 +244,7 @@ impl Tester {
         reflection.emit(to, self.address, length, buffer)
     }
 
-    /// Asks, unless that was just done.
+    /// Sends the question, unless it was just sent.
     fn ask(&mut self, now: Instant, message: Message, buffer: &mut [u8]) -> Option<usize> {
         let is_due = self.asked.is_none_or(|asked| now >= asked + REPEAT);
         if !is_due || self.is_done() {
@@ -265,7 +261,7 @@ impl Tester {
             }
             self.give_up();
             if self.empty_windows >= EMPTY_WINDOWS_MAX {
-                // What was counted so far is asked for all the same.
+                // The counts so far are still requested.
                 self.phase = Phase::Drain { until: now };
                 return None;
             }
@@ -285,7 +281,7 @@ impl Tester {
         Some(length)
     }
 
-    /// Waits no more for what is under way; a reflection that comes later still counts.
+    /// Stops waiting for frames under way; a reflection that comes later still counts.
     fn give_up(&mut self) {
         let is_empty = self.under_way.len() == WINDOW;
         self.empty_windows = match is_empty && self.is_silent() {
@@ -295,7 +291,7 @@ impl Tester {
         self.under_way.clear();
     }
 
-    /// None of the last window has returned.
+    /// Returns true if none of the last window has returned.
     fn is_silent(&self) -> bool {
         let first = self.next.saturating_sub(WINDOW);
         let window = self.fates.get(first..self.next).unwrap_or(&[]);
@@ -409,7 +405,7 @@ impl Tester {
     }
 }
 
-/// A data frame and its reflection are as long from the subtype on.
+/// A data frame and its reflection have the same length from the subtype on.
 fn note(way: &mut Way, shape: Shape, sent: u16, arrival: Arrival) {
     if arrival.length < sent {
         way.cut.add(shape.length);

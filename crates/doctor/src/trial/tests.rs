@@ -15,7 +15,6 @@ const THERE: MacAddress = MacAddress([2, 0, 0, 0, 0, 2]);
 const LONGEST: usize = 1514;
 const STEP: Duration = Duration::from_micros(10);
 
-/// A trial with a neighbour that has this fault.
 fn trial(fault: Option<Fault>) -> Trial {
     let mut now = Instant::ZERO;
     let mut tester = Tester::new(now, 7, HERE, LONGEST, Duration::from_millis(300_000));

@@ -19,7 +19,7 @@ pub struct Asked {
 }
 
 impl Asked {
-    /// What a client asks for.
+    /// Parses a client's request.
     ///
     /// # Errors
     ///
@@ -36,7 +36,7 @@ impl Asked {
                 request.path.len()
             )));
         }
-        // Nothing but a prefix is a path, too.
+        // A prefix alone is a path as well.
         let paths = match request.path.is_empty() {
             true => vec![Path::default()],
             false => request.path,
@@ -146,7 +146,7 @@ impl Asked {
     }
 }
 
-/// Refuses a path by which nothing is to be found now, whatever kind of data is asked for.
+/// Refuses a path that selects no present value, whatever kind of data is requested.
 fn check_there(tree: &Tree, pattern: &Pattern, written: &str) -> Result<(), Refusal> {
     check_in_a_module(pattern, written)?;
     if !pattern.is_served() {
@@ -181,7 +181,8 @@ pub fn check_in_a_module(pattern: &Pattern, written: &str) -> Result<(), Refusal
     }
 }
 
-/// What every answer's paths begin with: they are whole, so that it says no more than whose they are.
+/// Returns the common prefix of every answer's paths: they are whole, so that it contains only the
+/// target.
 pub fn answered_prefix(asked: Option<&Path>) -> Path {
     let asked = asked.cloned().unwrap_or_default();
     Path {

@@ -1,4 +1,4 @@
-//! Looks at the switch, which all calls share.
+//! Snapshots of the switch, shared by all calls.
 
 use std::future::Future;
 use std::sync::Arc;
@@ -9,7 +9,7 @@ use tokio::time::Instant;
 
 use crate::tree::{State, Tree};
 
-/// Where the values come from.
+/// Source of the values.
 pub trait Source: Send + Sync + 'static {
     /// The switch as it is now.
     fn state(&self) -> impl Future<Output = State> + Send;
@@ -18,14 +18,14 @@ pub trait Source: Send + Sync + 'static {
     fn ending(&self) -> impl Future<Output = ()> + Send;
 }
 
-/// The last look: at any time one is made at most, and whoever waits for it shares it.
+/// The last snapshot: at most one is being taken at any time, and all waiters share it.
 pub struct Looks<S> {
     source: S,
     last: Mutex<Option<(Instant, Arc<Tree>)>>,
 }
 
 impl<S: Source> Looks<S> {
-    /// Looks at `source`.
+    /// Takes snapshots of `source`.
     pub fn new(source: S) -> Self {
         let last = Mutex::default();
         Self { source, last }
@@ -41,7 +41,7 @@ impl<S: Source> Looks<S> {
         let asked = Instant::now();
         let mut last = self.last.lock().await;
         if let Some((at, tree)) = &*last {
-            // One that began while this one waited is young enough, too.
+            // One that began while this one waited is also young enough.
             if *at + age >= asked {
                 return Arc::clone(tree);
             }

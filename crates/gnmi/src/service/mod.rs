@@ -52,7 +52,7 @@ impl<S> Clone for Gnmi<S> {
 }
 
 impl<S: Source> Gnmi<S> {
-    /// Shows what `source` says, and counts in `figures`.
+    /// Serves the values of `source`, and counts in `figures`.
     pub fn new(source: S, figures: Arc<Figures>) -> Self {
         Self {
             looks: Arc::new(Looks::new(source)),
@@ -93,7 +93,7 @@ impl<S: Source> Gnmi<S> {
         }
     }
 
-    /// Counts a refusal, and gives the answer that says so.
+    /// Counts a refusal, and returns the answer for it.
     pub fn refuse(&self, refusal: &Refusal) -> http::Response<Body> {
         self.figures.refuse(refusal).into_http()
     }

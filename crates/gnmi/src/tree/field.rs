@@ -40,24 +40,24 @@ impl Type {
     }
 }
 
-/// What kind of data a leaf is, and how it changes.
+/// Type of a leaf's data, and of its changes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Kind {
     /// A list's key, of both.
     Key,
-    /// What is wanted: in a `config` container.
+    /// Intended values: in a `config` container.
     Config,
-    /// What was wanted, as it is in force: in a `state` container.
+    /// Applied configuration: in a `state` container.
     Applied,
-    /// What is observed and changes by events.
+    /// Observed values that change by events.
     Event,
-    /// What is observed and changes all the time.
+    /// Observed values that change all the time.
     Counter,
 }
 
-/// What a container is made of, which may borrow from the state.
+/// Source of a container's values, which may borrow from the state.
 pub(super) trait Family {
-    /// It.
+    /// The source.
     type Of<'a>;
 }
 
@@ -71,7 +71,7 @@ pub(super) struct Field<F: Family> {
 }
 
 impl<F: Family> Field<F> {
-    /// With its value; `None` where it means nothing.
+    /// Returns the leaf with its value; `None` if it does not apply.
     pub(super) fn leaf(&self, of: &F::Of<'_>) -> Option<Leaf> {
         let value = (self.value)(of)?;
         debug_assert_eq!(Type::of(&value), self.ty, "{}", self.name);
@@ -94,11 +94,10 @@ pub struct Row {
     pub kind: Kind,
     /// Of which type.
     pub ty: Type,
-    /// Where its value comes from.
+    /// Source of its value.
     pub help: &'static str,
 }
 
-/// The rows of a container.
 pub(super) fn rows<F: Family>(container: &'static str, fields: &[Field<F>]) -> Vec<Row> {
     let row = |field: &Field<F>| Row {
         container,
@@ -110,7 +109,7 @@ pub(super) fn rows<F: Family>(container: &'static str, fields: &[Field<F>]) -> V
     fields.iter().map(row).collect()
 }
 
-/// What a value is made of. `None`, where there is none, is left out.
+/// Type of a value. A missing value, `None`, is left out.
 pub(super) trait Shown {
     const TYPE: Type;
     fn shown(self) -> Value;
@@ -151,7 +150,8 @@ impl Shown for bool {
     }
 }
 
-/// Seconds, shown as nanoseconds: a number without a fraction is one in every encoding, and for every client.
+/// Seconds, shown as nanoseconds: a number without a fraction has the same form in every encoding,
+/// and for every client.
 pub(super) struct Nanos(pub f64);
 
 impl Shown for Nanos {

@@ -6,7 +6,7 @@ use weir_core::DropReason;
 use super::field::{families, fields, rows as rows_of, Row};
 use super::{Device, Grower, State};
 
-/// One port with all that is known of it.
+/// One port with all its state.
 struct Interface<'a> {
     state: &'a State,
     port: &'a Port,
@@ -18,12 +18,11 @@ impl Interface<'_> {
         self.state.counter(&self.port.name, None, key)
     }
 
-    /// Frames that were dropped because they could not be read.
+    /// Returns the number of frames that were dropped because they could not be read.
     fn errors(&self) -> u64 {
         self.drops(true) + self.port.device_losses.errors()
     }
 
-    /// Drops of bad frames, or all others.
     fn drops(&self, bad: bool) -> u64 {
         let drops = self.port.drops_total.iter();
         let counted = drops.filter(|(reason, _)| reason.known().is_some_and(is_bad_frame) == bad);
@@ -31,7 +30,6 @@ impl Interface<'_> {
     }
 }
 
-/// Whether a drop speaks of a bad frame.
 fn is_bad_frame(reason: DropReason) -> bool {
     use DropReason as R;
     matches!(
@@ -46,7 +44,7 @@ fn is_bad_frame(reason: DropReason) -> bool {
     )
 }
 
-/// What Linux calls an Ethernet device, as an identity.
+/// Identity of Linux's Ethernet devices.
 const ETHERNET: &str = "iana-if-type:ethernetCsmacd";
 
 families! {

@@ -1,5 +1,5 @@
-//! The tree of nodes: containers with their leaves, made of what the switch's API shows. Depth first: what is below a node
-//! stands together.
+//! The tree of nodes: containers with their leaves, made of the bodies of the switch's API. Depth
+//! first: the nodes below a node are consecutive.
 
 mod field;
 mod interfaces;
@@ -27,7 +27,7 @@ pub struct State {
     pub status: Status,
     /// `GET /v1/ports`.
     pub ports: Vec<Port>,
-    /// What else is known of them, in the same order.
+    /// Further state of them, in the same order.
     pub devices: Vec<Device>,
     /// `GET /v1/queues`.
     pub queues: Vec<Queue>,
@@ -46,7 +46,7 @@ pub struct State {
 }
 
 impl State {
-    /// A counter of a port, or of one of its priorities; `None` where it means nothing.
+    /// Returns a counter of a port, or of one of its priorities; `None` if it does not apply.
     fn counter(&self, port: &str, priority: Option<u8>, key: &str) -> Option<u64> {
         let is_meant =
             |row: &&Counters| row.port.as_deref() == Some(port) && row.priority == priority;
@@ -69,7 +69,7 @@ pub struct Device {
 pub struct Leaf {
     /// Its name in the YANG module.
     pub name: &'static str,
-    /// What it says.
+    /// Value.
     pub value: Value,
     /// Wanted or observed, and how it changes.
     pub kind: Kind,
@@ -124,7 +124,6 @@ impl Tree {
     }
 }
 
-/// Puts nodes behind each other.
 #[derive(Default)]
 struct Grower {
     nodes: Vec<Node>,
@@ -132,14 +131,14 @@ struct Grower {
 }
 
 impl Grower {
-    /// What `inside` adds is below the container `name`.
+    /// Adds a container `name`; `inside` adds its contents.
     fn container(&mut self, name: &'static str, inside: impl FnOnce(&mut Self)) {
         self.path.push(Elem::container(name));
         inside(self);
         self.path.pop();
     }
 
-    /// What `inside` adds is below an entry of the list `name`, which has its keys as leaves.
+    /// Adds an entry of the list `name` with its keys as leaves; `inside` adds the rest.
     fn entry(
         &mut self,
         name: &'static str,
@@ -160,12 +159,11 @@ impl Grower {
         self.path.pop();
     }
 
-    /// The container `name` with the fields of `of` that mean something there.
+    /// Adds the container `name` with the applicable fields of `of`.
     fn leaves<F: Family>(&mut self, name: &'static str, fields: &[Field<F>], of: &F::Of<'_>) {
         self.container(name, |grower| grower.own_leaves(fields, of));
     }
 
-    /// The same for the container that is open.
     fn own_leaves<F: Family>(&mut self, fields: &[Field<F>], of: &F::Of<'_>) {
         let leaves = fields.iter().filter_map(|field| field.leaf(of));
         self.add(leaves.collect());

@@ -5,7 +5,6 @@ use weir_api::daemon::Queue;
 use super::field::{families, fields, rows as rows_of, Row};
 use super::{Grower, State};
 
-/// One priority of a port.
 struct PortQueue<'a> {
     state: &'a State,
     queue: &'a Queue,

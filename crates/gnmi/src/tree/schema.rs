@@ -10,7 +10,7 @@ pub(crate) const ANY: &str = "*";
 
 type Way = (Vec<Elem>, &'static str);
 
-/// The way to the node of each leaf that the switch may serve, and the leaf.
+/// Paths of the nodes of all leaves that the switch may serve, with the leaves.
 pub(crate) static WAYS: LazyLock<Vec<Way>> = LazyLock::new(|| {
     let mut ways = Vec::new();
     for row in rows() {
@@ -29,7 +29,7 @@ pub(crate) static WAYS: LazyLock<Vec<Way>> = LazyLock::new(|| {
     ways
 });
 
-/// The same of all leaves that OpenConfig's modules have, in the versions of [`models`](crate::models).
+/// Paths of all leaves of OpenConfig's modules, in the versions of [`models`](crate::models).
 ///
 /// A line is a container and its leaves. pyang printed them from OpenConfig's repository.
 pub(crate) static OPENCONFIG: LazyLock<Vec<Way>> = LazyLock::new(|| {

@@ -11,7 +11,6 @@ struct Suspicion<'a> {
     lasts: bool,
 }
 
-/// One lossless priority of a port.
 struct Lossless<'a> {
     state: &'a State,
     pfc: &'a Pfc,
@@ -135,7 +134,8 @@ pub(super) fn grow(grower: &mut Grower, state: &State) {
     });
 }
 
-/// The priorities that pause by thresholds, those whose neighbour has sent pauses, and those with Levels.
+/// Adds the priorities that pause by thresholds, those whose neighbour has sent pauses, and those
+/// with Levels.
 fn queues(grower: &mut Grower, state: &State) {
     for port in &state.ports {
         for priority in 0..8 {

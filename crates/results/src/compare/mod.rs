@@ -1,17 +1,21 @@
-//! Two runs of one scenario side by side: one in network namespaces and one in virtual time, as a rule.
+//! Two runs of one scenario side by side: one in network namespaces and one in virtual time, as a
+//! rule.
 //!
-//! What is judged, and by which figure:
+//! Judged properties, and their figures:
 //!
-//! * The verdict and what led to it are the same or they are not. The suspected peak must be the same number where both
-//!   runs end locked: the ports of the loop. Otherwise it, like losses, reordering, releases and masters, depends on
-//!   how often a loop came back, and with SPUIDs on chance: both runs have some of it, or neither.
-//! * Times to detect, to release and to recover must exist in both or in neither. How long they are is told and not
-//!   judged: in namespaces most of it is the scheduling of processes.
-//! * A flow that moved to the end is judged by its mean rate in the last third, when queues have found their balance.
-//! * A flow that stood still at the end of two locked runs is judged by the frames that it delivered before they locked.
-//!   Its rate until then says less: the standstill is known to one interval of the series, and a ring locks
-//!   within a few of them. How soon it locks hangs on who sends first: eight runs of `ring4.toml` in namespaces
-//!   had 144 to 205 frames of flow a at 100 Mbit/s and stood still after 53 to 79 ms. Hence a tolerance of its own.
+//! * The verdict and what led to it are the same or they are not. The suspected peak must be the
+//!   same number where both runs end locked: the ports of the loop. Otherwise it, like losses,
+//!   reordering, releases and masters, depends on how often a loop came back, and with SPUIDs on
+//!   chance: both runs have some of it, or neither.
+//! * Times to detect, to release and to recover must exist in both or in neither. Their durations
+//!   are shown and not judged: in namespaces most of it is the scheduling of processes.
+//! * A flow that moved to the end is judged by its mean rate in the last third, when queues have
+//!   found their balance.
+//! * A flow that was stalled at the end of two locked runs is judged by the frames that it
+//!   delivered before they locked. Its rate until then says less: the standstill is known to one
+//!   interval of the series, and a ring locks within a few of them. The time to lock depends on
+//!   which host sends first: eight runs of `ring4.toml` in namespaces had 144 to 205 frames of flow
+//!   a at 100 Mbit/s and stalled after 53 to 79 ms. Hence a tolerance of its own.
 //! * A flow that had stopped by itself is judged by its mean rate over the whole run.
 
 use std::collections::BTreeSet;
@@ -85,14 +89,14 @@ impl Figure {
     }
 }
 
-/// What becomes of a line.
+/// Judgement of a line.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Judgement {
     /// Both runs say the same.
     Agrees,
     /// They do not.
     Differs,
-    /// Told and not judged.
+    /// Shown and not judged.
     Told,
 }
 
@@ -117,15 +121,15 @@ impl Judgement {
 /// One line about the whole network.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Fact {
-    /// What it is about.
+    /// Subject.
     pub what: &'static str,
-    /// What the first run says, for people.
+    /// Value of the first run, for people.
     pub a: String,
-    /// What the second run says.
+    /// Value of the second run.
     pub b: String,
     /// Second over first, where both are numbers and the first is not zero.
     pub ratio: Option<f64>,
-    /// Whether they agree.
+    /// Judgement of the difference.
     pub judgement: Judgement,
 }
 
@@ -134,7 +138,7 @@ pub struct Fact {
 pub struct FlowComparison {
     /// The flow's name.
     pub name: String,
-    /// What is compared.
+    /// Compared figure.
     pub figure: Figure,
     /// Of the first run, in the figure's unit.
     pub a: f64,
@@ -142,16 +146,16 @@ pub struct FlowComparison {
     pub b: f64,
     /// Second over first; `None` when the first is zero.
     pub ratio: Option<f64>,
-    /// Whether they are within the tolerance.
+    /// True if they are within the tolerance.
     pub is_within: bool,
 }
 
 /// Two runs side by side.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Comparison {
-    /// Who made the first run.
+    /// Runner of the first run.
     pub a: String,
-    /// Who made the second one.
+    /// Runner of the second one.
     pub b: String,
     /// The network's lines.
     pub facts: Vec<Fact>,

@@ -20,7 +20,7 @@ fn moving() -> RunResult {
     }
 }
 
-/// What two of the runs of `ring4.toml` had that the module's documentation tells of.
+/// Two of the runs of `ring4.toml` in the module's documentation.
 fn locked(frames: [u64; 2]) -> RunResult {
     RunResult {
         deadlocked: true,

@@ -1,13 +1,13 @@
-//! Who held whom during a run, as a picture of the network over time wants it.
+//! Pauses during a run, for a picture of the network over time.
 
 use serde::Serialize;
 
-/// What was seen at even distances, from the beginning of traffic on.
+/// Observations at equal distances, from the beginning of traffic on.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct History {
     /// When, in seconds, rising.
     pub seconds: Vec<f64>,
-    /// What was seen, by end of a link and priority.
+    /// Observations, by end of a link and priority.
     pub ends: Vec<End>,
 }
 
@@ -16,7 +16,7 @@ pub struct History {
 pub struct End {
     /// The switch whose buffer it is.
     pub switch: String,
-    /// What is at the other end of the port's link: the one that is paused.
+    /// Other end of the port's link: the one that is paused.
     pub peer: String,
     /// The priority, 0 to 7.
     pub priority: u8,
@@ -27,12 +27,13 @@ pub struct End {
 }
 
 impl End {
-    /// Whether the peer was ever paused.
+    /// Returns true if the peer was ever paused.
     fn has_paused(&self) -> bool {
         self.paused_nanos.last().is_some_and(|total| *total > 0)
     }
 
-    /// For each moment: the part of the time since the one before during which the peer was paused, in per cent.
+    /// Returns for each moment the percentage of the time since the previous one during which the
+    /// peer was paused.
     fn paused_percent(&self, seconds: &[f64]) -> Vec<u8> {
         let before = |index: usize| index.checked_sub(1);
         let values = self.paused_nanos.iter().zip(seconds).enumerate();
@@ -46,7 +47,7 @@ impl End {
     }
 }
 
-/// An [`End`] as the page has it.
+/// An [`End`] in the page's form.
 #[derive(Debug, Serialize)]
 pub(super) struct Drawn {
     switch: String,
@@ -57,7 +58,8 @@ pub(super) struct Drawn {
 }
 
 impl History {
-    /// The ends that have paused, those that have longest first, `most` at most, and how many are left out.
+    /// Returns the ends that have paused, longest first, at most `most`, and the number of the
+    /// others.
     pub(super) fn drawn(&self, most: usize) -> (Vec<Drawn>, usize) {
         let mut ends: Vec<&End> = self.ends.iter().filter(|end| end.has_paused()).collect();
         ends.sort_by_key(|end| std::cmp::Reverse(end.paused_nanos.last().copied()));

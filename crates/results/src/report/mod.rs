@@ -17,14 +17,13 @@ use crate::{plot, slowdown, table};
 
 pub use history::{End, History};
 
-/// Ends of links whose pauses can be looked at.
+/// Maximum number of ends of links with pauses on the page.
 const ENDS_MAX: usize = 2_000;
 
-/// Nothing is fetched, whatever stands in the file.
+/// Nothing is fetched, whatever the file contains.
 const POLICY: &str =
     "default-src 'none'; style-src 'unsafe-inline'; script-src 'unsafe-inline'; img-src data:";
 
-/// What the script reads.
 #[derive(Serialize)]
 struct Data<'a> {
     seconds: &'a [f64],
@@ -71,7 +70,7 @@ pub fn html(
     out
 }
 
-/// The verdict first, then what was run.
+/// The verdict first, then the run's settings.
 fn header(out: &mut String, scenario: &Scenario, result: &RunResult, replay: &str) {
     out.push_str(&format!(
         "<header><h1>{}: {}</h1>\n<p>{}</p>\n<p class=\"dim\">{}, {}, {} switches, {} hosts, {} flows, seed {}. The same again: <code>{}</code></p></header>\n",
@@ -88,7 +87,7 @@ fn header(out: &mut String, scenario: &Scenario, result: &RunResult, replay: &st
     ));
 }
 
-/// To the sections that are there.
+/// Links to the present sections.
 fn links(main: &str) -> String {
     let titles = main.split("<h2>").skip(1);
     let titles = titles.filter_map(|rest| rest.split("</h2>").next());
@@ -113,7 +112,7 @@ fn section(out: &mut String, title: &str, content: &str) {
     ));
 }
 
-/// In a few words, the worst first.
+/// Formats the verdict in a few words, the worst first.
 fn verdict(result: &RunResult) -> String {
     let lost: u64 = result.flows.iter().map(|flow| flow.lost).sum();
     let mut said = Vec::new();

@@ -1,4 +1,5 @@
-//! The network as a picture: where each switch and host stands, and a line for each link. The page's script colours the ends.
+//! The network as a picture: positions of switches and hosts, and a line for each link. The page's
+//! script colours the ends.
 
 use std::collections::BTreeMap;
 use std::f64::consts::TAU;
@@ -7,23 +8,22 @@ use std::fmt::Write as _;
 use weir_config::scenario::Scenario;
 use weir_svg::escaped;
 
-/// Of more switches nobody could tell one from the other.
+/// With more switches they would be indistinguishable.
 const SWITCHES_MAX: usize = 400;
-/// Of more hosts each switch says how many it has.
+/// With more hosts each switch shows their number.
 const HOSTS_MAX: usize = 160;
 const WIDTH: f64 = 960.0;
 const MARGIN: f64 = 70.0;
-/// Above the highest middle and below the lowest.
+/// Above the highest centre and below the lowest.
 const EDGE: f64 = 36.0;
-/// From a switch to its hosts.
 const HOST_DISTANCE: f64 = 62.0;
 /// Between two rows of switches.
 const ROW: f64 = 150.0;
 
-/// By name: where its middle is.
+/// Centres by name.
 type Places = BTreeMap<String, (f64, f64)>;
 
-/// The picture; `None` for a network that is too large for one.
+/// Returns the picture; `None` for a network that is too large for one.
 pub(super) fn svg(scenario: &Scenario) -> Option<String> {
     if scenario.switches.is_empty() || scenario.switches.len() > SWITCHES_MAX {
         return None;
@@ -67,7 +67,7 @@ pub(super) fn svg(scenario: &Scenario) -> Option<String> {
     Some(out)
 }
 
-/// A link: under each half the script finds the one that pauses, and the one that is paused.
+/// Draws a link: under each half the script finds the one that pauses, and the one that is paused.
 fn line(out: &mut String, kind: &str, a: (&str, (f64, f64)), b: (&str, (f64, f64))) {
     let ((a, (ax, ay)), (b, (bx, by))) = (a, b);
     let _ = writeln!(
@@ -105,8 +105,8 @@ fn node(out: &mut String, kind: &str, name: &str, (x, y): (f64, f64), below: &st
     out.push_str("</g>\n");
 }
 
-/// Where everything stands: rows by the distance from the hosts where there are such rows, or else
-/// one circle in the order of the file.
+/// Computes the positions: rows by the distance from the hosts if there are such rows, or else one
+/// circle in the order of the file.
 fn places(scenario: &Scenario) -> Places {
     let rows = rows(scenario);
     if rows.len() > 1 {
@@ -122,7 +122,7 @@ fn places(scenario: &Scenario) -> Places {
     };
     let mut places = Places::new();
     for (index, switch) in scenario.switches.iter().enumerate() {
-        // The first one stands at the upper left, as one reads.
+        // The first one is at the upper left, in reading order.
         let angle = TAU * (index as f64 / count - 0.375);
         let at = (
             middle.0 + radius * angle.cos(),
@@ -164,7 +164,8 @@ fn fan(
     }
 }
 
-/// Switches by their distance from one that has hosts: the farthest first. One row where all have hosts, or none.
+/// Returns switches by their distance from one that has hosts: the farthest first. One row if all
+/// have hosts, or none.
 fn rows(scenario: &Scenario) -> Vec<Vec<usize>> {
     let count = scenario.switches.len();
     let mut distance = vec![usize::MAX; count];

@@ -9,16 +9,16 @@ use weir_svg::escaped;
 
 use weir_svg::quantity::{amount, rate, setting, time};
 
-/// Rows of a table at most. What is left out is said, and stands in the JSON.
+/// Maximum number of rows of a table. A note counts the omitted ones, which are in the JSON.
 const ROWS_MAX: usize = 1_000;
-/// Lanes of the time line at most.
+/// Maximum number of lanes of the time line.
 const LANES_MAX: usize = 60;
 const WIDTH: f64 = 960.0;
 const NAMES: f64 = 150.0;
 const LANE: f64 = 20.0;
 
-/// A table whose columns can be sorted: the first flush left, numbers flush right. Cells are a text and, where that is no
-/// number, what it is sorted by.
+/// Formats a table with sortable columns: the first flush left, numbers flush right. Cells are a
+/// text and, if that is no number, a sort key.
 fn table(title: &str, headings: &[&str], rows: Vec<Vec<(String, Option<f64>)>>) -> String {
     if rows.is_empty() {
         return String::new();
@@ -62,7 +62,7 @@ fn table(title: &str, headings: &[&str], rows: Vec<Vec<(String, Option<f64>)>>) 
     out
 }
 
-/// What a section is linked by.
+/// Link target of a section.
 pub(super) fn anchor(title: &str) -> String {
     title.to_lowercase().replace(' ', "-")
 }
@@ -91,7 +91,7 @@ pub(super) fn expectations(result: &RunResult) -> String {
     )
 }
 
-/// Those that lost or waited most first.
+/// Largest losses and waits first.
 pub(super) fn flows(result: &RunResult) -> String {
     let mut flows: Vec<_> = result.flows.iter().collect();
     flows.sort_by(|a, b| {
@@ -183,13 +183,12 @@ pub(super) fn drops(result: &RunResult) -> String {
     table("Dropped frames", &["reason", "frames"], rows.collect())
 }
 
-/// A lane of the time line: what it is called, and from when to when what held.
+/// A lane of the time line: its name, and its spans with their states.
 struct Lane {
     name: String,
     spans: Vec<(f64, f64, &'static str)>,
 }
 
-/// Suspicions and releases as spans, by port.
 pub(super) fn deadlocks(result: &RunResult) -> String {
     let lanes = lanes(result);
     if lanes.is_empty() {
@@ -272,7 +271,7 @@ fn lanes(result: &RunResult) -> Vec<Lane> {
                 .push((from, event.seconds, kind));
         }
     }
-    // What had not ended when the run did.
+    // Spans that lasted until the end of the run.
     for ((lane, kind), from) in open {
         spans
             .entry(lane)

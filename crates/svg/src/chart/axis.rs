@@ -1,22 +1,21 @@
-//! Axes: where values stand, and which have a number.
+//! Axes: positions of values, and values with a number.
 
 use crate::quantity::{short, Unit};
 
-/// Spans between numbers that an axis has at most.
 const SPANS: f64 = 5.0;
 
 /// An axis. Its limits are in base units, its numbers in `unit`.
 #[derive(Clone, Debug)]
 pub struct Axis {
-    /// What stands beside it, before the unit. Without one the axis has no numbers either.
+    /// Label, before the unit. Without one the axis has no numbers either.
     pub label: String,
     /// The unit of its numbers.
     pub unit: Unit,
-    /// Where it begins.
+    /// Lower limit.
     pub from: f64,
-    /// Where it ends.
+    /// Upper limit.
     pub to: f64,
-    /// Whether equal distances are equal ratios. Both limits are above zero then.
+    /// True if equal distances are equal ratios. Both limits are above zero then.
     pub is_logarithmic: bool,
 }
 
@@ -25,7 +24,7 @@ impl Axis {
     pub fn linear(label: &str, unit: Unit, most: f64) -> Self {
         let most = unit.count(most).max(f64::MIN_POSITIVE);
         let step = step(most);
-        // What is above a number by less than a millionth is rounding.
+        // An excess of less than a millionth is rounding.
         let steps = (most / step - 1e-6).ceil().max(1.0);
         Self {
             label: label.to_owned(),
@@ -55,7 +54,7 @@ impl Axis {
         }
     }
 
-    /// Where along the axis `value` is, from 0 to 1.
+    /// Returns the position of `value` along the axis, from 0 to 1.
     pub(super) fn part(&self, value: f64) -> f64 {
         let part = if self.is_logarithmic {
             (value / self.from).ln() / (self.to / self.from).ln()
@@ -65,7 +64,6 @@ impl Axis {
         part.clamp(0.0, 1.0)
     }
 
-    /// Values at which a number stands.
     pub(super) fn ticks(&self) -> Vec<f64> {
         if self.label.is_empty() {
             return Vec::new();
@@ -96,7 +94,7 @@ impl Axis {
     }
 }
 
-/// From one number to the next: 1, 2 or 5 times a power of ten.
+/// Returns the step from one number to the next: 1, 2 or 5 times a power of ten.
 fn step(length: f64) -> f64 {
     crate::round_up(length / SPANS, &[1.0, 2.0, 5.0, 10.0])
 }

@@ -10,7 +10,6 @@ use crate::{colour, escaped, point, Svg};
 pub(super) const PLOT_WIDTH: f64 = 470.0;
 pub(super) const PLOT_HEIGHT: f64 = 210.0;
 const LEFT: f64 = 66.0;
-/// What a character of the title takes.
 const TITLE_CHARACTER: f64 = 8.6;
 /// The names of all panels, below the title.
 const LEGEND: f64 = 26.0;
@@ -20,11 +19,11 @@ const TOP_WITH_MOMENTS: f64 = 112.0;
 /// Below a panel: numbers, title of the axis, and space.
 const BELOW: f64 = 62.0;
 const KEY_LINE: f64 = 18.0;
-/// Badges of moments stand in so many rows at most, lest they cover each other.
+/// Maximum number of rows of moments' badges, so that badges do not overlap.
 const BADGE_ROWS: usize = 3;
 const BADGE_WIDTH: f64 = 17.0;
 pub(super) const LEVEL_COLOUR: &str = "#444444";
-/// How levels are broken, in the order in which a panel has them.
+/// Dash patterns of levels, in the order in which a panel has them.
 const LEVEL_DASHES: [&str; 4] = ["2 3", "7 4", "14 4 2 4", "1 6"];
 
 /// The picture as SVG.
@@ -82,7 +81,7 @@ fn draw_column(
     }
 }
 
-/// Numbers above the first panel; a moment close to the one before stands in another row.
+/// Draws numbers above the first panel; a moment close to the previous one gets another row.
 fn badges(out: &mut Svg, moments: &[Moment], across: &Axis, [left, top]: [f64; 2]) {
     let mut ends = [f64::NEG_INFINITY; BADGE_ROWS];
     for (index, moment) in moments.iter().enumerate() {
@@ -257,7 +256,6 @@ impl Drawing<'_> {
     }
 }
 
-/// How the level of this place is broken.
 pub(super) fn level_dashes(index: usize) -> &'static str {
     LEVEL_DASHES[index % LEVEL_DASHES.len()]
 }
@@ -383,7 +381,7 @@ mod tests {
             let drawn = format!(r#"stroke-dasharray="{dashes}"/>"#);
             assert_eq!(text.matches(&drawn).count(), 3, "{dashes}: {text}");
         }
-        // Names of one panel stand at the ends of its curves, right of it.
+        // Names of one panel are at the ends of its curves, right of it.
         let text = svg(&chart(vec![panel]));
         let beside = format!(r#"<text x="{:.1}""#, LEFT + PLOT_WIDTH + LEAD);
         assert_eq!(text.matches(&beside).count(), 4, "{text}");

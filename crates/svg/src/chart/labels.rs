@@ -3,8 +3,9 @@
 /// Between the middles of two names.
 pub const LINE: f64 = 16.0;
 
-/// Where names stand that want to be at `wanted`: in that order from top to bottom, at least [`LINE`] apart, between `top` and
-/// `bottom` if they fit, and as near to their places as that lets them be. The result has the order of `wanted`.
+/// Returns positions of names whose preferred ones are `wanted`: in that order from top to bottom,
+/// at least [`LINE`] apart, between `top` and `bottom` if they fit, and as near to their places as
+/// that lets them be. The result has the order of `wanted`.
 pub fn spread(wanted: &[f64], top: f64, bottom: f64) -> Vec<f64> {
     let mut order: Vec<usize> = (0..wanted.len()).collect();
     order.sort_by(|a, b| wanted[*a].total_cmp(&wanted[*b]));
@@ -20,7 +21,7 @@ pub fn spread(wanted: &[f64], top: f64, bottom: f64) -> Vec<f64> {
             if place(*before) + LINE * before.1 as f64 <= place(group) {
                 break;
             }
-            // The names of the later group stand behind those of the earlier one.
+            // The names of the later group come behind those of the earlier one.
             let behind = LINE * before.1 as f64 * group.1 as f64;
             group = (before.0 + group.0 - behind, before.1 + group.1);
             groups.pop();
@@ -46,7 +47,7 @@ mod tests {
         assert_eq!(spread(&[], 0.0, 100.0), []);
         assert_eq!(spread(&[50.0, 10.0], 0.0, 100.0), [50.0, 10.0]);
         assert_eq!(spread(&[50.0, 50.0], 0.0, 100.0), [42.0, 58.0]);
-        // Four at the bottom stand above each other.
+        // Four at the bottom are stacked.
         assert_eq!(spread(&[100.0; 4], 0.0, 100.0), [52.0, 68.0, 84.0, 100.0]);
         for count in 0..30 {
             let wanted: Vec<f64> = (0..count).map(|it| f64::from(it * 37 % 100)).collect();

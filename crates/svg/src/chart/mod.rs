@@ -30,7 +30,7 @@ pub struct Column {
     pub panels: Vec<Panel>,
     /// Moments, drawn through all panels, in the order of time. Only where the axis across is time.
     pub moments: Vec<Moment>,
-    /// What happens too often for numbers: triangles along the upper edge.
+    /// Events that are too frequent for numbers: triangles along the upper edge.
     pub marks: Option<Marks>,
 }
 
@@ -39,14 +39,14 @@ pub struct Column {
 pub struct Moment {
     /// When, in seconds.
     pub at: f64,
-    /// What, for the key.
+    /// Description for the key.
     pub text: String,
 }
 
 /// Something that happened often.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Marks {
-    /// What.
+    /// Description.
     pub name: String,
     /// When, in seconds.
     pub at: Vec<f64>,
@@ -67,7 +67,7 @@ pub struct Panel {
     pub levels: Vec<(f64, String)>,
 }
 
-/// How a curve is drawn.
+/// Style of a curve.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Style {
     /// A line through all points.
@@ -87,13 +87,14 @@ pub struct Curve {
     pub name: String,
     /// In base units of the axes.
     pub points: Vec<(f64, f64)>,
-    /// How it is drawn.
+    /// Style.
     pub style: Style,
 }
 
-/// What a line carries, of amounts that are counted when their frames are: what is counted in an interval beyond `capacity` was on
-/// the line in the intervals next to it. With `is_late`, frames are counted at their ends or after them, else at their beginnings.
-/// The sum stays, but for what was on the line before the first interval or after the last one.
+/// What a line carries, of amounts that are counted when their frames are: what is counted in an
+/// interval beyond `capacity` was on the line in the intervals next to it. With `is_late`, frames
+/// are counted at their ends or after them, else at their beginnings. The sum is preserved, except
+/// for amounts on the line before the first interval or after the last one.
 pub fn carried(counted: &[f64], capacity: f64, is_late: bool) -> Vec<f64> {
     let mut carried = counted.to_vec();
     if is_late {

@@ -7,15 +7,15 @@ use super::labels::spread;
 use super::{Chart, Curve, Panel, Style};
 use crate::{colour, escaped, Svg};
 
-/// Right of a panel: from a curve's end to its name, and what a character of the name takes.
+/// Distance right of a panel from a curve's end to its name, and the width of a character of the
+/// name.
 pub(super) const LEAD: f64 = 24.0;
 const CHARACTER: f64 = 6.9;
-/// Right of a panel without names.
 const RIGHT_MIN: f64 = 24.0;
-/// A curve that ends so far along its axis ends at the panel's edge.
+/// A curve that ends beyond this part of its axis ends at the panel's edge.
 const NEAR_EDGE: f64 = 0.97;
 
-/// The curves of every panel, where all have the same ones: they are named once.
+/// Returns the curves of every panel, if all have the same ones: they are named once.
 pub(super) fn shared(chart: &Chart) -> Option<&[Curve]> {
     let panels = || chart.columns.iter().flat_map(|column| &column.panels);
     let first = &panels().next()?.curves;
@@ -28,7 +28,6 @@ pub(super) fn shared(chart: &Chart) -> Option<&[Curve]> {
     is_shared.then_some(first)
 }
 
-/// Room for the longest name right of a panel.
 pub(super) fn right(chart: &Chart, is_shared: bool) -> f64 {
     let panels = chart.columns.iter().flat_map(|column| &column.panels);
     let names = panels.flat_map(|panel| {
@@ -41,7 +40,6 @@ pub(super) fn right(chart: &Chart, is_shared: bool) -> f64 {
     longest.map_or(RIGHT_MIN, |count| LEAD + CHARACTER * count as f64 + 8.0)
 }
 
-/// All curves in one line.
 pub(super) fn legend(out: &mut Svg, curves: &[Curve], left: f64, y: f64) {
     let mut x = left;
     for (index, curve) in curves.iter().enumerate() {
@@ -56,7 +54,7 @@ pub(super) fn legend(out: &mut Svg, curves: &[Curve], left: f64, y: f64) {
     }
 }
 
-/// A curve's line or dot as it is drawn.
+/// Draws a sample of a curve's line or dot.
 fn sign(out: &mut Svg, [x, y]: [f64; 2], colour: &str, style: Style) {
     let _ = match style {
         Style::Dots => writeln!(
@@ -73,19 +71,20 @@ fn sign(out: &mut Svg, [x, y]: [f64; 2], colour: &str, style: Style) {
     };
 }
 
-/// A name right of a panel.
 struct Name<'a> {
-    /// Where what it names ends.
+    /// Position of the end of the named curve.
     y: f64,
     text: &'a str,
     colour: &'static str,
     dashes: String,
-    /// Not joined to what it names, which does not reach the edge: the sign of this style is before it.
+    /// Without a connecting line: the curve does not reach the edge, and a sample of this style
+    /// precedes the name.
     alone: Option<Style>,
 }
 
 impl Drawing<'_> {
-    /// Names right of the panel, each where its curve ends or its level is, and joined to it.
+    /// Draws names right of the panel, each at the end of its curve or at its level, with a
+    /// connecting line.
     pub(super) fn names(&self, out: &mut Svg, is_shared: bool) {
         let right = self.left + PLOT_WIDTH;
         let mut names: Vec<Name<'_>> = Vec::new();

@@ -17,7 +17,7 @@ const CHARACTER: f64 = 7.0;
 pub struct Ranges {
     /// Above everything.
     pub title: String,
-    /// What dots and bars are, below the title.
+    /// Explanation of dots and bars, below the title.
     pub note: String,
     /// From top to bottom.
     pub rows: Vec<String>,
@@ -28,7 +28,7 @@ pub struct Ranges {
 /// One quantity.
 #[derive(Clone, Debug)]
 pub struct RangePanel {
-    /// Its axis; the label stands below.
+    /// Its axis; the label is below.
     pub across: Axis,
     /// One for each row.
     pub values: Vec<Option<Range>>,

@@ -1,4 +1,4 @@
-//! What is about congestion: pauses, their watchdog, ECN marks, Levels.
+//! Commands about congestion: pauses, their watchdog, ECN marks, Levels.
 
 mod ecn;
 mod pfc;

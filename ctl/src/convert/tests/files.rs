@@ -8,7 +8,7 @@ use super::super::notes::{Kind, Note, Report};
 use super::super::{convert, dropped, json};
 use super::{good, sample, with_members, with_profile};
 
-/// The notes of kind `kind` about `path`.
+/// Returns the notes of kind `kind` about `path`.
 fn about<'a>(notes: &'a [Note], kind: Kind, path: &str) -> Vec<&'a str> {
     let ours = notes.iter().filter(|n| n.kind == kind && n.path == path);
     ours.map(|note| note.message.as_str()).collect()
@@ -138,7 +138,7 @@ fn a_byte_order_mark_is_read_over() {
     assert!(report.into_parts().0.is_empty());
 }
 
-/// Tables of SONiC's that Weir has no counterpart for, from its models of 2018 to 2026.
+/// Tables of SONiC's without a counterpart in Weir, from its models of 2018 to 2026.
 const TABLES: &str = "AAA BGP_DEVICE_GLOBAL BGP_INTERNAL_NEIGHBOR BGP_MONITORS BREAKOUT_CFG CHASSIS_MODULE CONSOLE_PORT COPP_GROUP \
     COPP_TRAP DEBUG_COUNTER DHCP_RELAY DNS_NAMESERVER DSCP_TO_FC_MAP FABRIC_MONITOR FG_NHG GNMI_CLIENT_CERT KUBERNETES_MASTER \
     LLDP LOGGER MACSEC_PROFILE MCLAG_DOMAIN MGMT_VRF_CONFIG MPLS_TC_TO_TC_MAP MUX_CABLE MUX_LINKMGR NAT_GLOBAL NEIGH NTP \

@@ -17,7 +17,7 @@ fn sample() -> Value {
     serde_json::from_str(SAMPLE).unwrap()
 }
 
-/// The configuration of what must be good.
+/// Returns the configuration of a valid file.
 fn good(root: &Value) -> (Vec<Note>, DaemonConfig) {
     let (notes, text) = convert(root, "f", Report::default());
     let config = DaemonConfig::parse(&text.unwrap(), Path::new("f")).unwrap();
@@ -47,7 +47,7 @@ fn with_profile(profile: Value) -> Value {
     })
 }
 
-/// The sample with its `PFC_WD` under the name that old releases have for it.
+/// The sample with its `PFC_WD` under the name of old releases.
 fn old_sample() -> Value {
     let mut root = sample();
     let tables = root.as_object_mut().unwrap();
@@ -70,7 +70,7 @@ fn the_watchdog_has_an_old_name() {
     assert!(!told(&notes).is_empty());
     assert_eq!(told(&old_notes), told(&notes));
 
-    // Where both are there, the new one counts.
+    // If both are there, the new one counts.
     let mut both = old_sample();
     both["PFC_WD"] = json!({"Ethernet0": {"action": "drop", "detection_time": "300", "restoration_time": "200"}});
     let (_, config) = good(&both);
@@ -428,7 +428,6 @@ fn put(root: &mut Value, way: &[usize], value: Value) {
     }
 }
 
-/// What a conversion must be, whatever it was given.
 fn is_sound(root: &Value) {
     let (_, outcome) = convert(root, "f\n", Report::default());
     match outcome {

@@ -72,7 +72,7 @@ impl TimeLine {
     }
 }
 
-/// Anything above nothing is visible.
+/// Shows any value above zero.
 fn block(value: u64, top: u64) -> char {
     if value == 0 || top == 0 {
         return BLOCKS[0];

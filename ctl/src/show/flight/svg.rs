@@ -21,7 +21,7 @@ const PANEL: f64 = 190.0;
 const GAP: f64 = 52.0;
 const LANE: f64 = 20.0;
 
-/// How everything looks, in light themes and in dark ones.
+/// Appearance, in light themes and in dark ones.
 fn style() -> String {
     let [light, dark] = [0, 1].map(|theme| {
         let curves = THEMED.iter().enumerate();
@@ -55,9 +55,7 @@ svg{{background:#fff}}.paper{{fill:#fff}}text{{fill:#222}}.grid{{stroke:#ddd}}.f
     )
 }
 
-/// One quantity of a port at a moment.
 type Quantity = fn(&FlightPortSample) -> u64;
-/// Whether something holds at a port at a moment.
 type Condition = fn(&FlightPortSample) -> bool;
 
 /// The whole picture.
@@ -187,7 +185,7 @@ impl<'a> Picture<'a> {
         self.close(&panel, &legend);
     }
 
-    /// One lane for each port and state that ever held.
+    /// Draws one lane for each port and state that ever held.
     fn states(&mut self, series: &[Series<'_>]) {
         const STATES: [(&str, &str, Condition); 4] = [
             ("paused", "paused by", |s| s.paused),
@@ -217,7 +215,7 @@ impl<'a> Picture<'a> {
         self.close_lanes(start);
     }
 
-    /// One lane for each kind of event, in the order in which they come first.
+    /// Draws one lane for each kind of event, in the order in which they first appear.
     fn events(&mut self) {
         let mut kinds: Vec<&EventKind> = Vec::new();
         for event in &self.view.record.events {
@@ -298,7 +296,7 @@ impl<'a> Picture<'a> {
         ));
     }
 
-    /// A quantity as a line of steps: it holds from one sample to the next.
+    /// Draws a quantity as a line of steps: it holds from one sample to the next.
     fn steps(&self, panel: &Panel, series: &Series<'_>, of: Quantity) -> String {
         let mut path = String::new();
         let mut last = None;
@@ -399,7 +397,7 @@ impl<'a> Picture<'a> {
         self.y += GAP;
     }
 
-    /// Seconds from the suspicion's beginning, at round numbers.
+    /// Draws seconds from the suspicion's beginning, at round numbers.
     fn time_axis(&mut self) {
         let (start, end) = self.view.span;
         let step = nice((end - start) / 8.0);
@@ -425,7 +423,6 @@ impl<'a> Picture<'a> {
 struct Panel {
     top: f64,
     most: f64,
-    /// What one unit of the axis is in the record's unit.
     unit: f64,
 }
 
@@ -448,12 +445,12 @@ fn colour(index: usize) -> String {
     format!("s{}", index % THEMED.len())
 }
 
-/// So that round numbers stand at the axis.
+/// Rounds so that the axis has round numbers.
 fn nice(value: f64) -> f64 {
     round_up(value, &[1.0, 2.0, 2.5, 4.0, 5.0, 8.0, 10.0])
 }
 
-/// Up to three decimals, and no more than there are.
+/// Formats up to three decimals, without trailing zeros.
 fn number(value: f64) -> String {
     let text = format!("{value:.3}");
     let text = text.trim_end_matches('0').trim_end_matches('.');

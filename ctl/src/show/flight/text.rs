@@ -8,7 +8,7 @@ use super::chart::{TimeLine, WIDTH};
 use super::view::{concerns, Series, View};
 use weir_output::{bytes, count, facts, seconds, NONE};
 
-/// Characters of a curve at least, however narrow the terminal is.
+/// Minimum width of a curve in characters, however narrow the terminal is.
 const CURVE_MIN: usize = 16;
 
 /// All of it. With `columns`, curves are shorter where their lines would not fit.
@@ -192,7 +192,7 @@ fn curves(view: &View<'_>, columns: Option<usize>) -> String {
     out
 }
 
-/// Each row: its name, a curve of so many columns, and a note.
+/// Returns for each row its name, a curve of `width` columns, and a note.
 fn drawn(view: &View<'_>, width: usize) -> Vec<(String, String, String)> {
     let line = TimeLine::new(view.span, width);
     let all = view.series();
@@ -244,7 +244,7 @@ fn drawn(view: &View<'_>, width: usize) -> Vec<(String, String, String)> {
     rows
 }
 
-/// When the neighbour held us, when we held it, and when a release was in force.
+/// Draws the times at which the neighbour held us, we held it, and a release was in force.
 fn bars(line: &TimeLine, series: &Series<'_>, is_suspected: bool) -> Vec<(String, String, String)> {
     let mut rows = Vec::new();
     let mut row = |what: &str, spans: &[(f64, f64)], mark| {

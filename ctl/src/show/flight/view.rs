@@ -73,7 +73,7 @@ impl<'a> View<'a> {
         events.map(|event| (self.seconds(event.monotonic_nanos), event))
     }
 
-    /// How many events of a kind there are.
+    /// Returns the number of events of a kind.
     pub fn count(&self, kind: &EventKind) -> usize {
         let events = self.record.events.iter();
         events.filter(|event| event.kind == *kind).count()

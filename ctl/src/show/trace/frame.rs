@@ -14,11 +14,11 @@ const ETHERNET: usize = 14;
 const TAG: usize = 4;
 const IPV4: usize = 20;
 const IPV6: usize = 40;
-/// What of TCP, UDP and SCTP is written: ports, and UDP's length.
+/// Written part of TCP, UDP and SCTP: ports, and UDP's length.
 const TRANSPORT: usize = 8;
 /// The shortest frame without FCS.
 const LENGTH_MIN: usize = 60;
-/// As long as the daemon takes.
+/// As long as the daemon accepts.
 const LENGTH_MAX: usize = weir_api::daemon::trace::FRAME_LENGTH_MAX;
 
 const TYPE_IPV4: u16 = 0x0800;
@@ -45,7 +45,6 @@ const PROTOCOLS: [(&str, u16, Option<u8>); 9] = [
     ("udp6", TYPE_IPV6, Some(UDP)),
 ];
 
-/// Fields and what else they are called.
 const FIELDS: [(&str, &[&str]); 14] = [
     ("dl_dst", &["eth_dst"]),
     ("dl_src", &["eth_src"]),
@@ -144,7 +143,7 @@ fn hexadecimal(digits: &str) -> Result<FrameArgument, String> {
     }
 }
 
-/// A number, or `0x` and one in hexadecimal, up to `most`.
+/// Parses a number, or `0x` and one in hexadecimal, up to `most`.
 fn number(name: &str, value: &str, most: u64) -> Result<u64, String> {
     let parsed = match value.strip_prefix("0x") {
         Some(digits) => u64::from_str_radix(digits, 16),
@@ -228,7 +227,7 @@ impl Fields {
         Ok(())
     }
 
-    /// The frame, filled with zeros up to its length.
+    /// Returns the frame, filled with zeros up to its length.
     fn bytes(&self) -> Result<Vec<u8>, String> {
         let Some(destination) = self.destination else {
             return Err("dl_dst is missing: write dl_dst=02:00:00:00:00:02, or the whole frame in hexadecimal".to_owned());
@@ -260,7 +259,6 @@ impl Fields {
         Ok(bytes)
     }
 
-    /// Of a frame whose fields speak of IP.
     fn default_type(&self) -> u16 {
         let is_v6 = self
             .network
@@ -319,7 +317,7 @@ impl Fields {
         Ok(())
     }
 
-    /// Ports stand at the same place in TCP and UDP.
+    /// Ports have the same place in TCP and UDP.
     fn transport(&self, bytes: &mut [u8]) {
         let length = bytes.len().min(usize::from(u16::MAX)) as u16;
         let protocol = self.protocol.unwrap_or(UDP);

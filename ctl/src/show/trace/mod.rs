@@ -28,7 +28,7 @@ pub fn trace(target: &Target, output: &Output, port: &str, frame: &FrameArgument
     output.print(&trace, |trace| lines(trace).join("\n"))
 }
 
-/// One line for each step, and the verdict.
+/// Returns one line for each step, and the verdict.
 fn lines(trace: &Trace) -> Vec<String> {
     let frame = &trace.frame;
     let vlan = frame

@@ -192,7 +192,7 @@ pub(in crate::api) async fn unpin(
     change(&shared, command, changed).await
 }
 
-/// Has the dataplane do it, and answers with what it says.
+/// Sends the command to the dataplane, and answers with its result.
 async fn change(shared: &Shared, command: Command, changed: String) -> Outcome<Changed> {
     match shared.dataplane.ask(command).await {
         Some(Ok(())) => {
@@ -217,7 +217,7 @@ async fn change(shared: &Shared, command: Command, changed: String) -> Outcome<C
     }
 }
 
-/// Why the dataplane refused a command, with the names of ports.
+/// Describes a refusal by the dataplane, with the names of ports.
 fn refusal(info: &SwitchInfo, error: &CommandError) -> String {
     match error {
         CommandError::NotAMember { destination, port } => format!(

@@ -23,7 +23,6 @@ use crate::dataplane::tables::{Question, Tables};
 use crate::model::classify::{Classification, PriorityBy};
 use crate::model::headers::Headers;
 
-/// Addresses and EtherType.
 const HEADER_LENGTH: usize = 14;
 
 pub(in crate::api) async fn trace(
@@ -64,7 +63,6 @@ pub(in crate::api) async fn trace(
     Ok(Json(trace))
 }
 
-/// The outer tag, if it is a C-tag.
 fn c_tag(bytes: &[u8]) -> Option<VlanTag> {
     match bytes.get(12..18)? {
         [0x81, 0, high, low, ..] => Some(VlanTag::from_bits(u16::from_be_bytes([*high, *low]))),
@@ -72,7 +70,7 @@ fn c_tag(bytes: &[u8]) -> Option<VlanTag> {
     }
 }
 
-/// Hexadecimal digits to bytes.
+/// Converts hexadecimal digits to bytes.
 fn bytes_of(text: &str) -> Result<Vec<u8>, String> {
     let is_even = text.len().is_multiple_of(2);
     if !is_even || !text.bytes().all(|digit| digit.is_ascii_hexdigit()) {
@@ -89,7 +87,6 @@ fn bytes_of(text: &str) -> Result<Vec<u8>, String> {
     Ok(digits.map(pair).collect())
 }
 
-/// Of one hexadecimal digit.
 fn value(digit: u8) -> u8 {
     match digit {
         b'0'..=b'9' => digit - b'0',

@@ -76,7 +76,6 @@ fn traffic(row: &Traffic, settings: &[(String, &VlanPort)]) -> VlanTraffic {
     }
 }
 
-/// Learned addresses of a snapshot, by VLAN and address.
 pub(super) fn addresses(info: &SwitchInfo, snapshot: &Snapshot) -> Vec<LearntAddress> {
     let mut learnt: Vec<&LearntEntry> = snapshot.vlans.learnt.iter().collect();
     learnt.sort_by_key(|entry| (entry.vlan, entry.destination));

@@ -40,7 +40,7 @@ pub(in crate::api) async fn reload(
     let report = reloader(&shared)?.reload(&shared, dry_run, confirm).await?;
     if let Some(confirm) = confirm {
         let shared = Arc::clone(&shared);
-        // Ends with the daemon. Whoever confirms meanwhile leaves it nothing to do.
+        // Ends with the daemon. A confirmation meanwhile leaves it nothing to do.
         tokio::spawn(async move {
             tokio::time::sleep(confirm + AFTERWARDS).await;
             if let Some(reloader) = shared.life.reloader() {

@@ -14,7 +14,6 @@ use crate::api::ApiError;
 use crate::control::{without_keeper, Shared, Signal, Stage};
 use crate::keeper::link::{level, KNOWS_WAYS_BACK, PREPARE_WAIT};
 
-/// A keeper has answered by then.
 const ANSWER_WAIT: Duration = PREPARE_WAIT.saturating_add(Duration::from_secs(5));
 
 #[derive(Debug, Default, Deserialize)]

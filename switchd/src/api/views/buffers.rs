@@ -64,14 +64,13 @@ fn buffer(
     })
 }
 
-/// What a buffer with this share may take of its pool as it is in `snapshot`.
+/// Returns the part of its pool that a buffer with this share may use as of `snapshot`.
 pub fn threshold(snapshot: &Snapshot, share: &PoolShare) -> Bytes {
     let pool = snapshot.pools.get(usize::from(share.pool));
     let free = pool.map_or(Bytes::ZERO, |pool| pool.size.saturating_sub(pool.used));
     share.threshold.at(free)
 }
 
-/// A port's cable, and what was measured on it.
 pub(super) fn cable(info: &PortInfo, measured: Option<CableGauges>) -> Option<Cable> {
     let cable = info.cable?;
     let measured = measured.unwrap_or_default();

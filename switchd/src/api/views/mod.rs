@@ -285,7 +285,6 @@ pub fn shown_priorities<'a>(
     })
 }
 
-/// Sums over a port's priorities.
 struct Totals {
     rx_frames: u64,
     rx_bytes: u64,

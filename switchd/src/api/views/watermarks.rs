@@ -19,7 +19,7 @@ pub enum ClearError {
     /// There are no such peaks.
     #[error("no reader `{0}`; write user or persistent")]
     NoSuchReader(String),
-    /// Nobody clears them.
+    /// They are never cleared.
     #[error("the peaks for telemetry begin again at every interval, and cannot be cleared; write user or persistent, or change [watermark] interval")]
     ByItself,
     /// There is no such port.
@@ -43,11 +43,11 @@ pub fn watermarks(shared: &Shared, snapshot: &Snapshot) -> Watermarks {
     }
 }
 
-/// `POST /v1/watermarks/clear`: what the dataplane has seen until now is in the past.
+/// `POST /v1/watermarks/clear`: earlier values of the dataplane no longer count.
 ///
 /// # Errors
 ///
-/// Says why nothing was cleared.
+/// The reason for which nothing was cleared.
 pub async fn clear(shared: &Shared, clear: &WatermarkClear) -> Result<Watermarks, ClearError> {
     let reader = match clear.reader.known() {
         None => return Err(ClearError::NoSuchReader(clear.reader.to_string())),

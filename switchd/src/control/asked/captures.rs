@@ -1,4 +1,4 @@
-//! Who captures: a bounded number at a time.
+//! Running captures: a bounded number at a time.
 
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -18,13 +18,13 @@ pub struct Capture {
     pub id: u64,
     /// Its place in the dataplane.
     pub place: usize,
-    /// What was asked for.
+    /// Settings from the request.
     pub request: CaptureRequest,
     /// When it began.
     pub began: Instant,
-    /// Where its frames are.
+    /// Source of its frames.
     pub tap: Arc<Tap>,
-    /// Told when somebody ends it.
+    /// Notified when a request ends it.
     pub stop: Notify,
 }
 

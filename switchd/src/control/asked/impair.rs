@@ -1,4 +1,5 @@
-//! Impairments: what is done on purpose to frames and links, for a bounded time, and said loudly.
+//! Impairments: deliberate faults of frames and links, for a bounded time, and reported
+//! prominently.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -15,10 +16,11 @@ use crate::control::{Shared, Stage};
 use crate::dataplane::impair::{ImpairFigures, ImpairPlan, Impairment, IMPAIRMENTS_MAX};
 use crate::model::clock;
 
-/// Attempts to take an impairment away from a dataplane whose queue is full. It ends by itself all the same.
+/// Attempts to remove an impairment from a dataplane whose queue is full. It ends by itself in any
+/// case.
 const REMOVALS: usize = 100;
 
-/// What an impairment does.
+/// Effect of an impairment.
 #[derive(Clone, Debug)]
 pub enum Doing {
     /// To frames.
@@ -55,7 +57,7 @@ pub enum ImpairError {
     /// There are enough.
     #[error("{IMPAIRMENTS_MAX} impairments are in force, the most allowed; `switchctl impair list` shows them")]
     Full,
-    /// The same link or neighbour twice.
+    /// A link or neighbour is listed twice.
     #[error("impairment {0} does that to this port already; stop it first")]
     Twice(u64),
     /// The switch core refuses.
@@ -67,7 +69,7 @@ pub enum ImpairError {
 }
 
 impl Impairments {
-    /// What is in force.
+    /// Returns the impairments in force.
     pub fn list(&self) -> Vec<Arc<Entry>> {
         self.lock().iter().flatten().cloned().collect()
     }
@@ -158,7 +160,7 @@ impl Entry {
         StdDuration::from_nanos(left.as_nanos())
     }
 
-    /// Waits for so long; false when somebody ends it or its time is over.
+    /// Waits for this long; returns false when a request ends it or its time is over.
     async fn wait(&self, span: StdDuration) -> bool {
         let left = self.left();
         if left.is_zero() || timeout(span.min(left), self.stop.notified()).await.is_ok() {
@@ -194,7 +196,7 @@ pub async fn begin(
     Ok(entry.view())
 }
 
-/// What can be refused.
+/// Does the steps that can be refused.
 async fn first(
     shared: &Shared,
     place: usize,
@@ -211,7 +213,7 @@ async fn first(
     }
 }
 
-/// Until the end, and what puts it right again.
+/// Waits for the end, and reverts the impairment.
 async fn last(shared: &Shared, place: usize, entry: &Entry, doing: &Doing) {
     match doing {
         Doing::Frames(_) => {
@@ -231,7 +233,7 @@ async fn last(shared: &Shared, place: usize, entry: &Entry, doing: &Doing) {
                 let _ = hold(shared, entry.port, *priority, true).await;
                 entry.times.fetch_add(1, Ordering::Relaxed);
                 let goes_on = entry.wait(*on).await;
-                // Whatever comes next, nobody stays paused.
+                // In any case no neighbour stays paused.
                 while matches!(
                     hold(shared, entry.port, *priority, false).await,
                     Err(ImpairError::Silence)
@@ -275,7 +277,7 @@ async fn hold(
     }
 }
 
-/// In the log and as an event.
+/// Reports in the log and as an event.
 fn tell(shared: &Shared, entry: &Entry, name: EventName) {
     let port = shared.info.port_name(entry.port);
     let what = entry.request.what.name();

@@ -1,4 +1,4 @@
-//! What operators have asked for that goes on for a while: captures and impairments.
+//! Long-running requests of operators: captures and impairments.
 
 pub mod captures;
 pub mod impair;

@@ -1,5 +1,5 @@
-//! Watches the ports' devices by rtnetlink: it asks for the state of all at the start, and the kernel
-//! tells of every change from then on. sysfs would show another network namespace's devices.
+//! Watches the ports' devices by rtnetlink: it requests the state of all at the start, and the
+//! kernel reports every change from then on. sysfs would show another network namespace's devices.
 
 use std::collections::BTreeMap;
 use std::os::fd::AsRawFd;
@@ -37,23 +37,20 @@ const IFF_LOWER_UP: u32 = 1 << 16;
 #[derive(Debug)]
 pub struct LinkMonitor {
     socket: Waitable,
-    /// The name that each port's device was last seen with, where it was not the port's.
+    /// Last seen device name of each port, if it differs from the port's name.
     other_names: BTreeMap<PortId, String>,
-    /// The device that each port's device was last seen to be a port of.
     masters: BTreeMap<PortId, Option<u32>>,
 }
 
-/// One device's state.
 #[derive(Clone, Debug, PartialEq, Eq)]
 struct LinkState {
     ifindex: u32,
-    /// Its name, where the message has it.
+    /// Its name, if the message contains it.
     name: Option<String>,
-    /// Its other names.
     other_names: Vec<String>,
-    /// Its MTU in bytes, where the message has it.
+    /// Its MTU in bytes, if the message contains it.
     mtu: Option<u32>,
-    /// Index of the device that it is a port of.
+    /// Index of its master device.
     master: Option<u32>,
     up: bool,
     /// Deleted, or moved to another network namespace.
@@ -117,8 +114,8 @@ impl LinkMonitor {
         }
     }
 
-    /// Of what was told while the dataplane started, only devices that are gone still matter: attaching resets links, and
-    /// those are back.
+    /// Handles messages from before the dataplane started: only devices that are gone still matter,
+    /// because attaching resets links, and those are back.
     async fn look_back(&self, buffer: &mut [u8], shared: &Shared) {
         while let Ok(length) = self.socket.try_read(buffer) {
             for state in link_states(&buffer[..length]).filter(|state| state.gone) {
@@ -158,7 +155,8 @@ impl LinkMonitor {
         }
     }
 
-    /// Says once of each new name. The port goes on: its sockets are bound to the device and not to a name.
+    /// Reports each new name once. The port goes on: its sockets are bound to the device and not to
+    /// a name.
     fn note_name(&mut self, port: PortId, info: &PortInfo, state: &LinkState, shared: &Shared) {
         let Some(name) = &state.name else { return };
         if state.other_names.contains(&info.device) {
@@ -172,7 +170,7 @@ impl LinkMonitor {
         }
     }
 
-    /// Tells of a device that was put into another one, and of its way out.
+    /// Reports a device that was added to another one, and the remedy.
     fn note_master(&mut self, port: PortId, state: &LinkState, shared: &Shared) {
         let before = self.masters.get(&port).copied().flatten();
         if before == state.master {
@@ -190,7 +188,8 @@ impl LinkMonitor {
         }
     }
 
-    /// Messages were lost, among them perhaps that a device is gone: a full answer does not tell of those.
+    /// Checks for missing devices after lost messages: a full answer does not report those that are
+    /// gone.
     async fn look_for_missing(&self, shared: &Shared) {
         for (port, info) in shared.info.numbered_ports() {
             let is_missing = matches!(link::find(info.ifindex()), Ok(None));
@@ -210,7 +209,7 @@ impl LinkMonitor {
     }
 }
 
-/// Tells of an MTU that has become too small for the switch, and of one that has become large enough.
+/// Reports an MTU that has become too small for the switch, and one that has become large enough.
 fn note_mtu(port: PortId, state: &LinkState, shared: &Shared) {
     let Some(mtu) = state.mtu else { return };
     let wanted = shared.info.mtu.get();
@@ -230,7 +229,7 @@ fn note_mtu(port: PortId, state: &LinkState, shared: &Shared) {
     }
 }
 
-/// The reason why a device cannot be a port as it is now.
+/// Returns the reason against using a device as a port in its present state.
 fn refusal(state: &LinkState, shared: &Shared) -> Option<String> {
     let device = link::find(state.ifindex).ok()??;
     let nature = Nature::of(&device).ok()?;
@@ -245,7 +244,8 @@ fn dump_request() -> Vec<u8> {
     message(nix::libc::RTM_GETLINK, flags, &[0; LINK_HEADER])
 }
 
-/// The devices that a datagram of one or more netlink messages tells of. What cannot be read ends it.
+/// Iterates over the devices in a datagram of one or more netlink messages. Ends at the first
+/// unreadable message.
 fn link_states(datagram: &[u8]) -> impl Iterator<Item = LinkState> + '_ {
     messages(datagram).filter_map(|message| {
         let kind = kind(message)?;
@@ -281,7 +281,6 @@ mod tests {
 
     use super::*;
 
-    /// A message on a device with these attributes.
     fn of_device(kind: u16, ifindex: u32, flags: i32, attributes: &[u8]) -> Vec<u8> {
         let words = [0, ifindex, flags as u32, 0];
         let mut body: Vec<u8> = words.into_iter().flat_map(u32::to_ne_bytes).collect();

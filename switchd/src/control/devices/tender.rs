@@ -1,7 +1,7 @@
 //! Releases ports whose device is gone, and takes devices that are there again.
 //!
-//! The link monitor tells what the kernel says; opening and closing takes longer than that may wait for, so that it is done
-//! here, one port after the other.
+//! The link monitor passes the kernel's messages on; opening and closing takes longer than it may
+//! wait, so that it is done here, one port after the other.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -16,8 +16,8 @@ use crate::control::info::PortInfo;
 use crate::control::shared::{Shared, Stage};
 use crate::dataplane::link::AttachedPort;
 
-/// A device that is there and cannot be used yet is tried again after this long: it may lack an address, or its queue is
-/// somebody else's still.
+/// Retry interval for a device that is there and cannot be used yet: it may lack an address, or its
+/// queue is still in use elsewhere.
 const RETRY: Duration = Duration::from_millis(500);
 
 /// Looks after the ports for as long as the daemon runs.
@@ -40,14 +40,13 @@ pub async fn tend(shared: Arc<Shared>) {
     }
 }
 
-/// Gives up the device that a port had.
 async fn release(shared: &Arc<Shared>, port: PortId, info: &PortInfo) {
     let attached = info.attached.get();
     if attached.is_absent() {
         return;
     }
     if matches!(link::find(attached.ifindex), Ok(None)) {
-        // Whoever is paused for its sake goes on at once.
+        // Neighbours that are paused because of it go on at once.
         shared.dataplane.ask(Command::DeviceGone { port }).await;
     }
     let dataplane = Arc::clone(shared);
@@ -58,7 +57,7 @@ async fn release(shared: &Arc<Shared>, port: PortId, info: &PortInfo) {
     info.attached.set(AttachedPort::absent(attached.address));
 }
 
-/// Takes the device of a port's name, if there is one.
+/// Attaches the device of a port's name, if there is one.
 async fn take(shared: &Arc<Shared>, port: PortId, info: &PortInfo) {
     if if_nametoindex(info.device.as_str()).is_err() {
         shared.links.note_refused(port, None);

@@ -1,4 +1,5 @@
-//! Frames that the XDP programs drop never reach the switch, and no counter of its own shows them: somebody has to look.
+//! Watches the XDP programs' drops: such frames never reach the switch, and no counter of its own
+//! shows them.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -8,7 +9,6 @@ use weir_core::PortId;
 
 use crate::control::shared::Shared;
 
-/// How often is looked, and how often is warned at most.
 const INTERVAL: Duration = Duration::from_secs(1);
 
 /// Looks for as long as the daemon runs.
@@ -33,7 +33,6 @@ pub async fn watch(shared: Arc<Shared>) {
     }
 }
 
-/// One port.
 struct Watched {
     id: PortId,
     name: String,
@@ -41,7 +40,6 @@ struct Watched {
     seen: Verdicts,
 }
 
-/// What became of frames, as far as it matters here.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 struct Verdicts {
     redirected: u64,

@@ -29,16 +29,16 @@ pub const RECORDS_MAX: usize = 32;
 pub const SAMPLES_BEFORE: usize = 32;
 /// Events kept of the time before a suspicion.
 pub const EVENTS_BEFORE: usize = 128;
-/// The least that [`SAMPLES_BEFORE`] samples reach back.
+/// Minimum time that [`SAMPLES_BEFORE`] samples reach back.
 const BEFORE_LEAST: Duration = Duration::from_secs(2);
 /// For how long after a suspicion its record goes on.
 pub const AFTER: Duration = Duration::from_secs(1);
-/// For how long a suspicion is new.
+/// Time for which a suspicion is new.
 const NEW: Duration = Duration::from_secs(10);
-/// The finest interval: a snapshot costs the dataplane time.
+/// Shortest interval: a snapshot costs the dataplane time.
 const INTERVAL_LEAST: Duration = Duration::from_millis(5);
 
-/// How samples are taken.
+/// Settings of sampling.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct FlightSettings {
     enabled: bool,
@@ -54,8 +54,8 @@ impl FlightSettings {
         during: BEFORE_LEAST,
     };
 
-    /// For a detector that suspects after `detect` and CLCM every `clcm_interval`: what is kept from before
-    /// a suspicion reaches back beyond the moment at which its egress stood still.
+    /// For a detector that suspects after `detect` and CLCM every `clcm_interval`: samples kept
+    /// from before a suspicion reach back beyond the time at which its egress stalled.
     pub fn new(detect: Duration, clcm_interval: Duration) -> Self {
         let reach = BEFORE_LEAST.max(detect.saturating_mul(2));
         let before = Duration::from_nanos(reach.as_nanos() / SAMPLES_BEFORE as u64);
@@ -82,7 +82,7 @@ impl FlightSettings {
     }
 }
 
-/// The recorder. Who feeds it says what time it is; the wall clock is read for people's eyes only.
+/// The recorder. Its caller passes the time; the wall clock is read for people's eyes only.
 #[derive(Debug)]
 pub struct FlightRecorder {
     settings: FlightSettings,
@@ -105,7 +105,7 @@ impl FlightRecorder {
         }
     }
 
-    /// How samples are taken.
+    /// Returns the settings of sampling.
     pub fn settings(&self) -> FlightSettings {
         self.settings
     }

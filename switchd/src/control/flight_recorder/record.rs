@@ -1,8 +1,8 @@
-//! What is kept of one suspicion.
+//! Record of one suspicion.
 //!
-//! The beginning and the end are what an engineer looks for, and neither gives way to the time between
-//! them: the first samples stay, the last ones stay, and those between are thinned to every second one
-//! each time that their room is full. Of the events the first and the last stay.
+//! The beginning and the end are what an engineer looks for, and neither gives way to the time
+//! between them: the first samples stay, the last ones stay, and those between are thinned to every
+//! second one each time that their room is full. Of the events the first and the last stay.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -26,7 +26,7 @@ const LAST_SAMPLES: usize = 128;
 const FIRST_EVENTS: usize = 256;
 const LAST_EVENTS: usize = 256;
 
-// Thinning keeps the samples of even numbers; the next one has one, too.
+// Thinning keeps the samples of even numbers; the next one also has one.
 const _: () = assert!(MIDDLE_SAMPLES.is_multiple_of(2));
 
 /// The record of one suspicion.
@@ -42,9 +42,9 @@ pub struct Record {
     first: Vec<Entry>,
     middle: Vec<Entry>,
     last: VecDeque<Entry>,
-    /// Of the samples that leave `last`, every so many-th goes to `middle`.
+    /// Number of samples leaving `last` of which one goes to `middle`.
     stride: u64,
-    /// Samples that have left `last`.
+    /// Number of samples that have left `last`.
     passed: u64,
     samples_left_out: u64,
     first_events: Vec<Arc<Event>>,
@@ -52,7 +52,7 @@ pub struct Record {
     events_left_out: u64,
 }
 
-/// A sample's part that concerns the record.
+/// Part of a sample that concerns the record.
 #[derive(Clone, Debug)]
 struct Entry {
     at: Instant,

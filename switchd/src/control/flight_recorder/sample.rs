@@ -18,7 +18,7 @@ pub struct Sample {
     priorities: Vec<(Priority, Arc<[PortState]>)>,
 }
 
-/// One port and priority; sizes beyond 4 GiB are cut, which no buffer reaches.
+/// State of one port and priority; sizes above 4 GiB, which no buffer reaches, are clipped.
 #[derive(Clone, Debug)]
 pub(super) struct PortState {
     ingress: u32,
@@ -42,7 +42,7 @@ struct Levels {
 }
 
 impl Sample {
-    /// What `snapshot` has of the lossless classes. O(ports) for each of them.
+    /// Samples the lossless classes of `snapshot`. O(ports) for each of them.
     pub fn new(info: &SwitchInfo, snapshot: &Snapshot) -> Self {
         let of = |priority| {
             snapshot
@@ -61,7 +61,7 @@ impl Sample {
         }
     }
 
-    /// The ports' state of one priority; `None` for one whose class is lossy.
+    /// Returns the ports' states of one priority; `None` for a lossy class.
     pub(super) fn of(&self, priority: Priority) -> Option<&Arc<[PortState]>> {
         self.priorities
             .iter()
@@ -93,7 +93,6 @@ impl PortState {
         }
     }
 
-    /// True when there is something to tell of the port.
     pub(super) fn is_busy(&self) -> bool {
         self.ingress > 0
             || self.egress > 0

@@ -100,7 +100,6 @@ fn deadlock(id: u64) -> weir_api::daemon::Deadlock {
     }
 }
 
-/// What the API says of record `id`.
 fn told(recorder: &FlightRecorder, id: u64) -> weir_api::daemon::FlightRecord {
     let record = recorder.get(id).unwrap();
     record.to_api(&info(), recorder.settings(), deadlock(id))

@@ -1,4 +1,5 @@
-//! Looks at each port for frames that are missing below the switch, and for a device that does not fit.
+//! Checks each port for frames that are missing below the switch, and for a device that does not
+//! fit.
 
 use std::time::Duration;
 
@@ -16,24 +17,22 @@ use crate::model::clock;
 
 /// The least time between two events about missing frames at one port.
 const EVENT_INTERVAL: Duration = Duration::from_secs(60);
-/// The dataplane's figures are of no use when they are older.
+/// Maximum age at which the dataplane's figures are useful.
 const FIGURES_AGE_MAX: Duration = Duration::from_millis(900);
 
 /// Verdicts of the XDP program of one port.
 pub(super) type Verdicts = Vec<(&'static str, u64)>;
 
-/// All ports.
 pub(super) struct Accountant(Vec<Place>);
 
-/// One port.
 #[derive(Clone, Default)]
 struct Place {
     ledger: Ledger,
-    /// The device's index, and whether its driver is known to count the frames of AF_XDP.
+    /// The device's index, and true if its driver is known to count the frames of AF_XDP.
     driver: (u32, bool),
-    /// The time of the latest event, and the frames that it told.
+    /// Time and missing frames of the latest event.
     told: Option<(Instant, Missing)>,
-    /// The reason why the device could not be used at the latest look.
+    /// Reason for which the device could not be used at the latest check.
     refused: Option<String>,
 }
 
@@ -42,7 +41,8 @@ impl Accountant {
         Self(vec![Place::default(); shared.info.ports.len()])
     }
 
-    /// Reads what the programs have counted. To be read before the dataplane's figures: whatever was redirected until now arrives later.
+    /// Reads the programs' counters. To be called before reading the dataplane's figures:
+    /// redirected frames arrive later.
     pub(super) fn read_verdicts(&self, shared: &Shared) -> Vec<Verdicts> {
         let ports = shared.info.numbered_ports();
         ports
@@ -84,7 +84,8 @@ impl Accountant {
         }
     }
 
-    /// The reason why a port's device cannot be used, or not as it is now. A device that has just appeared may be refused once.
+    /// Returns the reason against using a port's device as it is now. A device that has just
+    /// appeared may be refused once.
     pub(super) fn unfit(&mut self, shared: &Shared, id: PortId) -> Option<String> {
         let refused = shared.links.refusal(id);
         let place = self.0.get_mut(id.index())?;

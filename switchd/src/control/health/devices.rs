@@ -1,13 +1,12 @@
-//! What the ports' devices have lost since the daemon looks at them. A device counts from its own beginning, and another one
-//! may take its place at the port.
+//! Losses of the ports' devices since the daemon has watched them. Each device has its own counts,
+//! and another one may replace it at the port.
 
 use weir_api::counters::DeviceLosses;
 use weir_doctor::link::Counts;
 
-/// Losses of a port's devices, one after the other.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct DeviceMeter {
-    /// The device, and what it had counted when it was last looked at.
+    /// The device, and its counts at the last check.
     last: Option<(u32, DeviceLosses)>,
     counts: Option<Counts>,
     overruns: u64,
@@ -15,13 +14,13 @@ pub(super) struct DeviceMeter {
 }
 
 impl DeviceMeter {
-    /// Takes what the device with this index has counted. What it had counted before it was first seen here is not this
-    /// switch's.
+    /// Takes the counts of the device with this index. Counts from before it was first seen are not
+    /// this switch's.
     pub(super) fn read(&mut self, ifindex: u32, now: DeviceLosses, counts: Option<Counts>) {
         self.counts = counts;
         if let Some((before, last)) = self.last {
             if before == ifindex {
-                // A driver that was loaded anew begins at zero.
+                // A reloaded driver begins at zero.
                 self.overruns += now.overruns().saturating_sub(last.overruns());
                 self.errors += now.errors().saturating_sub(last.errors());
             }
@@ -29,17 +28,17 @@ impl DeviceMeter {
         self.last = Some((ifindex, now));
     }
 
-    /// The device's index and its counts of all frames, while it is there.
+    /// Returns the device's index and its counts of all frames, while it is there.
     pub(super) fn counts(&self) -> Option<(u32, Counts)> {
         Some((self.last?.0, self.counts?))
     }
 
-    /// Frames that found no room in the device.
+    /// Returns the number of frames that found no room in the device.
     pub(super) fn overruns(&self) -> u64 {
         self.overruns
     }
 
-    /// Frames that arrived damaged.
+    /// Returns the number of frames that arrived damaged.
     pub(super) fn errors(&self) -> u64 {
         self.errors
     }
@@ -64,7 +63,7 @@ mod tests {
         assert_eq!((meter.overruns(), meter.errors()), (0, 0));
         meter.read(7, lost(1003, 51), None);
         assert_eq!((meter.overruns(), meter.errors()), (3, 1));
-        // Another device at the port, then the first one's driver anew.
+        // Another device at the port, then the first one's driver reloaded.
         meter.read(8, lost(500, 500), None);
         assert_eq!((meter.overruns(), meter.errors()), (3, 1));
         meter.read(8, lost(0, 0), None);

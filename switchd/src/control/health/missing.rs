@@ -9,12 +9,12 @@ use weir_doctor::link::Counts;
 
 use crate::control::shared::Missing;
 
-/// Looks in a row, a second apart, in which a frame must be missing.
+/// Consecutive checks, a second apart, in which a frame must be missing.
 const LOOKS: usize = 3;
-/// As many frames the device must have counted before its count is relied on.
+/// Frames that the device must have counted before its count is trusted.
 const TRUSTED_AFTER: u64 = 64;
 
-/// Totals of one port at one look, in the order in which they are read.
+/// Totals of one port at one check, in the order in which they are read.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Look {
     /// Frames that the program redirected to sockets.
@@ -31,18 +31,18 @@ pub(super) struct Look {
     pub device: Counts,
 }
 
-/// One place behind another.
+/// Counters at two consecutive places of a frame's path.
 #[derive(Clone, Debug, Default)]
 struct Pair {
-    /// Counts of the place before, the oldest first.
+    /// Counts at the first place, oldest first.
     before: VecDeque<u64>,
-    /// Frames that were missing at the latest looks.
+    /// Missing frames at the latest checks.
     short: VecDeque<u64>,
     lost: u64,
 }
 
 impl Pair {
-    /// Takes both counts since the beginning; gives frames that are lost for certain.
+    /// Takes both totals; returns the frames that are lost for certain.
     fn look(&mut self, before: u64, behind: u64) -> u64 {
         if let Some(earlier) = self.before.front() {
             keep(&mut self.short, earlier.saturating_sub(behind));
@@ -66,20 +66,21 @@ fn keep(list: &mut VecDeque<u64>, value: u64) {
 /// The pairs of one port, for one device after the other.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Ledger {
-    /// The device, and the totals when it was first seen or its counts began again.
+    /// The device, and its totals when it was first seen or its counts restarted.
     base: Option<(u32, Look)>,
     latest: Look,
     receive: Pair,
     transmit: Pair,
     dropped: Pair,
-    /// The device counts what AF_XDP sends.
+    /// True if the device counts frames sent by AF_XDP.
     is_trusted: bool,
     /// Lost before `base`.
     lost_before: Missing,
 }
 
 impl Ledger {
-    /// Takes a look at the port with the device of this index, whose driver is known to count what AF_XDP sends or not.
+    /// Checks the port with the device of this index; `counts_sent` is true if its driver is known
+    /// to count frames sent by AF_XDP.
     pub(super) fn look(&mut self, ifindex: u32, counts_sent: bool, now: Look) -> Missing {
         let is_same = self.base.is_some_and(|(index, _)| index == ifindex);
         if !is_same || !self.is_after_latest(&now) {
@@ -110,7 +111,7 @@ impl Ledger {
         }
     }
 
-    /// Takes note that frames are held back on purpose: what is missing now is not lost.
+    /// Notes that frames are held back on purpose: frames missing now are not lost.
     pub(super) fn pass_over(&mut self) {
         for pair in [&mut self.receive, &mut self.transmit, &mut self.dropped] {
             pair.short.clear();
@@ -118,7 +119,7 @@ impl Ledger {
         }
     }
 
-    /// Takes note that the port has no device.
+    /// Notes that the port has no device.
     pub(super) fn pause(&mut self) -> Missing {
         self.begin(0, Look::default());
         self.base = None;
@@ -136,7 +137,8 @@ impl Ledger {
         self.is_trusted = false;
     }
 
-    /// A driver that was loaded again counts from zero, as the counts of a veth do whose other end is gone.
+    /// Returns false for a driver that was reloaded and counts from zero, like a veth whose other
+    /// end is gone.
     fn is_after_latest(&self, now: &Look) -> bool {
         let device = |look: &Look| [look.device.sent, look.device.receive_dropped];
         let pairs = device(now).into_iter().zip(device(&self.latest));
@@ -148,7 +150,6 @@ impl Ledger {
 mod tests {
     use super::*;
 
-    /// A port at which every frame arrives.
     fn whole(frames: u64) -> Look {
         Look {
             redirected: frames,

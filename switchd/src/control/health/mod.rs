@@ -1,4 +1,5 @@
-//! Looks at the switch each second. What is wrong becomes the verdict on its health, and a line of the log for each port.
+//! Checks the switch each second. Problems become the verdict on its health, and a line of the log
+//! for each port.
 
 mod accountant;
 mod devices;
@@ -23,9 +24,9 @@ use accountant::Accountant;
 use devices::DeviceMeter;
 use windows::{PortSample, QueueSample, Sample, Windows};
 
-/// How often is looked, and how often a port has a line at most.
+/// Polling interval, and least interval between log lines of a port.
 const INTERVAL: Duration = Duration::from_secs(1);
-/// What the XDP program does to frames that are lost by it. Those that are too short are no frames.
+/// Verdicts of the XDP program that lose frames. Packets that are too short are no frames.
 const LOST_AT_XDP: [&str; 3] = ["dropped", "no_meta", "cut"];
 
 /// Looks for as long as the daemon runs.
@@ -50,7 +51,7 @@ pub async fn watch(shared: Arc<Shared>) {
     }
 }
 
-/// Asks the kernel what the ports' devices have lost, which may have to wait for a driver.
+/// Reads the losses of the ports' devices from the kernel, which may have to wait for a driver.
 async fn read_devices(shared: &Shared, mut meters: Vec<DeviceMeter>) -> Vec<DeviceMeter> {
     let count = meters.len();
     let numbers: Vec<u32> = shared.info.ports.iter().map(PortInfo::ifindex).collect();
@@ -133,7 +134,7 @@ fn port_sample(
     }
 }
 
-/// One line for each port at which something has happened within the last second.
+/// Logs one line for each port with an incident within the last second.
 fn log_ports(last_second: &Health) {
     let new: Vec<&HealthReason> = last_second
         .reasons
@@ -150,7 +151,8 @@ fn log_ports(last_second: &Health) {
     }
 }
 
-/// What only goes on is no news, and what the XDP program drops has lines of its own, with its remedies.
+/// Returns false for conditions that only continue, and for drops by the XDP program, which have
+/// lines of their own, with remedies.
 fn is_news(reason: &HealthReason) -> bool {
     reason.count > 0 && reason.kind != Trouble::XdpLosses
 }

@@ -1,4 +1,5 @@
-//! What has been counted within the last seconds: losses within a short window, what comes back within a longer one.
+//! Counts of the last seconds: losses within a short window, recurring conditions within a longer
+//! one.
 
 use std::collections::VecDeque;
 
@@ -14,10 +15,9 @@ use weir_core::{Duration, Instant};
 
 use crate::control::info::SwitchInfo;
 
-/// Totals of the switch at one moment.
 #[derive(Clone, Debug)]
 pub(super) struct Sample {
-    /// When they were asked for.
+    /// Time of the request.
     pub at: Instant,
     /// When the dataplane took them: long before, where it does not answer.
     pub taken: Instant,
@@ -54,7 +54,7 @@ pub(super) struct QueueSample {
     pub suspected_since: Option<Instant>,
 }
 
-/// The samples of the longer window, one a second: about 60 of them, and the one before.
+/// Samples of the longer window, one a second: about 60, and the one before.
 pub(super) struct Windows {
     samples: VecDeque<Sample>,
 }
@@ -88,20 +88,19 @@ impl Windows {
         }
     }
 
-    /// The verdict on what the windows have.
     pub(super) fn health(&self, info: &SwitchInfo, policy: Policy) -> Health {
         let [losses, recurrences] = [LOSS_WINDOW_SECONDS, RECURRENCE_WINDOW_SECONDS]
             .map(|seconds| self.before(Duration::from_secs(seconds)));
         self.judged(losses, recurrences, info, policy)
     }
 
-    /// The same of what is new since the sample before.
+    /// Returns the verdict on the changes since the previous sample.
     pub(super) fn last_second(&self, info: &SwitchInfo, policy: Policy) -> Health {
         let before = self.samples.len().saturating_sub(2);
         self.judged(before, before, info, policy)
     }
 
-    /// The place of the newest sample that is so old, or of the oldest.
+    /// Returns the position of the newest sample of this age, or of the oldest.
     fn before(&self, window: Duration) -> usize {
         let Some(now) = self.samples.back() else {
             return 0;
@@ -143,7 +142,7 @@ impl Windows {
     }
 }
 
-/// Ports that have nothing to tell are left out.
+/// Omits ports without findings.
 fn observed_ports(
     losses: &Sample,
     recurrences: &Sample,
@@ -201,7 +200,7 @@ fn observed_ports(
         .collect()
 }
 
-/// Losses on reception, without the frames that are missing.
+/// Returns the losses on reception, without missing frames.
 fn received(losses: &KernelLosses) -> KernelLosses {
     KernelLosses {
         rx_dropped_total: losses.rx_dropped_total,
@@ -285,7 +284,7 @@ mod tests {
         }
     }
 
-    /// The verdicts of seconds 1, 2, …, after each of which `change` has had its way with the totals.
+    /// Returns the verdicts of seconds 1, 2, …; `change` modifies the totals before each.
     fn verdicts(seconds: u64, change: impl Fn(u64, &mut QueueSample)) -> Vec<Verdict> {
         let info = info();
         let at = |second| Instant::ZERO + Duration::from_secs(second);

@@ -25,13 +25,13 @@ use crate::model::clock;
 use crate::model::sight::{Direction, Sight, Verdict};
 use socket::{Heard, LldpSocket};
 
-/// Frames that wait for the agent at most; the rest waits in the sockets.
+/// Maximum number of frames that wait for the agent; the rest waits in the sockets.
 const HEARD_CAPACITY: usize = 64;
 
 /// Settings of LLDP.
 #[derive(Clone, Debug)]
 pub struct LldpSettings {
-    /// Whether it is spoken at all.
+    /// True if LLDP is enabled.
     pub enabled: bool,
     /// Time between two announcements.
     pub interval: Duration,
@@ -40,7 +40,7 @@ pub struct LldpSettings {
 }
 
 impl Default for LldpSettings {
-    /// Nothing is spoken.
+    /// LLDP is off.
     fn default() -> Self {
         Self {
             enabled: false,
@@ -51,7 +51,8 @@ impl Default for LldpSettings {
 }
 
 impl LldpSettings {
-    /// The state machine of a switch whose ports have their addresses: the lowest one is its chassis.
+    /// Creates the state machine of a switch whose ports have their addresses: the lowest one is
+    /// its chassis.
     pub(super) fn state_machine(&self, info: &SwitchInfo) -> Neighbours {
         // A port that has no device yet may have no address.
         let addresses = info.ports.iter().map(PortInfo::address);
@@ -72,14 +73,12 @@ pub struct LldpAgent {
     sockets: Vec<PortSocket>,
 }
 
-/// A port's socket; it belongs to one device.
 #[derive(Default)]
 struct PortSocket {
-    /// [Which one](super::shared::Links::devices).
+    /// [Number of the device](super::shared::Links::devices).
     device: usize,
-    /// `None` where none could be had.
+    /// `None` if none could be opened.
     socket: Option<Arc<LldpSocket>>,
-    /// Who listens.
     listener: Option<AbortHandle>,
 }
 
@@ -100,7 +99,7 @@ impl LldpAgent {
         Self { shared, sockets }
     }
 
-    /// Speaks LLDP until the daemon ends, and says goodbye then.
+    /// Runs LLDP until the daemon ends, and then sends a goodbye.
     ///
     /// # Errors
     ///
@@ -129,7 +128,7 @@ impl LldpAgent {
         Ok(())
     }
 
-    /// A port that has another device than before needs another socket.
+    /// Opens another socket for a port that has a new device.
     fn follow_devices(&mut self, receivers: &mut JoinSet<()>, sender: &mpsc::Sender<Heard>) {
         let shared = &self.shared;
         for (port, place) in numbered(&mut self.sockets) {
@@ -158,7 +157,7 @@ impl LldpAgent {
         self.show(heard.port, Direction::In, Verdict::Read, &heard.frame);
     }
 
-    /// Does what is due, and passes on what follows.
+    /// Does the work that is due, and passes on its results.
     async fn step(&self) {
         let now = clock::now();
         let (frames, commands, reports) = {
@@ -203,7 +202,7 @@ impl LldpAgent {
         }
     }
 
-    /// False when the device does not take it, or there is no socket.
+    /// Returns false when the device refuses the frame, or there is no socket.
     fn send(&self, port: PortId, lldp: &Lldp) -> bool {
         let place = self.sockets.get(port.index());
         let socket = place.and_then(|place| place.socket.as_ref());
@@ -229,7 +228,7 @@ impl LldpAgent {
         sent.is_ok()
     }
 
-    /// To whoever captures: the dataplane never sees LLDP.
+    /// Shows the frame to captures: the dataplane never sees LLDP.
     fn show(&self, port: PortId, direction: Direction, verdict: Verdict, frame: &[u8]) {
         self.shared.dataplane.captures.offer(&Sight {
             at: clock::now(),

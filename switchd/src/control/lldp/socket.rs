@@ -1,4 +1,4 @@
-//! One port's LLDP socket, and how much of what comes in by it is looked at.
+//! One port's LLDP socket, and the budget of received frames.
 
 use std::io;
 use std::os::fd::{AsRawFd, OwnedFd};
@@ -13,20 +13,19 @@ use super::super::waitable::Waitable;
 use crate::dataplane::packet_socket::take_lost;
 use crate::model::clock;
 
-/// The longest frame that is read; a longer one is cut off, and refused for that.
+/// Longest frame that is read; a longer one is truncated, and refused for that.
 const FRAME_LENGTH_MAX: usize = 2_048;
-/// A neighbour sends one frame in a second at most, and four may be heard on a port.
+/// A neighbour sends at most one frame in a second, and four may be heard on a port.
 const PER_FRAME: Duration = Duration::from_millis(250);
-/// Frames that may come at once.
+/// Size of a burst in frames.
 const BURST: u64 = 16;
-/// After an error, such as that of a device which went down.
+/// Wait after an error, such as that of a device which went down.
 const ERROR_WAIT: StdDuration = StdDuration::from_millis(200);
 
-/// A socket that gives and takes whole frames.
 #[derive(Debug)]
 pub(super) struct LldpSocket(Waitable);
 
-/// A frame, and how many were lost before it because they came too fast.
+/// A frame, and the number of frames lost before it because they came too fast.
 #[derive(Debug)]
 pub(super) struct Heard {
     pub(super) port: PortId,
@@ -40,7 +39,6 @@ impl LldpSocket {
         Waitable::new(socket).map(Self)
     }
 
-    /// Sends a frame without waiting.
     pub(super) fn send(&self, frame: &[u8]) -> io::Result<()> {
         let flags = MsgFlags::MSG_DONTWAIT | MsgFlags::MSG_NOSIGNAL;
         send(self.0.as_raw_fd(), frame, flags)?;
@@ -48,8 +46,8 @@ impl LldpSocket {
     }
 }
 
-/// Hands over what comes in until nobody takes it any more. Beyond the budget frames wait in the
-/// socket, and what finds that full is counted as lost: a neighbour that floods costs no CPU time here.
+/// Passes frames on until the receiver is closed. Frames beyond the budget wait in the socket, and
+/// overflows of the socket are counted as lost: a neighbour that floods costs no CPU time here.
 pub(super) async fn listen(port: PortId, socket: Arc<LldpSocket>, sender: mpsc::Sender<Heard>) {
     let mut buffer = vec![0; FRAME_LENGTH_MAX];
     let mut budget = Budget::new();
@@ -81,7 +79,7 @@ pub(super) async fn listen(port: PortId, socket: Arc<LldpSocket>, sender: mpsc::
 /// [`BURST`] frames at once, and one in [`PER_FRAME`] in the long run.
 #[derive(Debug)]
 struct Budget {
-    /// When all that was taken is paid for.
+    /// Time at which all taken frames are paid for.
     paid_at: Instant,
 }
 
@@ -92,7 +90,7 @@ impl Budget {
         }
     }
 
-    /// A frame was taken: how long to wait before the next one.
+    /// Takes a frame: returns how long to wait before the next one.
     fn take(&mut self, now: Instant) -> Duration {
         self.paid_at = self.paid_at.max(now) + PER_FRAME;
         let credit = PER_FRAME.saturating_mul(BURST - 1);

@@ -22,10 +22,10 @@ use crate::dataplane::tables::Tables;
 use crate::dataplane::tap::Tap;
 use crate::model::clock;
 
-/// How long a reader waits for a snapshot younger than its question.
+/// Time for which a reader waits for a snapshot younger than its request.
 const FRESH_WAIT: std::time::Duration = std::time::Duration::from_millis(100);
 
-/// How long is waited for an answer of the dataplane.
+/// Time to wait for an answer of the dataplane.
 pub const ANSWER_WAIT: std::time::Duration = std::time::Duration::from_secs(5);
 
 /// The latest snapshot, shared by its readers.
@@ -39,9 +39,9 @@ impl Deref for Published {
     }
 }
 
-/// What the dataplane shows and is asked, by way of the supervisor.
+/// State and requests of the dataplane, passed through the supervisor.
 pub struct Access {
-    /// Who captures frames.
+    /// Captures in progress.
     pub captures: Hub,
     snapshot: watch::Sender<Arc<Published>>,
     xdp: Box<dyn XdpPrograms>,
@@ -107,24 +107,25 @@ impl Access {
         self.wait_for(Message::Ask { command, reply }, answer).await
     }
 
-    /// Has the dataplane show frames to `tap` from now on, or to none any more at `place`. False when it cannot
-    /// be told so now.
+    /// Makes the dataplane show frames to `tap`, or to none at `place`. Returns false when it
+    /// cannot be notified now.
     pub async fn set_tap(&self, place: usize, tap: Option<Arc<Tap>>) -> bool {
         self.tell(Request::Tap { place, tap }).await
     }
 
-    /// Has the dataplane send requests for the addresses of `stations` to them alone from now on. False when it cannot be
-    /// told so now.
+    /// Makes the dataplane send requests for the addresses of `stations` to them alone. Returns
+    /// false when it cannot be notified now.
     pub async fn set_stations(&self, stations: Arc<Stations>) -> bool {
         self.tell(Request::Stations(stations)).await
     }
 
-    /// Has the dataplane do this to frames from now on, or nothing any more at `place`. False when it cannot be told so now.
+    /// Makes the dataplane apply this impairment, or none at `place`. Returns false when it cannot
+    /// be notified now.
     pub async fn impair(&self, place: usize, impairment: Option<Arc<Impairment>>) -> bool {
         self.tell(Request::Impair { place, impairment }).await
     }
 
-    /// Has the dataplane copy frames for `mirrors` from now on. False when it cannot be told so now.
+    /// Makes the dataplane copy frames for `mirrors`. Returns false when it cannot be notified now.
     pub async fn set_mirrors(&self, mirrors: Arc<Mirrors>) -> bool {
         self.tell(Request::Mirrors(mirrors)).await
     }
@@ -144,7 +145,7 @@ impl Access {
         tokio::time::timeout(ANSWER_WAIT, exchange).await.ok()?
     }
 
-    /// Puts `snapshot` in the place of the latest one, and gives that back unless someone reads it.
+    /// Replaces the latest snapshot by `snapshot`, and returns the old one unless it is being read.
     pub(in crate::control) fn publish(&self, snapshot: Box<Snapshot>) -> Option<Box<Snapshot>> {
         let old = self.snapshot.send_replace(Arc::new(Published(snapshot)));
         Arc::into_inner(old).map(|published| published.0)
@@ -156,17 +157,17 @@ impl Access {
         let _ = self.inbox.send(Message::Command(command)).await;
     }
 
-    /// What the XDP program has counted at `port`, by class.
+    /// Returns the XDP program's frame counts at `port`, by class.
     pub fn xdp_frames(&self, port: PortId) -> Vec<(&'static str, u64)> {
         self.xdp.frames(port)
     }
 
-    /// What became of frames at `port`'s XDP program, by verdict.
+    /// Returns the XDP program's verdict counts at `port`.
     pub fn xdp_verdicts(&self, port: PortId) -> Vec<(&'static str, u64)> {
         self.xdp.verdicts(port)
     }
 
-    /// How `port`'s XDP program is attached now.
+    /// Returns the mode in which `port`'s XDP program is attached.
     pub fn xdp_mode(&self, port: PortId) -> Option<&'static str> {
         self.xdp.mode(port)
     }
@@ -191,23 +192,22 @@ impl Access {
         self.xdp.lldp_socket(port)
     }
 
-    /// Has the CLCM state machine go by other settings.
+    /// Applies other settings to the CLCM state machine.
     pub(crate) async fn reconfigure(&self, plane: ControlConfig) {
         // Fails only once the supervisor has ended.
         let _ = self.inbox.send(Message::Reconfigure(plane)).await;
     }
 
-    /// Has `port`'s XDP program go by other settings.
+    /// Applies other settings to `port`'s XDP program.
     ///
     /// # Errors
     ///
-    /// What the kernel says.
+    /// The kernel's error.
     pub(crate) fn classify(&self, port: PortId, settings: &Port) -> anyhow::Result<()> {
         self.xdp.classify(port, settings)
     }
 }
 
-/// A snapshot with room for `port_count` ports and a Level Table.
 pub(crate) fn empty_snapshot(port_count: usize) -> Box<Snapshot> {
     Box::new(Snapshot {
         ports: vec![PortSnapshot::default(); port_count],

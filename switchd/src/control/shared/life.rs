@@ -1,4 +1,4 @@
-//! What the daemon is doing, and who can have it do something else.
+//! Life of the daemon: its stage, and requests to stop, restart or reload it.
 
 use std::collections::BTreeMap;
 use std::sync::{Mutex, OnceLock};
@@ -12,18 +12,18 @@ use super::lock;
 use crate::control::Reloading;
 use crate::model::clock;
 
-/// What the daemon is doing.
+/// Stage of the daemon's life.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Stage {
     /// It forwards.
     Running,
     /// It admits no more frames and sends what is buffered.
     Draining,
-    /// It ends: whoever waits for something stops waiting.
+    /// It ends: all waits are cancelled.
     Ending,
 }
 
-/// What a signal asks for.
+/// Request of a signal.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Signal {
     /// To end, and why.
@@ -62,10 +62,9 @@ pub struct Life {
     troubles: Mutex<BTreeMap<&'static str, (Trouble, String)>>,
 }
 
-/// What came of the last restart that was asked for.
+/// Result of the last requested restart.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct RestartAnswer {
-    /// How many there were.
     number: u64,
     /// Why the switch goes on; `None` when it is restarted.
     pub refused: Option<String>,
@@ -89,7 +88,7 @@ impl Life {
         self.stage.send_replace(stage);
     }
 
-    /// What the daemon is doing.
+    /// Returns the daemon's stage.
     pub fn stage(&self) -> Stage {
         *self.stage.borrow()
     }
@@ -105,7 +104,7 @@ impl Life {
         clock::now().saturating_since(self.began)
     }
 
-    /// What reads the configuration file again; `None` where there is no file.
+    /// Returns the reader of the configuration file; `None` if there is no file.
     pub fn reloader(&self) -> Option<&dyn Reloading> {
         self.reloader.get().map(|reloader| &**reloader)
     }
@@ -116,18 +115,18 @@ impl Life {
         let _ = self.reloader.set(Box::new(reloader));
     }
 
-    /// A keeper can start the daemon anew: where it is asked.
+    /// Sets the sender of restart requests: a keeper can restart the daemon.
     pub fn set_restartable(&self, signals: mpsc::Sender<Signal>) {
         // Only the first counts.
         let _ = self.restart_signals.set(signals);
     }
 
-    /// Where a restart is asked for; `None` without a keeper.
+    /// Returns the sender for restart requests; `None` without a keeper.
     pub fn restart_signals(&self) -> Option<&mpsc::Sender<Signal>> {
         self.restart_signals.get()
     }
 
-    /// Answers those who asked for a restart: why it is refused, or `None` when it begins.
+    /// Answers restart requests: with the reason for a refusal, or `None` when the restart begins.
     pub fn answer_restart(&self, refused: Option<String>) {
         self.restart_answer.send_modify(|answer| {
             answer.number += 1;
@@ -164,7 +163,7 @@ impl Life {
         lock(&self.troubles).values().cloned().collect()
     }
 
-    /// What the restart took that this daemon came of.
+    /// Records the restart that started this daemon.
     pub fn set_restarted(&self, restarted: Restarted) {
         // Only the first counts.
         let _ = self.restarted.set(restarted);

@@ -11,10 +11,10 @@ use super::lock;
 use crate::control::info::{PortInfo, SwitchInfo};
 use crate::model::clock;
 
-/// The kernel may hold back the news of a carrier for a second. Frames for a port that is taken for down are dropped
-/// meanwhile, so that the kernel is asked about links that are down.
+/// Interval for asking the kernel about links that are down: it may delay the news of a carrier for
+/// a second, and frames for a port that counts as down are dropped meanwhile.
 const RECHECK: Duration = Duration::from_millis(100);
-/// The same while frames may wait for a link that has just gone down.
+/// Interval while frames may wait for a link that has just gone down.
 const RECHECK_SOON: Duration = Duration::from_millis(10);
 /// A link that has been down for longer does not flap.
 const FLAP_MAX: Duration = Duration::from_secs(1);
@@ -23,33 +23,30 @@ const FLAP_MAX: Duration = Duration::from_secs(1);
 pub struct Links {
     places: Vec<Place>,
     neighbours: Mutex<Neighbours>,
-    /// When a link last went down.
     last_down: Mutex<Option<Instant>>,
     lldp_due: Notify,
     tending_due: Notify,
     asking_due: Notify,
 }
 
-/// One port's link.
 struct Place {
     up: AtomicBool,
-    /// What the device says itself.
+    /// Carrier as reported by the device.
     carrier: AtomicBool,
-    /// It is taken for down on purpose.
+    /// Counts as down on purpose.
     flapped: AtomicBool,
-    /// It has no device.
     gone: AtomicBool,
-    /// How many it has had.
+    /// Number of devices that the port has had.
     devices: AtomicUsize,
-    /// An operator wants it to have none.
+    /// Set when an operator has removed the device.
     removed: AtomicBool,
-    /// Why a device that is there cannot be used.
+    /// Reason for which a present device cannot be used.
     refused: Mutex<Option<String>>,
-    /// Somebody has looked for a device since it is wanted.
+    /// A device has been looked for since one is wanted.
     tried: AtomicBool,
-    /// The MTU of its device, where that is smaller than the switch's.
+    /// The MTU of its device, if smaller than the switch's.
     small_mtu: Mutex<Option<u32>>,
-    /// The reason why its device does not fit any more.
+    /// Reason for which its device no longer fits.
     unfit: Mutex<Option<String>>,
 }
 
@@ -89,13 +86,13 @@ impl Links {
         place.is_some_and(|place| state(place).load(Ordering::Relaxed))
     }
 
-    /// True when this is news.
+    /// Returns true when this is news.
     fn note(&self, port: PortId, state: fn(&Place) -> &AtomicBool, value: bool) -> bool {
         let place = self.places.get(port.index());
         place.is_some_and(|place| state(place).swap(value, Ordering::Relaxed) != value)
     }
 
-    /// Who is at the other end of the links.
+    /// Returns the neighbours on the links.
     pub fn neighbours(&self) -> MutexGuard<'_, Neighbours> {
         lock(&self.neighbours)
     }
@@ -147,13 +144,13 @@ impl Links {
         lock(&place.unfit).clone()
     }
 
-    /// Notes the MTU of the port's device, where that is too small. True when this is news.
+    /// Notes the MTU of the port's device, if too small. Returns true when this is news.
     pub(in crate::control) fn note_small_mtu(&self, port: PortId, mtu: Option<u32>) -> bool {
         let place = self.places.get(port.index());
         place.is_some_and(|place| std::mem::replace(&mut *lock(&place.small_mtu), mtu) != mtu)
     }
 
-    /// Notes the reason why the port's device does not fit any more. True when this is news.
+    /// Notes the reason for which the port's device no longer fits. Returns true when this is news.
     pub(in crate::control) fn note_unfit(&self, port: PortId, reason: Option<String>) -> bool {
         let place = self.places.get(port.index());
         place.is_some_and(|place| {
@@ -185,19 +182,21 @@ impl Links {
         }))
     }
 
-    /// How many devices the port has had: what is bound to one does not serve the next.
+    /// Returns the number of devices that the port has had: objects bound to one do not serve the
+    /// next.
     pub(in crate::control) fn devices(&self, port: PortId) -> usize {
         let place = self.places.get(port.index());
         place.map_or(0, |place| place.devices.load(Ordering::Relaxed))
     }
 
-    /// True while a device is there that cannot be used.
+    /// Returns true while a device is present that cannot be used.
     pub(in crate::control) fn any_refused(&self) -> bool {
         let mut places = self.places.iter();
         places.any(|place| lock(&place.refused).is_some())
     }
 
-    /// Takes note why a device that is there cannot be used, or that there is none. True when this is news.
+    /// Notes the reason for which a present device cannot be used, or that there is none. Returns
+    /// true when this is news.
     pub(in crate::control) fn note_refused(&self, port: PortId, reason: Option<String>) -> bool {
         let place = self.places.get(port.index());
         place.is_some_and(|place| {
@@ -214,27 +213,27 @@ impl Links {
         self.is(port, |place| &place.tried)
     }
 
-    /// Has somebody look whether devices can be taken or are to be released.
+    /// Requests a check for devices to attach or to release.
     pub(in crate::control) fn tend(&self) {
         self.tending_due.notify_one();
     }
 
-    /// Waits until that is asked for. For one caller.
+    /// Waits for such a request. For one caller.
     pub(in crate::control) async fn tending_due(&self) {
         self.tending_due.notified().await;
     }
 
-    /// Waits until a device was taken whose state nobody knows yet. For one caller.
+    /// Waits until a device of unknown state was attached. For one caller.
     pub(in crate::control) async fn asking_due(&self) {
         self.asking_due.notified().await;
     }
 
-    /// Waits until a link has gone up or down, or something else is announced, since the last call. For one caller.
+    /// Waits until a link has gone up or down, or the announcement has changed, since the last
+    /// call. For one caller.
     pub(in crate::control) async fn lldp_due(&self) {
         self.lldp_due.notified().await;
     }
 
-    /// Announces this by LLDP from now on, by port.
     pub(crate) fn announce(&self, ports: Vec<AnnouncedPort>) {
         let mut neighbours = self.neighbours();
         for (index, port) in ports.into_iter().enumerate() {
@@ -246,17 +245,15 @@ impl Links {
         self.lldp_due.notify_one();
     }
 
-    /// The device says of its link that it is up, or down.
     pub(super) fn note_carrier(&self, port: PortId, carrier: bool) {
         self.note(port, |place| &place.carrier, carrier);
     }
 
-    /// The link is taken for down on purpose, or no more.
     pub(super) fn note_flapped(&self, port: PortId, flapped: bool) {
         self.note(port, |place| &place.flapped, flapped);
     }
 
-    /// Whether the link is up now, where that is news.
+    /// Returns the link's state if it has changed.
     pub(super) fn settle_up(&self, port: PortId) -> Option<bool> {
         let up = self.is(port, |place| &place.carrier) && !self.is(port, |place| &place.flapped);
         let is_news = self.note(port, |place| &place.up, up);
@@ -266,14 +263,14 @@ impl Links {
         is_news.then_some(up)
     }
 
-    /// True when this is news.
+    /// Returns true when this is news.
     pub(super) fn note_gone(&self, port: PortId) -> bool {
         self.note_small_mtu(port, None);
         self.note_unfit(port, None);
         self.note(port, |place| &place.gone, true)
     }
 
-    /// The port has a device; its state is to be asked for.
+    /// Notes that the port has a device; its state is still to be read.
     pub(super) fn note_back(&self, port: PortId) {
         self.note_refused(port, None);
         if let Some(place) = self.places.get(port.index()) {
@@ -283,13 +280,13 @@ impl Links {
         self.asking_due.notify_one();
     }
 
-    /// True when this is news.
+    /// Returns true when this is news.
     pub(super) fn note_removed(&self, port: PortId, removed: bool) -> bool {
         self.note(port, |place| &place.tried, false);
         self.note(port, |place| &place.removed, removed)
     }
 
-    /// Has the LLDP agent look again at what it has to send.
+    /// Makes the LLDP agent check what it has to send.
     pub(super) fn tell_lldp(&self, port: PortId, up: bool) {
         self.neighbours().set_link(clock::now(), port, up);
         self.lldp_due.notify_one();

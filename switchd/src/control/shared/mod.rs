@@ -1,4 +1,4 @@
-//! What the supervisor writes and others read: four handles, each for one thing.
+//! State that the supervisor writes and others read, in four handles.
 
 mod access;
 mod life;
@@ -32,7 +32,7 @@ pub use records::{ControlFigures, Records};
 pub struct Shared {
     /// Names and settings.
     pub info: SwitchInfo,
-    /// What has happened.
+    /// History.
     pub records: Records,
     /// The way to the dataplane.
     pub dataplane: Access,
@@ -40,11 +40,11 @@ pub struct Shared {
     pub links: Links,
     /// Losses below the switch.
     pub losses: Losses,
-    /// What the daemon is doing.
+    /// Stage of the daemon.
     pub life: Life,
-    /// What is done on purpose to frames and links.
+    /// Impairments of frames and links in force.
     pub impairments: Impairments,
-    /// What gNMI has counted.
+    /// Counters of gNMI.
     pub gnmi: Arc<weir_gnmi::Figures>,
 }
 
@@ -77,12 +77,11 @@ impl Shared {
         }
     }
 
-    /// Takes note that the port's device is gone, and has the port released.
+    /// Notes that the port's device is gone, and has the port released.
     pub async fn set_gone(&self, port: PortId) {
         self.lose_device(port, EventName::DeviceGone).await;
     }
 
-    /// Takes note that the port has a device again.
     pub(super) fn set_back(&self, port: PortId) {
         self.links.note_back(port);
         self.record_at(port, EventName::DeviceBack, None);
@@ -101,7 +100,8 @@ impl Shared {
     }
 
     async fn lose_device(&self, port: PortId, event: EventName) {
-        // First, so that nobody gives the device up before the dataplane knows that its link is down.
+        // First, so that the device is not released before the dataplane knows that its link is
+        // down.
         self.set_link(port, false).await;
         if self.links.note_gone(port) {
             self.record_at(port, event, None);
@@ -109,13 +109,13 @@ impl Shared {
         }
     }
 
-    /// Takes note of a link's state and tells the dataplane when it changed.
+    /// Notes a link's state and notifies the dataplane when it changed.
     pub async fn set_link(&self, port: PortId, up: bool) {
         self.links.note_carrier(port, up);
         self.settle_link(port).await;
     }
 
-    /// Takes a link for down, whatever its device says, or no more.
+    /// Sets whether a link counts as down regardless of its device.
     pub(super) async fn set_flapped(&self, port: PortId, flapped: bool) {
         self.links.note_flapped(port, flapped);
         self.settle_link(port).await;

@@ -1,4 +1,4 @@
-//! What has happened. No lock is held for longer than it takes to move pointers or copy a few numbers, so that no reader delays
+//! History. Locks are held only to move pointers or copy a few numbers, so that no reader delays
 //! the supervisor for long.
 
 use std::sync::{Mutex, MutexGuard};
@@ -26,7 +26,7 @@ pub struct ControlFigures {
 
 /// Events, samples, peaks, and records of suspicions.
 pub struct Records {
-    /// What happened.
+    /// Events.
     pub events: EventLog,
     /// Samples.
     pub history: History,
@@ -83,7 +83,7 @@ impl Records {
         lock(&self.health).clone()
     }
 
-    /// Takes another verdict, and gives the one before.
+    /// Replaces the verdict, and returns the previous one.
     pub(in crate::control) fn set_health(&self, health: Health) -> Health {
         std::mem::replace(&mut *lock(&self.health), health)
     }

@@ -24,9 +24,9 @@ pub struct Peaks {
 /// Peaks of one pool.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct PoolPeaks {
-    /// What its buffers had of it.
+    /// Peak of the bytes that its buffers used.
     pub used: Bytes,
-    /// What was in its headroom.
+    /// Peak of its headroom.
     pub headroom_used: Bytes,
 }
 
@@ -42,7 +42,7 @@ pub struct PortPeaks {
 /// Peaks of a switch.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Window {
-    /// From when on frames inside the switch are looked at.
+    /// Time from which on frames inside the switch are observed.
     pub since: Instant,
     /// The most frames inside the switch.
     pub held_frames: u64,
@@ -52,7 +52,7 @@ pub struct Window {
     pub pools: [PoolPeaks; POOLS_MAX],
 }
 
-/// What one reader is shown.
+/// Watermarks for one reader.
 #[derive(Clone, Copy, Debug)]
 pub struct Shown<'a> {
     /// To whom.
@@ -67,13 +67,12 @@ pub struct Shown<'a> {
 #[derive(Clone, Debug)]
 pub struct Watermarks {
     interval: Duration,
-    /// What there is as the last snapshot has it: where a window begins.
+    /// State in the last snapshot: the start of a window.
     present: Window,
     user: Window,
     persistent: Window,
-    /// The interval that goes on.
     telemetry: Window,
-    /// The last one that is over, and when that was.
+    /// The last complete interval, and its end.
     last: Option<(Arc<Window>, Instant)>,
 }
 
@@ -117,7 +116,6 @@ impl Window {
         }
     }
 
-    /// Of what a snapshot has, by each priority's gauges.
     fn fill(&mut self, snapshot: &Snapshot, held_frames: u64, of: Of, of_pool: OfPool) {
         (self.since, self.held_frames) = (snapshot.at, held_frames);
         for (own, gauges) in self.pools.iter_mut().zip(&snapshot.pools) {
@@ -131,10 +129,8 @@ impl Window {
     }
 }
 
-/// What of a priority's gauges is meant.
 type Of = fn(&weir_core::switch::PriorityGauges) -> Peaks;
 
-/// What of a pool's gauges is meant.
 type OfPool = fn(&weir_core::switch::PoolGauges) -> PoolPeaks;
 
 impl Watermarks {
@@ -166,8 +162,8 @@ impl Watermarks {
         self.telemetry.since + self.interval
     }
 
-    /// Adds what `snapshot` has taken to each reader's window. From then on its peaks are those of [`Reader::Persistent`],
-    /// since nobody can do anything with those of the span since the snapshot before.
+    /// Adds what `snapshot` has taken to each reader's window. From then on its peaks are those of
+    /// [`Reader::Persistent`], since those of the span since the previous snapshot are useless.
     pub fn take(&mut self, snapshot: &mut Snapshot) {
         let mut taken = std::mem::take(&mut self.present);
         let of = |gauges: &weir_core::switch::PriorityGauges| Peaks {
@@ -232,7 +228,8 @@ impl Watermarks {
         }
     }
 
-    /// What each reader is shown: nothing of telemetry before its first interval is over.
+    /// Returns the watermarks for each reader: nothing of telemetry before its first interval is
+    /// over.
     pub fn shown(&self) -> impl Iterator<Item = Shown<'_>> {
         let lasting = |reader, window| Shown {
             reader,

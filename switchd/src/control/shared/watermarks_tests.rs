@@ -33,7 +33,7 @@ fn steps() -> impl Strategy<Value = Vec<Step>> {
     prop::collection::vec(step, 1..80)
 }
 
-/// Values by moment, and from which moment on each window looks at them: by port, then the frames.
+/// Values by moment, and each window's start: by port, then the frames.
 struct Model {
     moments: Vec<[u64; 2 * PORTS]>,
     begins: [[usize; PORTS + 1]; 3],
@@ -71,7 +71,7 @@ impl Model {
     }
 }
 
-/// What the core and the worker have: peaks since the snapshot before.
+/// Builds the core's and the worker's snapshot: peaks since the previous one.
 fn snapshot(model: &Model, since: usize) -> Snapshot {
     let now = model.moments.len() - 1;
     let port = |port: usize| {

@@ -1,7 +1,8 @@
-//! The supervisor stands between the dataplane and everyone else: it drains what the dataplane reports,
-//! drives the CLCM state machine, and keeps what the API shows.
+//! The supervisor connects the dataplane to all other code: it drains what the dataplane reports,
+//! drives the CLCM state machine, and keeps the API's data.
 //!
-//! It runs alone on its thread, so that no request of the API delays a CLCM, and does nothing that waits.
+//! It runs alone on its thread, so that no request of the API delays a CLCM, and does nothing that
+//! waits.
 
 mod reconcile;
 mod snapshots;
@@ -26,50 +27,43 @@ use crate::dataplane::tables::Tables;
 use crate::model::clock;
 use snapshots::SPARE_SNAPSHOTS;
 
-/// Commands that wait for room in the queue to the dataplane at most.
+/// Maximum number of commands that wait for room in the queue to the dataplane.
 const PENDING_CAPACITY: usize = 1_024;
-/// Events taken in one go, so that timeouts and requests get their turn under a flood.
+/// Events taken at a time, so that timeouts and requests get their turn under a flood.
 const EVENTS_PER_ROUND: usize = 1_024;
-/// How soon a full queue to the dataplane is tried again.
+/// Retry interval for a full queue to the dataplane.
 const RETRY: StdDuration = StdDuration::from_millis(1);
 
-/// Who waits for an answer of the dataplane or for a snapshot with tables at most, each.
+/// Maximum number of waiters for an answer of the dataplane, and for a snapshot with tables.
 const WAITING_MAX: usize = 64;
 
-/// What others ask of the supervisor.
 #[derive(Debug)]
 #[allow(clippy::large_enum_variant)] // messages are few and live in a bounded queue
 pub(super) enum Message {
     /// Publish a snapshot that is taken at `asked` or later.
     Refresh {
-        /// When it was asked for.
+        /// Time of the request.
         asked: Instant,
     },
     /// Send a snapshot that is taken at `asked` or later and has these tables.
     Inspect {
-        /// When it was asked for.
         asked: Instant,
-        /// Which tables.
         tables: Tables,
-        /// Whom to.
         reply: oneshot::Sender<Arc<Published>>,
     },
-    /// Go by other settings.
+    /// Apply other settings.
     Reconfigure(ControlConfig),
-    /// Pass this on to the dataplane.
+    /// Pass a command on to the dataplane.
     Command(Command),
-    /// Pass this on to the dataplane, which does not answer it.
+    /// Pass a request on to the dataplane, which does not answer it.
     Tell {
-        /// What.
         request: Request,
-        /// Who hears whether the dataplane was told.
+        /// Channel for the result of passing it on.
         reply: oneshot::Sender<bool>,
     },
-    /// Pass this on to the dataplane and tell what became of it.
+    /// Pass a command on to the dataplane and report the result.
     Ask {
-        /// What.
         command: Command,
-        /// Whom to.
         reply: oneshot::Sender<Result<(), CommandError>>,
     },
 }
@@ -88,7 +82,7 @@ pub enum SupervisorError {
     DataplaneGone,
 }
 
-/// Someone who waits for a snapshot.
+/// A waiter for a snapshot.
 struct Inspector {
     asked: Instant,
     tables: Tables,
@@ -100,9 +94,9 @@ pub(super) struct Supervisor {
     plane: ControlPlane,
     link: DataplaneLink,
     inbox: mpsc::Receiver<Message>,
-    /// With the number of those that someone waits for.
+    /// Commands, with numbers for those with a waiter.
     pending: VecDeque<(Command, Option<u64>)>,
-    /// Who waits for the dataplane's answers, in the order of the numbers.
+    /// Waiters for the dataplane's answers, in the order of the numbers.
     askers: VecDeque<(u64, oneshot::Sender<Result<(), CommandError>>)>,
     last_ask: u64,
     inspectors: Vec<Inspector>,
@@ -112,18 +106,19 @@ pub(super) struct Supervisor {
     in_flight: bool,
     refresh_asked: Option<Instant>,
     sample_due: bool,
-    /// When the flight recorder's next sample is to be taken; `None` when nothing is recorded.
+    /// Time of the flight recorder's next sample; `None` when nothing is recorded.
     flight_next: Option<Instant>,
     flight_due: bool,
-    /// When a snapshot is to end an interval of peaks for telemetry; `None` while one is on its way.
+    /// Time at which a snapshot is to end an interval of peaks for telemetry; `None` while one is
+    /// on its way.
     peaks_next: Option<Instant>,
     events_lost: u64,
     more_events: bool,
-    /// What is still to be written down, the oldest first: a round's events and what they led to.
+    /// History still to be written, oldest first: a round's events and their consequences.
     unwritten: Vec<Happened>,
 }
 
-/// What others can read of afterwards.
+/// Entries of the history that others can read.
 #[allow(clippy::large_enum_variant)] // mostly these are events
 enum Happened {
     Event(Event),
@@ -213,7 +208,7 @@ impl Supervisor {
                 tables,
                 reply,
             } => {
-                // Whoever finds no room hears that by the end of the channel.
+                // If there is no room, the closed channel reports it.
                 if self.inspectors.len() < WAITING_MAX {
                     self.inspectors.push(Inspector {
                         asked,
@@ -232,7 +227,7 @@ impl Supervisor {
             }
             Message::Tell { request, reply } => {
                 let told = self.link.requests.try_send(request);
-                // Whoever asked may have gone.
+                // The requester may have gone.
                 let _ = reply.send(told.is_ok());
             }
             Message::Ask { command, reply } => {
@@ -247,9 +242,9 @@ impl Supervisor {
         }
     }
 
-    /// Takes in all that is there, lets the state machine answer, and sends what it says.
+    /// Processes all pending messages, lets the state machine answer, and sends its results.
     fn round(&mut self) -> Result<(), SupervisorError> {
-        // The snapshot first: whatever happened before it was taken is in the event queue by now.
+        // The snapshot first: all earlier events are in the event queue by now.
         let snapshot = self.link.snapshots.try_recv();
         self.more_events = true;
         for _ in 0..EVENTS_PER_ROUND {
@@ -295,8 +290,8 @@ impl Supervisor {
         Ok(())
     }
 
-    /// Hands an event to the state machine, and what that wants to the dataplane. Nothing is written down before: a log or a
-    /// lock of a reader must not delay a CLCM.
+    /// Passes an event to the state machine, and its results to the dataplane. The history is
+    /// written later: a log or a reader's lock must not delay a CLCM.
     fn take_event(&mut self, event: &Event) {
         if matches!(event.kind, EventKind::PauseStalled { .. }) {
             // The verdict depends on it.
@@ -307,7 +302,7 @@ impl Supervisor {
         self.drain_plane();
     }
 
-    /// Writes down what has happened, in its order.
+    /// Writes the history in its order.
     fn write_down(&mut self) {
         let mut unwritten = std::mem::take(&mut self.unwritten);
         for happened in unwritten.drain(..) {
@@ -331,7 +326,8 @@ impl Supervisor {
         self.unwritten = unwritten;
     }
 
-    /// Tells the state machine what LLDP knows of the neighbours: whether a stall is a storm depends on it.
+    /// Passes LLDP's knowledge of the neighbours to the state machine, which needs it to tell
+    /// storms from other stalls.
     fn learn_neighbours(&mut self, now: Instant) {
         let neighbours = self.shared.links.neighbours();
         for (port, _) in self.shared.info.numbered_ports() {
@@ -340,7 +336,6 @@ impl Supervisor {
         }
     }
 
-    /// Begins and ends the records of suspicions.
     fn note_flight(&mut self, event: &Event) {
         match event.kind {
             EventKind::Suspected {
@@ -348,7 +343,7 @@ impl Supervisor {
             } => {
                 let id = self.shared.records.deadlocks().current_id(egress, priority);
                 let mut flights = self.shared.records.flights();
-                // It may be a suspicion anew, the end of whose predecessor was lost.
+                // It may be a new suspicion whose predecessor's end was lost.
                 flights.end(egress, priority, event.at);
                 if let Some(id) = id {
                     flights.begin(id, egress, priority, event.at);
@@ -393,7 +388,7 @@ impl Supervisor {
         }
     }
 
-    /// False when there is no room for it.
+    /// Returns false when there is no room for it.
     fn pend(&mut self, command: Command, ask: Option<u64>) -> bool {
         let has_room = self.pending.len() < PENDING_CAPACITY;
         if has_room {
@@ -418,18 +413,18 @@ impl Supervisor {
         }
     }
 
-    /// Tells who asked. An answer that was lost ends the channel of whoever waits for it.
+    /// Passes an answer to its requester. A lost answer closes the channel of its waiter.
     fn take_answer(&mut self, answer: Answer) {
         let settled = self.askers.partition_point(|(id, _)| *id <= answer.id);
         for (id, reply) in self.askers.drain(..settled) {
             if id == answer.id {
-                // Whoever asked may have gone.
+                // The requester may have gone.
                 let _ = reply.send(answer.outcome);
             }
         }
     }
 
-    /// After how long the next round is due without anything happening.
+    /// Returns the time until the next round is due without any event.
     fn wake_after(&self) -> Option<StdDuration> {
         if self.more_events {
             return Some(StdDuration::ZERO);

@@ -1,4 +1,4 @@
-//! What a snapshot says that no event did: some found the queue full.
+//! Recovery of events that found the queue full, from a snapshot.
 
 use weir_core::event::EventKind;
 use weir_core::{Duration, Event, PortId, PortSet, Priority, SuspicionReason};
@@ -7,8 +7,8 @@ use super::Supervisor;
 use crate::dataplane::messages::Snapshot;
 
 impl Supervisor {
-    /// Makes good for events that found the queue full: begins and ends suspicions as the snapshot has
-    /// them. What happened after it was taken is left as the events told it.
+    /// Recovers events that found the queue full: begins and ends suspicions according to the
+    /// snapshot. Events after the snapshot take precedence.
     pub(super) fn reconcile(&mut self, snapshot: &Snapshot) {
         for index in 0..snapshot.ports.len() {
             let Some(egress) = PortId::from_index(index) else {
@@ -51,7 +51,7 @@ impl Supervisor {
         }
     }
 
-    /// The same for stalls: without its event a storm would never be judged.
+    /// Recovers stalls: without its event a storm would never be judged.
     pub(super) fn reconcile_stalls(&mut self, snapshot: &Snapshot) {
         for (index, state) in snapshot.ports.iter().enumerate() {
             let Some(egress) = PortId::from_index(index) else {

@@ -1,4 +1,4 @@
-//! Snapshots: asked for, taken in, and handed to those who wait for them.
+//! Snapshots: requests, arrivals, and their waiters.
 
 use std::sync::Arc;
 
@@ -88,14 +88,14 @@ impl Supervisor {
         }
     }
 
-    /// Hands the latest snapshot to those whom it serves.
+    /// Sends the latest snapshot to the waiters that it satisfies.
     fn tell_inspectors(&mut self) {
         let latest = self.shared.dataplane.snapshot();
         let serves = |inspector: &mut Inspector| {
             latest.at >= inspector.asked && latest.tables.cover(inspector.tables)
         };
         for inspector in self.inspectors.extract_if(.., serves) {
-            // Whoever asked may have gone.
+            // The requester may have gone.
             let _ = inspector.reply.send(Arc::clone(&latest));
         }
         self.inspectors

@@ -1,5 +1,5 @@
-//! What was changed at run time: seen by comparing the switch with its configuration, and handed to the next switch when this
-//! one leaves its place to it.
+//! Changes at run time: found by comparing the switch with its configuration, and passed to the
+//! next switch when this one leaves its place to it.
 
 use std::collections::HashMap;
 use std::io;
@@ -15,7 +15,7 @@ use crate::dataplane::messages::Snapshot;
 use crate::dataplane::tables::{RouteRow, Tables};
 use crate::os::run_dir;
 
-/// What [`now`] reads of a snapshot.
+/// Tables of a snapshot that [`now`] reads.
 pub const TABLES: Tables = Tables {
     routes: true,
     ..Tables::NONE
@@ -68,7 +68,8 @@ pub fn now(config: &DaemonConfig, snapshot: &Snapshot) -> DaemonConfig {
     now
 }
 
-/// The same with the profiles of marking alone. One that no class has is nowhere but in the file.
+/// Returns the configuration with the profiles of marking alone. One without a class is only in the
+/// file.
 pub fn with_marking(config: &DaemonConfig, snapshot: &Snapshot) -> DaemonConfig {
     let mut now = config.clone();
     for profile in &config.ecn {
@@ -108,7 +109,7 @@ fn route(row: &RouteRow, known: Option<&Route>, mut pins: Vec<(u32, PortId)>) ->
     }
 }
 
-/// What the port needs for itself, so that it is watched like this.
+/// Returns the port's own settings that make it watched like this.
 fn watched(watchdog: Option<&WatchdogConfig>, config: &DaemonConfig, port: usize) -> PfcwdConfig {
     let usual = config.ports[port].pfcwd.unwrap_or(config.pfcwd);
     match watchdog {
@@ -215,7 +216,7 @@ fn parse(text: &[u8], run_dir: &Path, config: &DaemonConfig) -> Result<DaemonCon
     Ok(config.with_changes_by_hand(&parse(&left.before)?, &parse(&left.now)?))
 }
 
-/// Where it is.
+/// Returns the path of the file.
 pub fn path(run_dir: &Path) -> PathBuf {
     run_dir.join(NAME)
 }
@@ -269,7 +270,7 @@ ports = ["a"]
         }
     }
 
-    /// As the switch has it that began with the file.
+    /// State of a switch that began with the file.
     fn snapshot() -> Box<Snapshot> {
         let mut snapshot = empty(2);
         let both = PortSet::from_iter([port(0), port(1)]);

@@ -9,26 +9,25 @@ use weir_api::reload::{ConfigurationHistory, Past, PastConfiguration};
 
 use crate::os::run_dir;
 
-/// So many are kept.
+/// Number of files that are kept.
 pub const LENGTH: usize = 10;
-/// Where systemd keeps it for the service (systemd.exec(5), StateDirectory=).
+/// Directory that systemd keeps for the service (systemd.exec(5), StateDirectory=).
 const STATE_DIRECTORY: &str = "STATE_DIRECTORY";
-/// Below the run directory where nobody keeps anything: until the switch is stopped.
+/// Below the run directory if there is no state directory: until the switch is stopped.
 const NAME: &str = "history";
-/// What a file's name ends with.
 const ENDING: &str = ".toml";
 
-/// How a file came to be in force.
+/// Way in which a file came into force.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Came {
     /// The switch began with it.
     Start,
-    /// By a reload, confirmed where that was asked for.
+    /// By a reload, confirmed if required.
     Reload,
 }
 
 impl Came {
-    /// In names of files and for people.
+    /// Name in file names and for people.
     fn name(self) -> &'static str {
         match self {
             Self::Start => "start",
@@ -41,11 +40,9 @@ impl Came {
 #[derive(Debug)]
 pub struct History {
     directory: PathBuf,
-    /// One writer at a time.
     writing: Mutex<()>,
 }
 
-/// One file of it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 struct Entry {
     number: u64,
@@ -97,7 +94,7 @@ impl History {
         let now = SystemTime::now().duration_since(UNIX_EPOCH);
         let seconds = now.map_or(0, |since| since.as_secs());
         let name = format!("{number:06}-{seconds}-{}{ENDING}", came.name());
-        // Whole or not at all, whatever happens meanwhile.
+        // Whole or not at all, also after an interruption.
         let new = self.directory.join("new");
         run_dir::replace_file(&new, text.as_bytes())?.sync_all()?;
         std::fs::rename(&new, self.directory.join(name))?;
@@ -108,7 +105,7 @@ impl History {
         Ok(())
     }
 
-    /// All that there are, the oldest first. Files of other names are not ours.
+    /// Returns all entries, oldest first. Files of other names are not ours.
     fn entries(&self) -> io::Result<Vec<Entry>> {
         let directory = match std::fs::read_dir(&self.directory) {
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
@@ -123,7 +120,7 @@ impl History {
         Ok(entries)
     }
 
-    /// What there is.
+    /// Returns the entries.
     ///
     /// # Errors
     ///
@@ -203,7 +200,7 @@ mod tests {
         assert_eq!(history.get(4).unwrap().unwrap().text, "3");
         assert_eq!(history.get(3).unwrap(), None);
         assert!(foreign.exists());
-        // What was left of a write that was killed is no entry, and in nobody's way.
+        // The rest of an interrupted write is no entry, and does no harm.
         std::fs::write(history.directory.join("new"), "half").unwrap();
         history.note("again", Came::Start);
         assert_eq!(history.get(14).unwrap().unwrap().text, "again");

@@ -19,7 +19,7 @@ pub fn leave(run_dir: &Path, text: &str) -> io::Result<PathBuf> {
     Ok(path)
 }
 
-/// Where it is.
+/// Returns the path of the file.
 pub fn path(run_dir: &Path) -> PathBuf {
     run_dir.join(NAME)
 }

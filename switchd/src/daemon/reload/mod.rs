@@ -1,4 +1,5 @@
-//! Reading the configuration file again: what can change while frames are forwarded does so, and the rest is told.
+//! Reloading of the configuration file: settings that can change while frames are forwarded do so,
+//! and the rest is reported.
 
 pub mod by_hand;
 pub mod history;
@@ -31,35 +32,32 @@ use step::{applied, Step};
 #[derive(Debug)]
 pub struct Reloader {
     path: PathBuf,
-    /// As the daemon began: its memory was made for this.
+    /// Configuration at the start: the daemon's memory was allocated for it.
     started: DaemonConfig,
     running: Mutex<Running>,
-    /// `None` where the command line says what is logged.
+    /// `None` if the command line sets the log level.
     log: Option<LevelHandle>,
     history: Arc<History>,
 }
 
-/// What is in force.
 #[derive(Debug)]
 struct Running {
     config: DaemonConfig,
     unconfirmed: Option<Unconfirmed>,
-    /// Its file.
     source: Arc<str>,
-    /// How it came to be in force, until it is kept for a rollback.
+    /// Way in which it came into force, until it is kept for a rollback.
     came: Option<Came>,
-    /// Configurations that were left last for a next switch: see [`by_hand::leave`].
+    /// Configurations last stored for a next switch: see [`by_hand::leave`].
     left: Option<(DaemonConfig, DaemonConfig)>,
 }
 
-/// A reload that nobody has confirmed.
+/// A reload that waits for its confirmation.
 #[derive(Debug)]
 struct Unconfirmed {
-    /// What was in force before it.
+    /// Configuration before it.
     before: DaemonConfig,
-    /// Its file.
     source: Arc<str>,
-    /// When that comes back.
+    /// Time at which the previous configuration comes back.
     until: Instant,
 }
 
@@ -94,7 +92,7 @@ impl Reloader {
 }
 
 impl Reloader {
-    /// Whether a daemon that starts now could stand in this one's place.
+    /// Checks that a daemon started now could replace this one.
     ///
     /// # Errors
     ///
@@ -144,8 +142,8 @@ impl Reloader {
         Ok(())
     }
 
-    /// Reads the file, and puts all of it in force, or nothing where one setting cannot be; with `dry_run` it only reports
-    /// what that would be.
+    /// Reads the file, and applies all of it, or nothing if one setting cannot be applied; with
+    /// `dry_run` it only reports the changes.
     ///
     /// # Errors
     ///
@@ -229,8 +227,8 @@ impl Reloader {
         Ok((self.path.display().to_string(), left))
     }
 
-    /// What was in force before is put there again. What cannot be, as a threshold that a release holds up, is logged; the file
-    /// is not touched.
+    /// Restores the previous settings. Settings that cannot be restored, such as a threshold that a
+    /// release holds up, are logged; the file is not touched.
     async fn go_back(&self, shared: &Shared) {
         let mut running = self.running.lock().await;
         if !running.left().is_some_and(|left| left.is_zero()) {
@@ -267,7 +265,7 @@ impl Reloader {
         Ok(tokio::task::spawn_blocking(load).await??)
     }
 
-    /// Keeps the file of what is in force for a rollback, once that stays.
+    /// Keeps the file in force for a rollback, once it is confirmed.
     async fn remember(&self, running: &mut Running) {
         if running.unconfirmed.is_some() {
             return;
@@ -280,7 +278,7 @@ impl Reloader {
         }
     }
 
-    /// What is in force, and the same with what was changed at run time.
+    /// Returns the configuration in force, without and with the changes at run time.
     async fn with_by_hand(&self, shared: &Shared) -> (DaemonConfig, DaemonConfig) {
         let running = self.running.lock().await;
         let config = running.config.clone();
@@ -290,7 +288,7 @@ impl Reloader {
         (config, now)
     }
 
-    /// Nothing is written that is there already: neighbours may wait.
+    /// Writes nothing that is there already: neighbours may wait.
     async fn leave_in(&self, shared: &Shared, run_dir: &Path) -> Option<PathBuf> {
         let left = self.with_by_hand(shared).await;
         let mut running = self.running.lock().await;
@@ -310,7 +308,6 @@ impl Reloader {
             .ok()
     }
 
-    /// What is in force.
     async fn show(&self, shared: &Shared) -> Configuration {
         let (config, now) = self.with_by_hand(shared).await;
         Configuration {
@@ -323,7 +320,8 @@ impl Reloader {
         }
     }
 
-    /// As [`read_again`](Self::read_again) for a signal: what came of it is logged, and the service manager hears of it.
+    /// Like [`read_again`](Self::read_again), for a signal: the result is logged, and the service
+    /// manager is notified.
     async fn read_again_and_log(&self, shared: &Shared) {
         service::notify_reloading();
         match self.read_again(shared, false, None).await {

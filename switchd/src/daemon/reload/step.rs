@@ -16,19 +16,18 @@ use crate::dataplane::mirrors::Mirrors;
 use crate::dataplane::stations::Stations;
 use crate::logging::LevelHandle;
 
-/// How often a change of thresholds is tried while a buffer drains.
+/// Maximum number of tries to change thresholds while a buffer drains.
 const TRIES: u32 = 10;
-/// Time between two tries.
 const TRY_AGAIN: Duration = Duration::from_millis(100);
 
 const LOG_LEVEL: &str = "log.level";
 
-/// From one configuration to the next.
+/// Change from one configuration to the next.
 pub(super) struct Step<'a> {
     running: &'a DaemonConfig,
-    /// What is to be in force; what is refused is taken back.
+    /// Configuration to apply; refused settings are reverted.
     pub(super) next: DaemonConfig,
-    /// Why keys that begin like this stay.
+    /// Reasons to keep the keys with this prefix.
     reasons: BTreeMap<String, String>,
     /// The command line sets the level.
     is_log_level_kept: bool,
@@ -74,8 +73,8 @@ impl<'a> Step<'a> {
         shared.links.announce(setup::announced_ports(&self.next));
     }
 
-    /// Where a profile is in the file as it was, what was set at run time stays, also for a class that is new to it. All changes,
-    /// or none: only a switch that stops refuses.
+    /// If a profile is unchanged in the file, thresholds set at run time stay, also for a class
+    /// that is new to it. Changes all, or none: only a switch that stops refuses.
     async fn apply_marking(&mut self, shared: &Shared) {
         let snapshot = shared.dataplane.fresh_snapshot().await;
         let now = by_hand::with_marking(self.running, &snapshot);
@@ -144,7 +143,7 @@ impl<'a> Step<'a> {
         let classes = self.next.classes.iter_mut().zip(&self.running.classes);
         for (class, before) in classes {
             if class.priorities.contains(&priority) {
-                // How it marks is in force already.
+                // Its marking is already in force.
                 let ecn_profile = class.ecn_profile.take();
                 *class = Class {
                     ecn: class.ecn,
@@ -157,7 +156,7 @@ impl<'a> Step<'a> {
         }
     }
 
-    /// The policy first: what is suspected anew is taken up by it.
+    /// The policy first: it also applies to new suspicions.
     async fn apply_deadlock(&mut self, shared: &Shared) {
         if self.next.deadlock == self.running.deadlock {
             return;
@@ -214,7 +213,7 @@ impl<'a> Step<'a> {
         // Those that go first: they make room.
         for route in running {
             if !wanted.contains(&route.key()) {
-                // Gone already where somebody has removed it by hand.
+                // Already gone if it was removed by hand.
                 let command = Command::remove_route(route.vlan, route.destination);
                 let _ = ask(shared, command).await;
             }
@@ -318,7 +317,8 @@ impl<'a> Step<'a> {
         }
     }
 
-    /// All of the file can be in force, as far as is known. A level that the command line overrides does not matter.
+    /// Returns true if all of the file can be applied, as far as is known. A level that the command
+    /// line overrides does not matter.
     pub(super) fn is_possible(&self, file: &DaemonConfig) -> bool {
         let overridden = self.is_log_level_kept;
         let mut changes = self.next.changes_to(file).into_iter();
@@ -352,7 +352,7 @@ pub(super) fn applied(change: Change) -> AppliedSetting {
     AppliedSetting { key, from, to }
 }
 
-/// Pins what `route` pins, and lets flows go that `before` pinned and it does not.
+/// Adds the pins of `route`, and removes those of `before` that it lacks.
 async fn apply_pins(
     shared: &Shared,
     route: &Route,
@@ -362,7 +362,7 @@ async fn apply_pins(
     let stays = |flow_hash| route.pins.iter().any(|(other, _)| *other == flow_hash);
     for (flow_hash, _) in before.iter().filter(|(flow_hash, _)| !stays(*flow_hash)) {
         let flow_hash = *flow_hash;
-        // Gone already where its port has left the group, or somebody has taken it away by hand.
+        // Already gone if its port has left the group, or it was removed by hand.
         let _ = ask(
             shared,
             Command::UnpinFlow {

@@ -7,12 +7,12 @@ use weir_core::{DropReason, PortId};
 
 use crate::dataplane::memory::pool::{Chunk, Pool};
 
-/// What a chunk carries while it is with the switch.
+/// Contents of a chunk while it is with the switch.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Cargo {
     /// Nothing: it is free.
     Nothing,
-    /// Nothing: this port's kernel side has it to receive into, or had it and it is free.
+    /// Nothing: it is lent to this port's kernel side to receive into, or was and is free.
     Lent(PortId),
     /// A control frame of ours that a transmitter has.
     Control,
@@ -20,8 +20,8 @@ enum Cargo {
     Data(PortId),
     /// A part of a data frame that begins in another chunk.
     Further,
-    /// Copies of a data frame that leave in another form than it: with a VLAN tag, or without one. Nobody is asked to account for
-    /// it.
+    /// Copies of a data frame that leave in another form: with a VLAN tag, or without one. They
+    /// appear in no account.
     Copy,
 }
 
@@ -56,7 +56,7 @@ pub struct PortAccount {
     pub lent: u64,
 }
 
-/// The books of all ports and the place of every chunk.
+/// Accounts of all ports and the place of every chunk.
 #[derive(Debug)]
 pub(in crate::dataplane) struct Accounts {
     ports: Vec<PortAccount>,
@@ -65,7 +65,6 @@ pub(in crate::dataplane) struct Accounts {
 }
 
 impl Accounts {
-    /// Empty books.
     pub(in crate::dataplane) fn new(port_count: usize, chunk_count: usize) -> Self {
         Self {
             ports: vec![PortAccount::default(); port_count],
@@ -73,7 +72,6 @@ impl Accounts {
         }
     }
 
-    /// The port's book.
     pub(in crate::dataplane) fn of(&self, port: usize) -> PortAccount {
         self.ports.get(port).copied().unwrap_or_default()
     }
@@ -90,7 +88,7 @@ impl Accounts {
         }
     }
 
-    /// The port that the data frame in `chunk` came in by, which it carries no more.
+    /// Returns the ingress port of the data frame in `chunk`, and marks the chunk as empty.
     fn unload_data(&mut self, chunk: Chunk) -> Option<PortId> {
         let place = self.cargo.get_mut(chunk as usize)?;
         let Cargo::Data(ingress) = *place else {
@@ -107,12 +105,12 @@ impl Accounts {
         })
     }
 
-    /// `count` chunks are in `port`'s fill ring from now on.
+    /// Notes that `count` chunks are now in `port`'s fill ring.
     pub(in crate::dataplane) fn note_lent(&mut self, port: usize, count: usize) {
         self.port(port, |account| account.lent += count as u64);
     }
 
-    /// `chunks` are in `port`'s fill ring from now on.
+    /// Notes that `chunks` are now in `port`'s fill ring.
     pub(in crate::dataplane) fn lend(&mut self, port: usize, chunks: &[Chunk]) {
         self.note_lent(port, chunks.len());
         if let Some(id) = PortId::from_index(port) {
@@ -122,12 +120,13 @@ impl Accounts {
         }
     }
 
-    /// True when `port`'s kernel side was the last to get the chunk, unless something else became of it since.
+    /// Returns true when `port`'s kernel side was the last to get the chunk, unless it was used
+    /// otherwise since.
     pub(in crate::dataplane) fn is_lent(&self, port: PortId, chunk: Chunk) -> bool {
         self.cargo.get(chunk as usize) == Some(&Cargo::Lent(port))
     }
 
-    /// A chunk that `port`'s kernel side had is back, and nothing was received into it.
+    /// Notes that a chunk came back from `port`'s kernel side without a frame.
     pub(in crate::dataplane) fn note_returned(&mut self, port: PortId, chunk: Chunk) {
         self.unload(chunk);
         self.port(port.index(), |account| {
@@ -135,7 +134,7 @@ impl Accounts {
         });
     }
 
-    /// A frame came out of `port`'s RX ring and was for this switch.
+    /// Counts a frame from `port`'s RX ring that was for this switch.
     pub(in crate::dataplane) fn note_read(&mut self, port: usize) {
         self.port(port, |account| {
             account.received += 1;
@@ -143,7 +142,7 @@ impl Accounts {
         });
     }
 
-    /// A frame came out of `port`'s RX ring and is dropped.
+    /// Counts a dropped frame from `port`'s RX ring.
     pub(in crate::dataplane) fn note_refused(&mut self, port: usize, reason: DropReason) {
         self.port(port, |account| {
             account.received += 1;
@@ -151,7 +150,7 @@ impl Accounts {
         });
     }
 
-    /// A frame came out of `port`'s RX ring and the switch has it.
+    /// Counts an admitted frame from `port`'s RX ring.
     pub(in crate::dataplane) fn note_admitted(&mut self, port: usize, chunk: Chunk) {
         self.port(port, |account| {
             account.received += 1;
@@ -162,7 +161,7 @@ impl Accounts {
         }
     }
 
-    /// `port` is to send a copy of a frame, which begins in `chunk`.
+    /// Counts a copy of a frame for `port`, which begins in `chunk`.
     pub(in crate::dataplane) fn note_copied(&mut self, port: usize, chunk: Chunk) {
         self.port(port, |account| account.copied += 1);
         if let Some(id) = PortId::from_index(port) {
@@ -170,38 +169,37 @@ impl Accounts {
         }
     }
 
-    /// A copy of a frame goes on in `chunk`.
+    /// Marks `chunk` as the continuation of a copy.
     pub(in crate::dataplane) fn load_further(&mut self, chunk: Chunk) {
         self.load(chunk, Cargo::Further);
     }
 
-    /// A frame that came out of `port`'s RX ring goes on in `chunk`.
+    /// Marks `chunk` as the continuation of a frame from `port`'s RX ring.
     pub(in crate::dataplane) fn note_further(&mut self, port: usize, chunk: Chunk) {
         self.port(port, |account| account.further += 1);
         self.load(chunk, Cargo::Further);
     }
 
-    /// `chunk` has the copies of a frame that leave in another form.
+    /// Marks `chunk` as holding the copies of a frame that leave in another form.
     pub(in crate::dataplane) fn note_copy(&mut self, chunk: Chunk) {
         self.load(chunk, Cargo::Copy);
     }
 
-    /// Such copies go on in `chunk`.
+    /// Marks `chunk` as the continuation of such copies.
     pub(in crate::dataplane) fn note_copy_goes_on(&mut self, chunk: Chunk) {
         self.load(chunk, Cargo::Further);
     }
 
-    /// Whether `chunk` has such copies.
+    /// Returns true if `chunk` has such copies.
     pub(in crate::dataplane) fn is_copy(&self, chunk: Chunk) -> bool {
         self.cargo.get(chunk as usize) == Some(&Cargo::Copy)
     }
 
-    /// The frame that `chunk` had a part of is gone.
+    /// Frees a chunk that had a part of a frame.
     pub(in crate::dataplane) fn unload_further(&mut self, chunk: Chunk) {
         self.load(chunk, Cargo::Nothing);
     }
 
-    /// The switch dropped a frame that it had admitted.
     pub(in crate::dataplane) fn note_given_up(&mut self, chunk: Chunk, reason: DropReason) {
         if let Some(ingress) = self.unload_data(chunk) {
             self.port(ingress.index(), |account| {
@@ -210,39 +208,38 @@ impl Accounts {
         }
     }
 
-    /// `port`'s transmitter has a data frame.
+    /// Counts a data frame passed to `port`'s transmitter.
     pub(in crate::dataplane) fn note_sent_data(&mut self, port: usize) {
         self.port(port, |account| account.sent_data += 1);
     }
 
-    /// `port`'s transmitter has a control frame.
+    /// Counts a control frame passed to `port`'s transmitter.
     pub(in crate::dataplane) fn note_sent_control(&mut self, port: usize) {
         self.port(port, |account| account.sent_control += 1);
     }
 
-    /// `chunk` carries a control frame.
     pub(in crate::dataplane) fn load_control(&mut self, chunk: Chunk) {
         self.load(chunk, Cargo::Control);
     }
 
-    /// `port`'s TX ring had no place for a frame.
+    /// Counts a frame for which `port`'s TX ring had no place.
     pub(in crate::dataplane) fn note_not_sent(&mut self, port: usize) {
         self.port(port, |account| account.not_sent += 1);
     }
 
-    /// `port`'s transmitter is done with `count` frames.
+    /// Counts frames completed by `port`'s transmitter.
     pub(in crate::dataplane) fn note_completed(&mut self, port: usize, count: usize) {
         self.port(port, |account| account.completed += count as u64);
     }
 
-    /// The switch is done with a data frame that it had admitted: the last copy is sent.
+    /// Counts an admitted data frame whose last copy is sent.
     pub(in crate::dataplane) fn note_delivered(&mut self, chunk: Chunk) {
         if let Some(ingress) = self.unload_data(chunk) {
             self.port(ingress.index(), |account| account.delivered += 1);
         }
     }
 
-    /// True when `chunk` carried a control frame; it does no more.
+    /// Frees `chunk` from a control frame; returns true when it carried one.
     pub(in crate::dataplane) fn unload_control(&mut self, chunk: Chunk) -> bool {
         let is_control = self.cargo.get(chunk as usize) == Some(&Cargo::Control);
         if is_control {
@@ -251,7 +248,6 @@ impl Accounts {
         is_control
     }
 
-    /// Chunks that carry control frames.
     #[cfg(test)]
     pub(in crate::dataplane) fn control_chunks(&self) -> impl Iterator<Item = usize> + '_ {
         self.chunks_with(Cargo::Control)
@@ -300,7 +296,8 @@ impl AccountTable {
         self.outstanding.reserve(port_count);
     }
 
-    /// Copies the books and counts the chunks. O(ports + chunks), and allocates nothing where there is room.
+    /// Copies the accounts and counts the chunks. O(ports + chunks), and allocates nothing if there
+    /// is room.
     pub(in crate::dataplane) fn fill(
         &mut self,
         accounts: &Accounts,

@@ -1,5 +1,6 @@
-//! What the loop, the programs of the ports and the [clerk](crate::dataplane::kernel::express) tell each other of the express
-//! path. The argument is in the book (`docs/src/internals/express.md`).
+//! Messages between the loop, the programs of the ports and the
+//! [clerk](crate::dataplane::kernel::express) about the express path. The argument is in the book
+//! (`docs/src/internals/express.md`).
 
 use std::fmt::Debug;
 
@@ -44,9 +45,9 @@ pub trait Words: Debug + Send {
     fn on_way(&self, port: u8) -> u64;
     /// Frames that went to the core since its device had no room for them; only where it must have.
     fn no_room(&self, port: u8) -> u64;
-    /// What came in by a port and took the path.
+    /// Returns the express traffic received on a port.
     fn came_in(&self, port: u8, priority: u8) -> Passed;
-    /// What took the path and left by a port, or was lost there.
+    /// Returns the express traffic sent by a port, or lost there.
     fn went_out(&self, port: u8, priority: u8) -> Passed;
     /// A frame is inside that no program has handed over.
     fn enter(&self, ingress: u8, priority: u8);
@@ -56,7 +57,7 @@ pub trait Words: Debug + Send {
     fn beat(&self, now_nanos: u64);
 }
 
-/// What the loop needs for the path.
+/// State that the loop needs for the path.
 #[derive(Debug)]
 pub struct ExpressParts {
     /// The words.
@@ -78,7 +79,7 @@ pub struct Listing {
     pub routes: Vec<(MacAddress, PortId)>,
 }
 
-/// What the clerk asks of the loop.
+/// Request of the clerk to the loop.
 #[derive(Debug)]
 pub enum ExpressOrder {
     /// Bring this up to date and send it back.

@@ -1,4 +1,4 @@
-//! What an operator has asked to be done to frames that come in, so as to see how a transport takes it.
+//! Impairment of received frames at an operator's request, to test how a transport copes.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -10,7 +10,7 @@ use crate::model::sight::Sight;
 
 pub use weir_api::daemon::IMPAIRMENTS_MAX;
 
-/// What is done to a frame.
+/// Effect on a frame.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Action {
     /// It is dropped.
@@ -24,13 +24,13 @@ pub enum Action {
 /// Which frames, and what is done to them.
 #[derive(Clone, Debug)]
 pub struct ImpairPlan {
-    /// Where they come in.
+    /// Ingress port.
     pub port: PortId,
     /// Which of them.
     pub filter: Filter,
     /// Of those each one of this number, from the last of the first so many.
     pub one_in: u64,
-    /// What is done.
+    /// Effect.
     pub action: Action,
     /// Until when.
     pub until: Instant,
@@ -45,7 +45,7 @@ pub struct Impairment {
     overflowed: AtomicU64,
 }
 
-/// What one has counted.
+/// Counts of one impairment.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct ImpairFigures {
     /// Frames that the filter let through.
@@ -67,12 +67,12 @@ impl Impairment {
         }
     }
 
-    /// What is done to which frames.
+    /// Returns the affected frames and the effect.
     pub fn plan(&self) -> &ImpairPlan {
         &self.plan
     }
 
-    /// What it has counted.
+    /// Returns its counts.
     pub fn figures(&self) -> ImpairFigures {
         let read = |counter: &AtomicU64| counter.load(Ordering::Relaxed);
         ImpairFigures {
@@ -82,7 +82,7 @@ impl Impairment {
         }
     }
 
-    /// What is done to this frame, if anything; counts it. To be asked by one thread.
+    /// Returns the effect on this frame, if any, and counts it. To be called by one thread.
     pub(in crate::dataplane) fn meet(
         &self,
         sight: &Sight<'_>,

@@ -1,4 +1,4 @@
-//! What a dataplane is to those above it, whoever plays one: its ends of the queues, its programs, its life.
+//! Interface of a dataplane to the code above it: its ends of the queues, its programs, its life.
 
 use std::io;
 use std::os::fd::OwnedFd;
@@ -16,11 +16,11 @@ use crate::dataplane::closing::Closing;
 pub struct DataplaneLink {
     /// Takes requests.
     pub requests: Box<dyn Requests>,
-    /// What happened, oldest first.
+    /// Events, oldest first.
     pub events: Receiver<Event>,
     /// Requested snapshots, filled.
     pub snapshots: Receiver<Box<Snapshot>>,
-    /// What became of requests whose sender waits, in the order of the requests.
+    /// Answers to requests with a waiting sender, in the order of the requests.
     pub answers: Receiver<Answer>,
     /// An eventfd that becomes readable when events, snapshots or answers were queued.
     pub notify: OwnedFd,
@@ -47,11 +47,12 @@ pub trait XdpPrograms: Send + Sync {
     /// when they cannot be read.
     fn frames(&self, port: PortId) -> Vec<(&'static str, u64)>;
 
-    /// What became of frames at `port` by verdict (`redirected`, `dropped` …) since its sockets were there; empty when
-    /// that cannot be read.
+    /// Returns the verdicts on frames at `port` (`redirected`, `dropped` …) since its sockets were
+    /// opened; empty when they cannot be read.
     fn verdicts(&self, port: PortId) -> Vec<(&'static str, u64)>;
 
-    /// How `port`'s program is attached now: `native` or `generic`; `None` when there is none any more.
+    /// Returns the mode in which `port`'s program is attached: `native` or `generic`; `None` when
+    /// there is no program.
     fn mode(&self, port: PortId) -> Option<&'static str>;
 
     /// Attaches `port`'s program in generic mode if it was to be native or generic, as it turns out, and its sockets copy.
@@ -59,7 +60,7 @@ pub trait XdpPrograms: Send + Sync {
     ///
     /// # Errors
     ///
-    /// What the kernel says.
+    /// The kernel's error.
     fn fall_back(&self, port: PortId) -> anyhow::Result<bool>;
 
     /// Has `port` go by other settings: where a frame's priority is looked for, and what becomes of frames without a
@@ -67,7 +68,7 @@ pub trait XdpPrograms: Send + Sync {
     ///
     /// # Errors
     ///
-    /// What the kernel says.
+    /// The kernel's error.
     fn classify(&self, port: PortId, settings: &Port) -> anyhow::Result<()>;
 
     /// Takes `port`'s device, now that there is one, and begins to forward by it. `None` when there is none, or the port has
@@ -103,7 +104,8 @@ pub trait RunningDataplane: Send + 'static {
     /// When the eventfd cannot be duplicated.
     fn link(&self) -> io::Result<DataplaneLink>;
 
-    /// What is known of each port only once it is attached, in the configuration's order.
+    /// Returns the properties of each port that are known only once it is attached, in the
+    /// configuration's order.
     fn attached(&self) -> Vec<AttachedPort>;
 
     /// See [`XdpPrograms::frames`].
@@ -124,7 +126,7 @@ pub trait RunningDataplane: Send + 'static {
     ///
     /// # Errors
     ///
-    /// What the kernel says.
+    /// The kernel's error.
     fn fall_back(&mut self, _port: PortId) -> anyhow::Result<bool> {
         Ok(false)
     }
@@ -133,7 +135,7 @@ pub trait RunningDataplane: Send + 'static {
     ///
     /// # Errors
     ///
-    /// What the kernel says.
+    /// The kernel's error.
     fn classify(&mut self, port: PortId, settings: &Port) -> anyhow::Result<()>;
 
     /// A socket for each port, in the configuration's order, that gives and takes whole LLDP frames.
@@ -164,7 +166,7 @@ pub trait RunningDataplane: Send + 'static {
     ///
     /// # Errors
     ///
-    /// What the kernel says.
+    /// The kernel's error.
     fn release(&mut self, _port: PortId) -> anyhow::Result<()> {
         Ok(())
     }
@@ -177,7 +179,7 @@ pub trait RunningDataplane: Send + 'static {
     fn stop(self, drain: Duration, programs: Programs) -> anyhow::Result<Stopped>;
 }
 
-/// What becomes of the XDP programs at the end of a dataplane.
+/// Fate of the XDP programs at the end of a dataplane.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Programs {
     /// They are detached.
@@ -217,7 +219,7 @@ impl AttachedPort {
     }
 }
 
-/// How the dataplane ended.
+/// End of the dataplane.
 #[derive(Debug, Default)]
 pub struct Stopped {
     /// Frames that a transmitter still had.
@@ -227,7 +229,7 @@ pub struct Stopped {
     /// Frames that found no socket any more at the end, and got the fallback; and those of lossy classes that came while the
     /// switch drained.
     pub missed: u64,
-    /// What of it is not closed yet.
+    /// Parts that are not closed yet.
     pub closing: Closing,
 }
 

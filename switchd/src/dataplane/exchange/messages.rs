@@ -1,8 +1,8 @@
-//! What crosses between the dataplane thread and the control plane.
+//! Messages between the dataplane thread and the control plane.
 //!
 //! Everything goes through bounded `crossbeam` queues; neither side ever waits for the other. The
-//! dataplane allocates nothing for it: a [`Snapshot`] is allocated by the control plane, filled by the
-//! dataplane and sent back.
+//! dataplane allocates nothing for it: a [`Snapshot`] is allocated by the control plane, filled by
+//! the dataplane and sent back.
 
 use std::sync::Arc;
 
@@ -56,7 +56,7 @@ pub enum Request {
     Ask {
         /// Which one.
         id: u64,
-        /// What.
+        /// The command.
         command: Command,
     },
     /// Fill this and send it back.
@@ -72,7 +72,7 @@ pub enum Request {
     Impair {
         /// Which place, below [`IMPAIRMENTS_MAX`](super::impair::IMPAIRMENTS_MAX).
         place: usize,
-        /// What.
+        /// The impairment.
         impairment: Option<Arc<Impairment>>,
     },
     /// Send requests for the addresses of these to them alone from now on.
@@ -99,14 +99,14 @@ pub enum Request {
     Express(ExpressOrder),
     /// Admit nothing more, send what is buffered, and end; at the latest after this long.
     Stop {
-        /// How long draining may take.
+        /// Maximum time for draining.
         drain: Duration,
         /// Another switch takes what is not sent: no longer than until nothing comes any more.
         hands_on: bool,
     },
 }
 
-/// What the switch core said to a [`Request::Ask`].
+/// Result of a [`Request::Ask`] from the switch core.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Answer {
     /// Which one.
@@ -124,9 +124,9 @@ pub struct Snapshot {
     pub ports: Vec<PortSnapshot>,
     /// By pool.
     pub pools: Vec<PoolGauges>,
-    /// What the classes have of them, by priority.
+    /// Shares of the classes, by priority.
     pub shares: [Option<PoolShare>; PRIORITY_COUNT],
-    /// How the classes mark, by priority.
+    /// Marking of the classes, by priority.
     pub markings: [Option<RedConfig>; PRIORITY_COUNT],
     /// The Level Table, bounded.
     pub level_table: LevelTableSnapshot,
@@ -142,7 +142,7 @@ pub struct Snapshot {
     pub accounts: AccountTable,
     /// The answer to the question, if `tables` has one.
     pub explanation: Option<Explanation>,
-    /// What each mirror has copied, in the order of the configuration.
+    /// Counters of each mirror, in the order of the configuration.
     pub mirrors: [MirrorCounters; MIRRORS_MAX],
     /// Learned addresses that there is room for.
     pub learning_capacity: u64,
@@ -168,25 +168,25 @@ pub struct PortSnapshot {
     pub gauges: [PriorityGauges; PRIORITY_COUNT],
     /// By priority: its buffers' own thresholds in pools.
     pub pool_thresholds: [Option<Threshold>; PRIORITY_COUNT],
-    /// How the port is watched for PFC storms.
+    /// Settings of the port's storm watchdog.
     pub watchdog: Option<WatchdogConfig>,
-    /// What was measured beside what its cable gives.
+    /// Measurements beside the room that its cable gives.
     pub cable: Option<CableGauges>,
-    /// Where it floods nothing because of a loop.
+    /// VLANs in which it floods nothing because of a loop.
     pub blocked: BlockedIn,
     /// Learned addresses behind it.
     pub learned: u32,
     /// Its device completes no transmissions.
     pub stuck: bool,
-    /// What the kernel lost on the way to or from the socket.
+    /// Losses in the kernel on the way to or from the socket.
     pub kernel: KernelLosses,
     /// Frames taken from the RX rings.
     pub received: u64,
     /// Frames that the transmitter is done with.
     pub completed: u64,
-    /// How full the socket's rings are.
+    /// Fill levels of the socket's rings.
     pub rings: Rings,
-    /// Whether frames leave by the express path, and if not, why. The counters have what took it.
+    /// State of the express path at the port. The counters include its frames.
     pub express: Express,
 }
 
@@ -277,7 +277,7 @@ pub const BATCH_BOUNDS: &[u64] = &[1, 2, 4, 8, 16, 32, 64];
 /// Figures of the polling loop since the start.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct RoundStats {
-    /// What it has counted.
+    /// Its counters.
     pub counters: DataplaneCounters,
     /// Longest round, sleep left out.
     pub round_max: Duration,

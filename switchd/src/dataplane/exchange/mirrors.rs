@@ -1,4 +1,4 @@
-//! Who gets copies of which frames, by the configuration.
+//! Mirrors by the configuration.
 
 use weir_config::daemon::{DaemonConfig, Mirror, MIRRORS_MAX};
 use weir_core::{PortId, PortSet, Priority, VlanId, VlanSet};
@@ -9,20 +9,19 @@ pub struct Mirrors {
     names: Vec<String>,
     /// In the order of the names.
     all: Vec<Copying>,
-    /// By mirror: the VLANs that it looks at; `None` for all.
+    /// By mirror: the VLANs that it copies; `None` for all.
     vlans: Vec<Option<VlanSet>>,
     arriving: PortSet,
     leaving: PortSet,
 }
 
-/// One mirror.
 #[derive(Clone, Copy, Debug)]
 pub(in crate::dataplane) struct Copying {
     pub(in crate::dataplane) output: PortId,
     pub(in crate::dataplane) priority: Priority,
     pub(in crate::dataplane) arriving: PortSet,
     pub(in crate::dataplane) leaving: PortSet,
-    /// Bytes of a frame at most.
+    /// Maximum number of bytes copied of a frame.
     pub(in crate::dataplane) most: usize,
 }
 
@@ -56,27 +55,26 @@ impl Mirrors {
         }
     }
 
-    /// False without any.
     pub(in crate::dataplane) fn is_on(&self) -> bool {
         !self.all.is_empty()
     }
 
-    /// Whether what comes in by `port` is copied.
+    /// Returns true if frames received on `port` are copied.
     pub(in crate::dataplane) fn looks_at_arrivals(&self, port: PortId) -> bool {
         self.arriving.contains(port)
     }
 
-    /// Whether what leaves by `port` is copied.
+    /// Returns true if frames sent by `port` are copied.
     pub(in crate::dataplane) fn looks_at_departures(&self, port: PortId) -> bool {
         self.leaving.contains(port)
     }
 
-    /// Whether any of them looks at VLANs.
     pub(in crate::dataplane) fn looks_at_vlans(&self) -> bool {
         self.vlans.iter().any(Option::is_some)
     }
 
-    /// Whether the mirror at `place` copies frames of `vlan`; `None` for those that are in none.
+    /// Returns true if the mirror at `place` copies frames of `vlan`; `None` stands for frames
+    /// without a VLAN.
     pub(in crate::dataplane) fn selects(&self, place: usize, vlan: Option<VlanId>) -> bool {
         match self.vlans.get(place) {
             Some(Some(vlans)) => vlan.is_some_and(|vlan| vlans.contains(vlan)),
@@ -84,12 +82,12 @@ impl Mirrors {
         }
     }
 
-    /// The mirror at a place below [`MIRRORS_MAX`].
+    /// Returns the mirror at a place below [`MIRRORS_MAX`].
     pub(in crate::dataplane) fn get(&self, place: usize) -> Option<Copying> {
         self.all.get(place).copied()
     }
 
-    /// Where the mirror is in `self` that has the name of the one at `place` of `other`.
+    /// Returns the place in `self` of the mirror with the name of the one at `place` of `other`.
     pub(in crate::dataplane) fn same_as(&self, other: &Self, place: usize) -> Option<usize> {
         let name = other.names.get(place)?;
         self.names.iter().position(|known| known == name)

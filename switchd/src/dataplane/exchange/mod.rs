@@ -1,4 +1,5 @@
-//! What the dataplane and those above it give each other: requests and answers, snapshots with tables and books, taps.
+//! Data exchanged by the dataplane and the code above it: requests and answers, snapshots with
+//! tables and accounts, taps.
 
 pub mod accounts;
 pub mod express;

@@ -27,12 +27,10 @@ impl Stations {
         }
     }
 
-    /// False without any.
     pub(in crate::dataplane) fn is_on(&self) -> bool {
         !self.macs.is_empty()
     }
 
-    /// The MAC address of the station that has `address`.
     pub(in crate::dataplane) fn find(&self, address: IpAddr) -> Option<MacAddress> {
         self.macs.get(&address).copied()
     }

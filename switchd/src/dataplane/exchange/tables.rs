@@ -22,13 +22,13 @@ pub struct Tables {
     pub flows: bool,
     /// The loop's books.
     pub accounts: bool,
-    /// What ports make of VLAN tags, and learnt addresses.
+    /// VLAN settings of ports, and learnt addresses.
     pub vlans: bool,
-    /// What would become of a frame.
+    /// Request to predict the treatment of a frame.
     pub question: Option<Question>,
 }
 
-/// What would become of this frame, if it came in by this port?
+/// A frame and the port at which its treatment is to be predicted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Question {
     /// The port.
@@ -80,9 +80,9 @@ pub struct RouteRow {
     pub vlan: Option<VlanId>,
     /// Its group.
     pub members: PortSet,
-    /// Where its buckets begin in [`RouteTables::buckets`].
+    /// Index of its first bucket in [`RouteTables::buckets`].
     pub first_bucket: usize,
-    /// How many it has; none for a single member.
+    /// Number of buckets; zero for a single member.
     pub bucket_count: usize,
     /// Flows that are pinned.
     pub pins: usize,

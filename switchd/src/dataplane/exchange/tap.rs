@@ -18,16 +18,16 @@ use crate::model::sight::{Direction, Sight, Verdict};
 /// Captures at a time.
 pub const TAPS_MAX: usize = 4;
 
-/// What is kept of a [`Sight`].
+/// Recorded parts of a [`Sight`].
 #[derive(Debug)]
 pub struct Record {
     /// When, on `CLOCK_MONOTONIC`.
     pub at: Instant,
-    /// Where.
+    /// Port of the frame.
     pub port: PortId,
     /// Which way.
     pub direction: Direction,
-    /// What became of it.
+    /// Fate of the frame.
     pub verdict: Verdict,
     /// See [`Sight::priority`].
     pub priority: Option<Priority>,
@@ -64,7 +64,7 @@ impl Record {
     }
 }
 
-/// What a tap has counted at one port, or in all.
+/// Counts of a tap at one port, or in total.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct TapFigures {
     /// Frames seen.
@@ -85,7 +85,7 @@ struct TapCounters {
     copied: AtomicU64,
 }
 
-/// What a tap is to take.
+/// Selection of frames by a tap.
 #[derive(Clone, Debug)]
 pub struct TapPlan {
     /// At which ports.
@@ -94,9 +94,9 @@ pub struct TapPlan {
     pub filter: Filter,
     /// Of those, one in this many, from the first.
     pub sample: u64,
-    /// How many in all.
+    /// Maximum number of frames.
     pub count: u64,
-    /// How many of a frame's bytes.
+    /// Bytes taken of a frame.
     pub snap_bytes: usize,
     /// Frames that may wait to be written down.
     pub ring_frames: usize,
@@ -108,7 +108,6 @@ pub struct Tap {
     plan: TapPlan,
     free: ArrayQueue<Box<Record>>,
     filled: ArrayQueue<Box<Record>>,
-    /// By port.
     counters: Vec<TapCounters>,
     matched: AtomicU64,
     copied: AtomicU64,
@@ -147,7 +146,7 @@ impl Tap {
         }
     }
 
-    /// What it takes.
+    /// Returns the selection.
     pub fn plan(&self) -> &TapPlan {
         &self.plan
     }
@@ -212,7 +211,7 @@ impl Tap {
         self.copied.load(Ordering::Acquire).min(self.plan.count)
     }
 
-    /// What was counted at `port`.
+    /// Returns the counts at `port`.
     pub fn figures(&self, port: PortId) -> TapFigures {
         self.counters
             .get(port.index())
@@ -233,7 +232,8 @@ pub struct Taps {
 }
 
 impl Taps {
-    /// Whether there is anybody to offer a frame to. This is all that a frame costs while there is not.
+    /// Returns true if there is a tap. This check is the whole cost for a frame while there is
+    /// none.
     #[inline]
     pub fn is_on(&self) -> bool {
         self.is_on

@@ -20,7 +20,8 @@ pub struct VlanTables {
     pub learnt_left_out: bool,
 }
 
-/// Where a port floods and learns nothing because of a loop. Its own memory, since it is filled where nothing is allocated.
+/// VLANs in which a port floods and learns nothing because of a loop. Has its own memory, since it
+/// is filled where nothing is allocated.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct BlockedIn {
     /// In all VLANs, or in a switch to which tags mean nothing.
@@ -60,14 +61,14 @@ impl VlanTables {
         self.learnt.reserve_exact(LEARNT_MAX);
     }
 
-    /// Copies the counters. Allocates the first time that a snapshot comes by, never again.
+    /// Copies the counters. Allocates only when a snapshot is first used.
     pub(in crate::dataplane) fn fill_traffic(&mut self, switch: &Switch) {
         self.traffic.clear();
         self.traffic.reserve_exact(switch.vlan_capacity());
         self.traffic.extend_from_slice(switch.vlan_traffic());
     }
 
-    /// Copies what there is room for: allocates nothing.
+    /// Copies as much as there is room for: allocates nothing.
     pub(in crate::dataplane) fn fill(&mut self, now: Instant, switch: &Switch) {
         self.ports.clear();
         let room = self.ports.capacity();

@@ -11,7 +11,6 @@ use weir_doctor::link;
 use super::ethtool;
 use crate::dataplane::DataplaneError;
 
-/// A port's device.
 #[derive(Clone, Copy, Debug)]
 pub(in crate::dataplane) struct Device {
     pub(in crate::dataplane) index: u32,
@@ -22,26 +21,29 @@ pub(in crate::dataplane) struct Device {
     pub(in crate::dataplane) generic_only: bool,
     /// It is no hardware: a kernel at its other end leaves checksums to it.
     pub(in crate::dataplane) is_virtual: bool,
-    /// It had a link before anything was done to it.
+    /// It had a link before any change to it.
     pub(in crate::dataplane) had_link: bool,
 }
 
-/// What becomes of a switch that cannot have the device of one of its ports.
+/// Reaction to a missing device of a port.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(in crate::dataplane) enum Lack {
-    /// It does not start, unless the device is missing and the port says that it waits for it.
+    /// The switch does not start, unless the port is configured to wait for its device.
     Refuses,
     /// The port waits, and the others forward.
     Waits,
-    /// As [`Waits`](Self::Waits), but no restart may take a port from the switch that forwards by it now.
+    /// Like [`Waits`](Self::Waits), but a restart must not take a port from the switch that now
+    /// forwards by it.
     WaitsUnlessUsed,
 }
 
-/// Finds every port's device in this network namespace. It is `None` where the port waits for it.
+/// Finds every port's device in this network namespace. The entry is `None` if the port waits for
+/// its device.
 ///
 /// # Errors
 ///
-/// When another one is missing, cannot be a port, or would not carry the longest frames of the configuration.
+/// When another one is missing, cannot be a port, or would not carry the longest frames of the
+/// configuration.
 pub(in crate::dataplane) fn find(
     config: &DaemonConfig,
     lack: Lack,
@@ -59,13 +61,13 @@ pub(in crate::dataplane) fn find(
     config.ports.iter().map(found).collect()
 }
 
-/// A program is attached at XDP: it is a port of a switch that runs.
+/// Returns true if an XDP program is attached: the device is a port of a running switch.
 fn has_program(device: &str) -> bool {
     let device = if_nametoindex(device).map(link::find);
     matches!(device, Ok(Ok(Some(device))) if !device.programs.is_empty())
 }
 
-/// One port's device.
+/// Finds one port's device.
 ///
 /// # Errors
 ///
@@ -137,7 +139,7 @@ fn state(index: u32) -> std::io::Result<Option<(link::Device, Nature)>> {
     Ok(Some((state, nature)))
 }
 
-/// True when native mode is of no use at devices of this kind.
+/// Returns true when native mode is of no use at devices of this kind.
 fn check_kind(config: &DaemonConfig, port: &Port, nature: &Nature) -> Result<bool, DataplaneError> {
     let mode = config.dataplane.xdp_mode;
     match nature.known().fit(mode, config.has_lossless()) {

@@ -38,8 +38,8 @@ fn bring_up_with_lro(device: &str, feature: u32) -> std::io::Result<()> {
     ethtool::bring_up_again(device)
 }
 
-/// Before a program is attached: what is to be put back, for a device to which this matters. A program that `is_attached`
-/// has switched `lro` off itself.
+/// To be called before a program is attached: returns the setting to restore, for a device to which
+/// this matters. A program that `is_attached` has switched `lro` off itself.
 ///
 /// # Errors
 ///
@@ -62,7 +62,7 @@ pub(in crate::dataplane) fn check(
     let is_on = || ethtool::has_feature(name, *feature) == Some(true);
     let is_managed = config.offloads == Offloads::Manage;
     if is_managed && !is_attached && !is_on() {
-        // Whether it worked shows in what is on now.
+        // The result shows in the features read below.
         let _ = bring_up_with_lro(name, *feature);
     }
     let may_be_off = config.offloads == Offloads::Ignore;

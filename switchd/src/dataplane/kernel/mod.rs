@@ -1,4 +1,4 @@
-//! What belongs to the kernel: devices, and the sockets on them.
+//! Kernel objects: devices, and the sockets on them.
 //!
 //! Design: docs/src/internals/design/devices.md.
 

@@ -9,15 +9,16 @@ use weir_netlink::napi::{self, Deferral, Napi};
 
 use super::devices::Device;
 
-/// With preferred busy polling, the threads are to be the ones who look: the device waits for longer than they sleep.
+/// With preferred busy polling, the threads should poll: the device waits for longer than they
+/// sleep.
 const WITH_BUSY_POLL: Duration = Duration::from_micros(200);
-/// In vain, one after another.
+/// Consecutive checks in vain.
 const LOOKS: u32 = 2;
-/// Added to the interval: tells ours from others', for a switch that was killed leaves its own behind.
+/// Added to the interval to mark it as ours: a killed switch leaves its interval behind.
 const OURS_NANOS: u64 = 57;
 const MICROSECOND_NANOS: u64 = 1_000;
 
-/// What a port's device did before.
+/// Previous settings of a port's device.
 #[derive(Debug)]
 pub(in crate::dataplane) struct Deferred {
     device: String,
@@ -25,7 +26,7 @@ pub(in crate::dataplane) struct Deferred {
 }
 
 impl Deferred {
-    /// As the file says; nothing where it does not ask for it.
+    /// Applies the file's settings; does nothing if it has none.
     pub(in crate::dataplane) fn see_to(
         config: &DataplaneConfig,
         name: &str,
@@ -36,7 +37,7 @@ impl Deferred {
             device: name.to_owned(),
             before: Vec::new(),
         };
-        // Whoever has set one for busy polling by hand knows better than a default.
+        // An interval set by hand for busy polling is better than a default.
         let is_kept = |napi: &Napi| {
             config.napi_defer.is_none() && napi.deferral.looks > 0 && !is_ours(napi.deferral)
         };
@@ -58,7 +59,7 @@ impl Deferred {
         Some(deferred)
     }
 
-    /// The device may be gone, or have been down, which forgets it.
+    /// The device may be gone, or have been down, which resets the setting.
     pub(in crate::dataplane) fn put_back(&self) {
         for napi in &self.before {
             let before = match is_ours(napi.deferral) {
@@ -73,7 +74,7 @@ impl Deferred {
     }
 }
 
-/// What a device is to do; `None`: what it does already.
+/// Returns the setting for a device; `None` to leave it unchanged.
 fn wanted(config: &DataplaneConfig) -> Option<Deferral> {
     let by_default = match config.busy_poll.is_zero() {
         true => Duration::ZERO,

@@ -9,12 +9,13 @@ use super::devices::Device;
 use super::ethtool;
 use crate::dataplane::DataplaneError;
 
-/// What was switched off; it is switched on again when this is dropped.
+/// Features that were switched off; they are switched on again on drop.
 #[derive(Debug)]
 pub(in crate::dataplane) struct SwitchedOff {
     device: String,
     features: Vec<u32>,
-    /// Features that mean segmentation, by their numbers, which are the device's for as long as it is there. Empty before it is asked.
+    /// Numbers of the segmentation features, valid for as long as the device is there. Empty before
+    /// they are read.
     segmentation: Vec<u32>,
 }
 
@@ -28,11 +29,10 @@ impl Drop for SwitchedOff {
     }
 }
 
-/// What the features of `NETIF_F_ALL_TSO` begin with, by the names that `ethtool -k` has for them.
+/// Common prefix of the features of `NETIF_F_ALL_TSO`, in the names of `ethtool -k`.
 const SEGMENTATION: &str = "tx-tcp";
 
 impl SwitchedOff {
-    /// Of a device of which nothing is switched off yet.
     pub(in crate::dataplane) fn none(device: &str) -> Self {
         Self {
             device: device.to_owned(),
@@ -41,7 +41,7 @@ impl SwitchedOff {
         }
     }
 
-    /// Whether the device says that it cuts TCP segments. If it `may`, this switches that off before.
+    /// Returns true if the device offers TCP segmentation. If it `may`, switches that off first.
     pub(in crate::dataplane) fn segments(&mut self, may: bool) -> bool {
         let is_on = |device: &str, number| ethtool::has_feature(device, number) == Some(true);
         let mut is_left = false;
@@ -56,7 +56,7 @@ impl SwitchedOff {
             if !is_on(&self.device, number) {
                 continue;
             }
-            // Whether it worked shows in what is on now.
+            // The result shows in the features read below.
             if may && ethtool::set_feature(&self.device, number, false).is_ok() {
                 self.note(number);
             }
@@ -72,7 +72,8 @@ impl SwitchedOff {
     }
 }
 
-/// Does as `wanted` says about those that are on, at every device that receives frames for the port: at a bond, these are its ports.
+/// Applies `wanted` to the active features of every device that receives frames for the port: at a
+/// bond, these are its ports.
 ///
 /// # Errors
 ///
@@ -118,7 +119,7 @@ fn see_to(wanted: Offloads, port: &Port, device: &str) -> Result<SwitchedOff, Da
             }
             Offloads::Check => {}
             Offloads::Manage => {
-                // Whether it worked shows in what is on now.
+                // The result shows in the features read below.
                 let _ = ethtool::set_feature(device, *number, false);
                 if !is_on() {
                     tracing::info!(

@@ -9,12 +9,12 @@ use nix::sys::socket::{setsockopt, socket, sockopt, AddressFamily, SockFlag, Soc
 use weir_core::wire::ethernet::{ETHERTYPE_MAC_CONTROL, NEAREST_BRIDGE_ADDRESS};
 use weir_core::wire::lldp::ETHERTYPE_LLDP;
 
-/// What may wait in one socket, as the kernel counts memory: some dozens of frames. What comes beyond it
-/// is dropped and counted.
+/// Size of one socket's buffer, as the kernel counts memory: some dozens of frames. Further frames
+/// are dropped and counted.
 const RECEIVE_BUFFER: usize = 64 * 1024;
 
-/// A socket that sends and receives LLDP frames, Ethernet headers included, on one device. What the host
-/// itself sends there is not received.
+/// Opens a socket that sends and receives LLDP frames, Ethernet headers included, on one device.
+/// Frames that the host itself sends there are not received.
 ///
 /// # Errors
 ///
@@ -64,7 +64,7 @@ pub fn open_for_counting(ifindex: u32) -> io::Result<OwnedFd> {
     Ok(socket)
 }
 
-/// Refuses MAC control and LLDP by a classic BPF filter, and keeps one byte of all else.
+/// Refuses MAC control and LLDP by a classic BPF filter, and keeps one byte of all other frames.
 fn count_data_only(socket: &OwnedFd) -> io::Result<()> {
     const ETHERTYPE_AT: u32 = 12;
     let load = (libc::BPF_LD | libc::BPF_H | libc::BPF_ABS) as u16;
@@ -126,7 +126,7 @@ fn take_statistics(socket: RawFd) -> Option<libc::tpacket_stats> {
     (result == 0).then_some(statistics)
 }
 
-/// With protocol zero until it is bound, so that no other device's frame gets in.
+/// Uses protocol zero until it is bound, so that no other device's frame gets in.
 fn unbound() -> io::Result<OwnedFd> {
     Ok(socket(
         AddressFamily::Packet,
@@ -136,7 +136,7 @@ fn unbound() -> io::Result<OwnedFd> {
     )?)
 }
 
-/// To one device and one protocol, in network byte order; zero for none.
+/// Binds to one device and one protocol, in network byte order; zero for none.
 fn bind(socket: &OwnedFd, ifindex: u32, protocol: u16) -> io::Result<()> {
     let address = libc::sockaddr_ll {
         sll_family: libc::AF_PACKET as libc::c_ushort,
@@ -159,7 +159,6 @@ fn bind(socket: &OwnedFd, ifindex: u32, protocol: u16) -> io::Result<()> {
     Ok(())
 }
 
-/// Sets an option of a packet socket.
 fn set_option<T>(socket: &OwnedFd, name: libc::c_int, value: &T) -> io::Result<()> {
     // SAFETY: the value is valid for the call and of the size that is given.
     let result = unsafe {

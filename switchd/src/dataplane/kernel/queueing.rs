@@ -8,21 +8,22 @@ use weir_netlink::queueing;
 
 use super::devices::Device;
 
-/// The kind of ours.
+/// Kind of our queueing discipline.
 const FIFO: &str = "pfifo";
-/// The handle that tells ours from others': "WE".
+/// Handle that marks a queueing discipline as ours: "WE".
 const OURS: u32 = 0x5745;
 /// Before, a device could stay full for ever (commit 5442a9da6978, "veth: more robust handing of race to avoid txq getting stuck").
 const SINCE: (u32, u32) = (6, 18);
 
-/// Ours, at the root of a device.
+/// Our queueing discipline at the root of a device.
 #[derive(Debug)]
 pub(in crate::dataplane) struct Queueing {
     index: u32,
 }
 
 impl Queueing {
-    /// For a device that needs one and has none. What a switch that was killed has left there is ours again.
+    /// Installs one on a device that needs it and has none. One left by a killed switch is ours
+    /// again.
     pub(in crate::dataplane) fn see_to(name: &str, device: &Device) -> Option<Self> {
         if !device.driver.needs_queueing || !kernel_says() {
             return None;
@@ -49,7 +50,8 @@ impl Queueing {
     }
 }
 
-/// Whether the device keeps frames for which it has no room, whoever gave it its queueing discipline, instead of dropping them.
+/// Returns true if the device keeps frames for which it has no room, under any queueing discipline,
+/// instead of dropping them.
 pub(in crate::dataplane) fn says_when_full(device: &Device) -> bool {
     let has_queueing = || queueing::root(device.index).is_ok_and(|root| root.is_some());
     !device.driver.needs_queueing || kernel_says() && has_queueing()

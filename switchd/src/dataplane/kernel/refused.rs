@@ -6,7 +6,7 @@ use weir_config::kernels::{Release, LONG_FRAMES};
 
 use super::socket::SocketOptions;
 
-/// What helps where `bind` said `code`.
+/// Returns the remedy for an error `code` of `bind`.
 pub(super) fn remedy(code: Option<Errno>, options: &SocketOptions<'_>) -> String {
     let (device, driver, queue) = (options.device, options.driver, options.queue);
     let required = options.zero_copy == ZeroCopy::Require;

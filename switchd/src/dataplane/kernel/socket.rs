@@ -25,7 +25,6 @@ const XDP_OPTIONS_ZEROCOPY: u32 = 1;
 /// `XDP_MAX_TX_SKB_BUDGET` ([`TRANSMIT_BUDGET`](weir_config::kernels::TRANSMIT_BUDGET)).
 const XDP_MAX_TX_SKB_BUDGET: libc::c_int = 9;
 
-/// An open socket.
 #[derive(Debug)]
 pub(in crate::dataplane) struct XdpSocket {
     rx: RxQueue,
@@ -36,30 +35,29 @@ pub(in crate::dataplane) struct XdpSocket {
     fill_size: usize,
     /// Entries of the TX ring and of the completion ring.
     tx_size: u32,
-    /// Chunks that the kernel has to receive into: in the fill ring, or on their way to the RX ring.
+    /// Chunks lent to the kernel: in the fill ring, or on their way to the RX ring.
     lent: usize,
     scratch: [FrameDesc; BATCH],
-    /// What the next flush sends.
+    /// Frames of the next flush.
     outgoing: [FrameDesc; BATCH],
     outgoing_count: usize,
-    /// Frames may be in the TX ring that the kernel does not know of.
+    /// The TX ring may contain frames of which the kernel is not notified.
     kick_due: bool,
-    /// The kernel wants to be told that the fill ring is full again.
+    /// The kernel needs a wakeup after the fill ring was refilled.
     fill_kick_due: bool,
-    /// Whoever receives looks into the device.
+    /// The receiver polls the device.
     polls: bool,
     device_drops: u64,
-    /// Times that a fill ring was empty which had never been filled: no loss. `None` until it is filled.
+    /// Count of the empty fill ring before it was first filled: no loss. `None` until it is filled.
     empty_before: Option<u64>,
 }
 
-/// What a socket is opened with.
 #[derive(Clone, Copy, Debug)]
 pub(in crate::dataplane) struct SocketOptions<'a> {
     pub(in crate::dataplane) device: &'a str,
-    /// Its driver, for what is said.
     pub(in crate::dataplane) driver: &'a str,
-    /// The program runs in the network stack: the driver's queues never reach it, and cannot be shared.
+    /// The program runs in the network stack: the driver's queues never reach it, and cannot be
+    /// shared.
     pub(in crate::dataplane) generic: bool,
     pub(in crate::dataplane) queue: u32,
     pub(in crate::dataplane) rx_ring: u32,
@@ -69,12 +67,12 @@ pub(in crate::dataplane) struct SocketOptions<'a> {
     pub(in crate::dataplane) busy_poll: Duration,
     /// A frame may take several chunks ([`LONG_FRAMES`](weir_config::kernels::LONG_FRAMES)).
     pub(in crate::dataplane) has_long_frames: bool,
-    /// How long another socket may have the queue still.
+    /// Time for which another socket may still have the queue.
     pub(in crate::dataplane) patience: std::time::Duration,
 }
 
 impl XdpSocket {
-    /// Binds to a queue of a device. The UMEM may serve other queues too.
+    /// Binds to a queue of a device. The UMEM may serve other queues as well.
     pub(in crate::dataplane) fn open(
         umem: &Umem,
         options: SocketOptions<'_>,
@@ -149,7 +147,7 @@ impl XdpSocket {
         Ok(socket)
     }
 
-    /// True when the driver shares memory with this socket.
+    /// Returns true when the driver shares memory with this socket.
     pub(in crate::dataplane) fn is_zero_copy(&self) -> bool {
         let mut flags = 0u32;
         let mut length = size_of::<u32>() as libc::socklen_t;
@@ -166,8 +164,9 @@ impl XdpSocket {
         result == 0 && flags & XDP_OPTIONS_ZEROCOPY != 0
     }
 
-    /// Lets one system call send a whole batch in copy mode. The kernel's own limit is 32 frames; where it
-    /// cannot be raised ([`TRANSMIT_BUDGET`](weir_config::kernels::TRANSMIT_BUDGET)), a batch takes two calls.
+    /// Lets one system call send a whole batch in copy mode. The kernel's own limit is 32 frames;
+    /// if it cannot be raised ([`TRANSMIT_BUDGET`](weir_config::kernels::TRANSMIT_BUDGET)), a batch
+    /// takes two calls.
     fn raise_transmit_budget(&self) {
         let budget = (2 * BATCH as u32).min(self.tx_size);
         if let Err(error) = self.set_option(SOL_XDP, XDP_MAX_TX_SKB_BUDGET, budget) {
@@ -175,8 +174,8 @@ impl XdpSocket {
         }
     }
 
-    /// System calls on the socket look into the device themselves, for up to `span`, and its interrupts
-    /// stay off meanwhile.
+    /// Makes system calls on the socket poll the device themselves, for up to `span`; its
+    /// interrupts stay off meanwhile.
     fn prefer_busy_poll(&self, span: Duration) -> std::io::Result<()> {
         let microseconds = (span.as_nanos() / 1_000).clamp(1, i32::MAX as u64);
         self.set_option(libc::SOL_SOCKET, libc::SO_PREFER_BUSY_POLL, 1)?;
@@ -207,7 +206,6 @@ impl XdpSocket {
         }
     }
 
-    /// Puts what is outgoing into the TX ring.
     fn put_outgoing(&mut self) {
         let Some(frames) = self.outgoing.get(..self.outgoing_count) else {
             return;
@@ -222,8 +220,9 @@ impl XdpSocket {
         }
     }
 
-    /// Whether the kernel has to be called for what is in the TX ring. A driver that is at work looks by itself, and says so in
-    /// the ring; in copy mode nobody does. With busy polling the call is what drives the device.
+    /// Returns true if the kernel has to be called for frames in the TX ring. A driver that is at
+    /// work polls by itself, and indicates it in the ring; in copy mode none does. With busy
+    /// polling the call drives the device.
     fn must_kick(&mut self) -> bool {
         if !self.kick_due || self.polls {
             return self.kick_due;
@@ -305,8 +304,8 @@ impl Lane for XdpSocket {
         self.scratch.get(..count).unwrap_or(&[])
     }
 
-    /// No more is lent than the RX ring holds, so that it cannot overflow. The fill ring may have less
-    /// room than that: the kernel hands frames over before it says that their entries are free again.
+    /// No more is lent than the RX ring holds, so that it cannot overflow. The fill ring may have
+    /// less room than that: the kernel passes frames on before it marks their entries as free.
     fn fill_room(&mut self) -> usize {
         let free = self.fill.nb_free(BATCH as u32) as usize;
         self.fill_size.saturating_sub(self.lent).min(free)

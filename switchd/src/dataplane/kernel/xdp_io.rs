@@ -15,7 +15,8 @@ use crate::dataplane::rings::lane::Lane;
 use crate::dataplane::threads::doorway::Doorway;
 use crate::dataplane::threads::sleeper::Sleeper;
 
-/// The lanes of all ports over one UMEM. Lanes come first: sockets are closed before the UMEM goes.
+/// The lanes of all ports over one UMEM. Lanes come first: sockets are closed before the UMEM is
+/// unmapped.
 #[derive(Debug)]
 pub(in crate::dataplane) struct XdpIo<L> {
     ports: Vec<PortLanes<L>>,
@@ -24,21 +25,22 @@ pub(in crate::dataplane) struct XdpIo<L> {
     doorway: LaneDoorway<L>,
 }
 
-/// Where lanes of one port come in and go out while the loop goes on.
+/// Channel for the lanes of one port while the loop goes on.
 pub(in crate::dataplane) type LaneDoorway<L> = Doorway<PortLanes<L>, PortLanes<L>>;
 
-/// The lanes of one port, none while it has no device. What is sent goes by the first, so that it stays in order.
+/// The lanes of one port, none while it has no device. Frames are sent by the first, so that they
+/// stay in order.
 #[derive(Debug)]
 pub(in crate::dataplane) struct PortLanes<L> {
     lanes: Vec<L>,
-    /// By lane: the part of a frame that has come.
+    /// By lane: the received part of a frame.
     begun: Vec<Option<Begun>>,
-    /// The lane that is received from first next time, so that none is always the last.
+    /// The lane to receive from first next time, so that none is always the last.
     turn: usize,
 }
 
 impl<L: Lane> XdpIo<L> {
-    /// Lanes by port. The thread sleeps until one of them has something, or somebody wakes it through `sleeper`.
+    /// Lanes by port. The thread sleeps until one of them has something, or `sleeper` is woken.
     pub(in crate::dataplane) fn new(
         ports: Vec<Vec<L>>,
         memory: Memory,
@@ -71,7 +73,7 @@ impl<L: Lane> PortLanes<L> {
         self.lanes.first_mut()
     }
 
-    /// The lane that lacks the most chunks to receive into, and how many.
+    /// Returns the lane that lacks the most chunks to receive into, and their number.
     fn neediest(&mut self) -> Option<(usize, &mut L)> {
         let lanes = self.lanes.iter_mut().map(|lane| (lane.fill_room(), lane));
         lanes.max_by_key(|(room, _)| *room)
@@ -242,7 +244,7 @@ impl<L: Lane> Io for XdpIo<L> {
     }
 }
 
-/// Until `into` is full or nothing more has come.
+/// Receives until `into` is full or there are no more frames.
 fn receive_by<L: Lane>(
     lane: &mut L,
     begun: &mut Option<Begun>,

@@ -5,11 +5,11 @@ use super::pool::Chunk;
 /// Links between the chunks of one UMEM. The last chunk of a frame leads back to its first.
 #[derive(Debug, Default)]
 pub(in crate::dataplane) struct Chains {
-    /// By chunk; empty where every frame fits into one.
+    /// By chunk; empty if every frame fits into one.
     next: Vec<Chunk>,
 }
 
-/// What of a frame has come out of an RX ring while its last chunk has not.
+/// Part of a frame that has come out of an RX ring while its last chunk has not.
 #[derive(Clone, Copy, Debug)]
 pub(in crate::dataplane) struct Begun {
     first: Chunk,
@@ -17,15 +17,15 @@ pub(in crate::dataplane) struct Begun {
 }
 
 impl Chains {
-    /// For `count` chunks; with zero there are no frames of several.
+    /// Creates links for `count` chunks; with zero there are no frames of several.
     pub(in crate::dataplane) fn new(count: usize) -> Self {
         Self {
             next: (0..count as Chunk).collect(),
         }
     }
 
-    /// Takes the next chunk of an RX ring, after which its frame goes on or not. The frame's first chunk, once
-    /// all of it is there.
+    /// Takes the next chunk of an RX ring; `goes_on` is true if its frame continues. Returns the
+    /// frame's first chunk, once all of it is there.
     pub(in crate::dataplane) fn append(
         &mut self,
         begun: &mut Option<Begun>,
@@ -46,12 +46,12 @@ impl Chains {
         }
     }
 
-    /// `chunk` is a frame by itself.
+    /// Marks `chunk` as a frame by itself.
     pub(in crate::dataplane) fn set_alone(&mut self, chunk: Chunk) {
         self.link(chunk, chunk);
     }
 
-    /// The chunk after this one; after a frame's last one its first.
+    /// Returns the chunk after this one; after a frame's last one its first.
     pub(in crate::dataplane) fn after(&self, chunk: Chunk) -> Chunk {
         self.next.get(chunk as usize).copied().unwrap_or(chunk)
     }

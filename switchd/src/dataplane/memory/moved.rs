@@ -5,15 +5,15 @@
 
 use xsk_rs::FrameDesc;
 
-/// Where in a descriptor its address lies, in bytes.
+/// Offset of the address in a descriptor, in bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct AddressField(usize);
 
-/// An address and options that nothing else in an empty descriptor looks like.
+/// An address and options that are unique in an empty descriptor.
 const PROBE: (usize, u32) = (0x1234_5678, 0x55);
 
 impl AddressField {
-    /// `None` when descriptors are not as they are known to be.
+    /// Returns `None` when descriptors have an unknown layout.
     pub(super) fn find() -> Option<Self> {
         let word = size_of::<usize>();
         if !align_of::<FrameDesc>().is_multiple_of(align_of::<usize>()) {
@@ -37,7 +37,6 @@ impl AddressField {
         ) == (PROBE.0, PROBE.1, 0, 0)
     }
 
-    /// The frame begins there from now on.
     pub(super) fn set(self, descriptor: &mut FrameDesc, address: usize) {
         let at: *mut FrameDesc = descriptor;
         // SAFETY: the word lies in the descriptor and is aligned, as `find` has seen to. A descriptor is made of an address,

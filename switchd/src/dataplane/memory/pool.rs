@@ -3,7 +3,7 @@
 /// Number of a chunk: its place in the UMEM and, for the switch core, the frame's handle.
 pub(in crate::dataplane) type Chunk = u32;
 
-/// A stack of free chunks: the one that was used last is warm in the cache.
+/// A stack of free chunks: the last used one is warm in the cache.
 #[derive(Debug)]
 pub(in crate::dataplane) struct Pool {
     free: Vec<Chunk>,
@@ -26,24 +26,21 @@ impl Pool {
         self.free.len()
     }
 
-    /// True while the chunk is here.
     pub(in crate::dataplane) fn is_free(&self, chunk: Chunk) -> bool {
         self.is_free.get(chunk as usize) == Some(&true)
     }
 
-    /// Chunks in all.
     pub(in crate::dataplane) fn count(&self) -> usize {
         self.is_free.len()
     }
 
-    /// A chunk to receive into; leaves the reserve alone.
+    /// Takes a chunk to receive into; leaves the reserve alone.
     pub(in crate::dataplane) fn take_for_receive(&mut self) -> Option<Chunk> {
         (self.free.len() > self.reserve)
             .then(|| self.take())
             .flatten()
     }
 
-    /// A chunk for a control frame.
     pub(in crate::dataplane) fn take(&mut self) -> Option<Chunk> {
         let chunk = self.free.pop()?;
         if let Some(flag) = self.is_free.get_mut(chunk as usize) {
@@ -52,7 +49,6 @@ impl Pool {
         Some(chunk)
     }
 
-    /// Takes a chunk back.
     pub(in crate::dataplane) fn give_back(&mut self, chunk: Chunk) {
         match self.is_free.get_mut(chunk as usize) {
             Some(flag) if !*flag => {

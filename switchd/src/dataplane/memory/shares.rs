@@ -11,7 +11,6 @@ use std::time::{Duration, Instant};
 
 use xsk_rs::Umem;
 
-/// Options of linux/if_xdp.h.
 const SOL_XDP: libc::c_int = 283;
 const XDP_RX_RING: libc::c_int = 2;
 const XDP_TX_RING: libc::c_int = 3;
@@ -19,7 +18,8 @@ const XDP_UMEM_REG: libc::c_int = 4;
 const XDP_UMEM_FILL_RING: libc::c_int = 5;
 const XDP_UMEM_COMPLETION_RING: libc::c_int = 6;
 
-/// How long the kernel may take to free a queue whose sockets are closed, and how often is looked.
+/// Time that the kernel may take to free a queue whose sockets are closed, and the polling
+/// interval.
 const FREE_WAIT: Duration = Duration::from_secs(2);
 const FREE_POLL: Duration = Duration::from_millis(5);
 
@@ -34,7 +34,7 @@ struct Registration {
     tx_metadata_length: u32,
 }
 
-/// The memory behind a UMEM, and how long the rings of its sockets are.
+/// The memory of a UMEM, and the lengths of its sockets' rings.
 #[derive(Clone, Copy, Debug)]
 pub(in crate::dataplane) struct Region {
     pub(super) address: u64,
@@ -44,7 +44,7 @@ pub(in crate::dataplane) struct Region {
     pub(super) tx_ring: u32,
 }
 
-/// One UMEM, and through which port's socket others share it.
+/// One UMEM, and the port whose socket is shared by the others.
 #[derive(Debug)]
 pub(in crate::dataplane) struct Shares {
     umem: Umem,
@@ -56,7 +56,8 @@ pub(in crate::dataplane) struct Shares {
 #[derive(Clone, Copy, Debug)]
 struct Anchor {
     descriptor: RawFd,
-    /// Whose socket it is; `None` when no port has any, and the next one opened is to be it.
+    /// Port that owns the socket; `None` when no port has any, and the next one opened becomes the
+    /// anchor.
     port: Option<usize>,
 }
 
@@ -73,7 +74,7 @@ impl Shares {
         &self.umem
     }
 
-    /// The first of `port`'s sockets is open.
+    /// Notes that the first of `port`'s sockets is open.
     pub(in crate::dataplane) fn note_open(&mut self, port: usize, first: RawFd) {
         match &mut self.anchor {
             Some(anchor) => {
@@ -88,11 +89,12 @@ impl Shares {
         }
     }
 
-    /// `port`'s sockets are closed, or could not be opened. `other` is of a port that has its own still.
+    /// Notes that `port`'s sockets are closed, or could not be opened. `other` is of a port that
+    /// still has its own.
     ///
     /// # Errors
     ///
-    /// What the kernel says.
+    /// The kernel's error.
     pub(in crate::dataplane) fn note_closed(
         &mut self,
         port: usize,
@@ -114,8 +116,9 @@ impl Shares {
 }
 
 impl Shares {
-    /// No further socket will be opened: something else stands under the anchor's number, so that its queue is free as soon as its port's
-    /// own descriptors are closed, and the memory may be unmapped later.
+    /// To be called when no further socket will be opened: replaces the anchor's descriptor, so
+    /// that its queue is free as soon as its port's own descriptors are closed, and the memory may
+    /// be unmapped later.
     ///
     /// # Errors
     ///
@@ -127,8 +130,9 @@ impl Shares {
         }
     }
 
-    /// Waits until the driver of a device that is there has no memory of a queue any more whose sockets are closed: the kernel
-    /// takes it back some time later, and until then the driver may write into it. False when that takes too long.
+    /// Waits until the driver of a present device has released the memory of a queue whose sockets
+    /// are closed: the kernel takes it back some time later, and until then the driver may write
+    /// into it. Returns false when that takes too long.
     pub(in crate::dataplane) fn wait_until_free(&self, ifindex: u32, queue: u32) -> bool {
         let began = Instant::now();
         loop {
@@ -144,7 +148,7 @@ impl Shares {
         }
     }
 
-    /// As the kernel copies for it, the driver gets no memory by this.
+    /// Binds in copy mode, so that the driver gets no memory.
     fn bind_for_a_moment(&self, ifindex: u32, queue: u32) -> io::Result<()> {
         let socket = registered(self.region)?;
         set_option(&socket, XDP_UMEM_FILL_RING, &self.region.rx_ring)?;
@@ -172,7 +176,7 @@ impl Shares {
     }
 }
 
-/// Another socket stands under this number from now on; what stood there is closed.
+/// Replaces the socket under this number, and closes the old one.
 fn replace(number: RawFd, by: RawFd) -> io::Result<()> {
     // SAFETY: both are open descriptors of this process, and the number stays one.
     let result = unsafe { libc::dup3(by, number, libc::O_CLOEXEC) };
@@ -182,7 +186,8 @@ fn replace(number: RawFd, by: RawFd) -> io::Result<()> {
     Ok(())
 }
 
-/// A socket that has the memory, and what else libxdp takes to be done of its first one.
+/// Returns a socket with the memory registered, and with the other set-up that libxdp assumes for
+/// its first one.
 fn registered(region: Region) -> io::Result<OwnedFd> {
     // SAFETY: a system call without pointers.
     let socket = unsafe { libc::socket(libc::AF_XDP, libc::SOCK_RAW | libc::SOCK_CLOEXEC, 0) };

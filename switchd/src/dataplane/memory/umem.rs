@@ -14,12 +14,12 @@ use super::pool::Chunk;
 use super::shares::{Region, Shares};
 use crate::dataplane::DataplaneError;
 
-/// Bytes of a huge page, where the kernel is not told otherwise.
+/// Bytes of a huge page, unless the kernel is configured otherwise.
 const HUGE_PAGE: u64 = 2 << 20;
-/// Where the kernel says how many there are.
 const HUGE_PAGES_OF_MACHINE: &str = "/sys/kernel/mm/hugepages/hugepages-2048kB";
 
-/// Whether the machine has any, in use or not: what is not free now may be so when somebody else has ended.
+/// Returns true if the machine has any, in use or not: those in use now may be free when another
+/// process has ended.
 pub(in crate::dataplane) fn machine_has_huge_pages() -> bool {
     let is_some = |file: &str| {
         let count = std::fs::read_to_string(format!("{HUGE_PAGES_OF_MACHINE}/{file}"));
@@ -28,13 +28,11 @@ pub(in crate::dataplane) fn machine_has_huge_pages() -> bool {
     is_some("nr_hugepages") || is_some("nr_overcommit_hugepages")
 }
 
-/// Bytes of destination and source address.
 const ADDRESSES: usize = 12;
-/// Bytes of a VLAN tag.
 const TAG_LENGTH: usize = 4;
 
-/// One UMEM and, for each of its chunks, the descriptor that says where in it a frame, or a part of one, begins
-/// and how long it is.
+/// One UMEM and, for each of its chunks, the descriptor with the offset and the length of the
+/// frame, or of the part of one, in it.
 #[derive(Debug)]
 pub(in crate::dataplane) struct Memory {
     umem: Umem,
@@ -42,31 +40,25 @@ pub(in crate::dataplane) struct Memory {
     chains: Chains,
     /// `None` if frames cannot be moved in their chunks.
     address: Option<AddressField>,
-    /// A power of two, which the kernel asks for.
+    /// A power of two, as the kernel requires.
     chunk_size: usize,
-    /// Its logarithm.
+    /// Its binary logarithm.
     chunk_shift: u32,
     has_huge_pages: bool,
 }
 
-/// What a UMEM is mapped with.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(in crate::dataplane) struct MemoryOptions {
-    /// Chunks.
     pub(in crate::dataplane) count: u32,
-    /// Bytes of each.
     pub(in crate::dataplane) chunk_size: u32,
-    /// Entries of each fill ring.
     pub(in crate::dataplane) fill_ring: u32,
-    /// Entries of each completion ring.
     pub(in crate::dataplane) completion_ring: u32,
     pub(in crate::dataplane) huge_pages: HugePages,
-    /// Whether a frame may take several chunks.
+    /// True if a frame may take several chunks.
     pub(in crate::dataplane) has_long_frames: bool,
 }
 
 impl Memory {
-    /// Maps the chunks.
     pub(in crate::dataplane) fn new(options: MemoryOptions) -> Result<Self, DataplaneError> {
         let MemoryOptions {
             count,
@@ -126,12 +118,11 @@ impl Memory {
         })
     }
 
-    /// Whether it is in huge pages.
     pub(in crate::dataplane) fn has_huge_pages(&self) -> bool {
         self.has_huge_pages
     }
 
-    /// For whoever opens sockets while the memory is in use.
+    /// Returns the state for opening sockets while the memory is in use.
     pub(in crate::dataplane) fn shares(&self, options: MemoryOptions) -> Shares {
         let first = self.descriptors.first().copied().unwrap_or_default();
         // SAFETY: the descriptor is of this UMEM, and no byte is looked at.
@@ -153,8 +144,8 @@ impl Memory {
         self.descriptors.get(chunk as usize)
     }
 
-    /// Remembers what the kernel said of a received frame, or of a part of one after those that have `begun`, and
-    /// names the frame's first chunk once all of it is there.
+    /// Stores the kernel's descriptor of a received frame, or of a part of one after those that
+    /// have `begun`, and returns the frame's first chunk once all of it is there.
     pub(in crate::dataplane) fn note_received(
         &mut self,
         descriptor: FrameDesc,
@@ -167,27 +158,25 @@ impl Memory {
             .append(begun, chunk, descriptor.has_more_frames())
     }
 
-    /// The first chunk of the frame that a transmitter is done with, now that it gave back this chunk: it gives
-    /// back all of a frame, in order.
+    /// Returns the first chunk of the frame that a transmitter has completed with this chunk: it
+    /// returns all of a frame, in order.
     pub(in crate::dataplane) fn note_completed(&self, descriptor: &FrameDesc) -> Option<Chunk> {
         let chunk = self.chunk_of(descriptor)?;
         let goes_on = self.descriptor(chunk)?.has_more_frames();
         (!goes_on).then(|| self.chains.after(chunk))
     }
 
-    /// The chunk that goes on where this one ends; `None` at a frame's end.
+    /// Returns the next chunk of the frame; `None` at its end.
     pub(in crate::dataplane) fn next(&self, chunk: Chunk) -> Option<Chunk> {
         let goes_on = self.descriptor(chunk)?.has_more_frames();
         goes_on.then(|| self.chains.after(chunk))
     }
 
-    /// The chunk that a descriptor of any ring points into.
     fn chunk_of(&self, descriptor: &FrameDesc) -> Option<Chunk> {
         let index = descriptor.addr() >> self.chunk_shift;
         (index < self.descriptors.len()).then_some(index as Chunk)
     }
 
-    /// A held chunk's record, and the frame or the part of one that is in it.
     pub(in crate::dataplane) fn frame(&self, chunk: Chunk) -> (Option<Meta>, &[u8]) {
         let Some(descriptor) = self.descriptor(chunk) else {
             return (None, &[]);
@@ -229,15 +218,17 @@ impl Memory {
         length.is_some()
     }
 
-    /// Whether a VLAN tag can go in front of the frame in a held chunk: there is room for it, and for the record.
+    /// Returns true if a VLAN tag fits in front of the frame in a held chunk: there is room for it,
+    /// and for the metadata.
     pub(in crate::dataplane) fn has_room_for_tag(&self, chunk: Chunk) -> bool {
         let room = |descriptor: &FrameDesc| descriptor.addr() & (self.chunk_size - 1);
         let descriptor = self.descriptor(chunk);
         self.address.is_some() && descriptor.is_some_and(|it| room(it) >= META_LENGTH + TAG_LENGTH)
     }
 
-    /// Gives the frame in a held chunk another form, in place: its addresses and its record move, nothing else does. False,
-    /// and nothing done, where there is [no room](Self::has_room_for_tag) or no tag.
+    /// Gives the frame in a held chunk another form, in place: only its addresses and its metadata
+    /// move. Returns false, without any change, if there is [no room](Self::has_room_for_tag) or no
+    /// tag.
     pub(in crate::dataplane) fn reform(&mut self, chunk: Chunk, form: Form) -> bool {
         let has_room = self.has_room_for_tag(chunk);
         let (Some(field), Some(descriptor)) =
@@ -250,7 +241,7 @@ impl Memory {
         if !has_room || length < least {
             return form == Form::AsIs;
         }
-        // What moves, and the place of the tag: record, addresses, tag.
+        // Bytes that move, and the place of the tag: metadata, addresses, tag.
         let window = META_LENGTH + ADDRESSES + TAG_LENGTH;
         let (begin, end, tag) = match form {
             Form::AsIs => return true,
@@ -281,8 +272,8 @@ impl Memory {
         true
     }
 
-    /// Copies a frame, or a part of one, and its record from one held chunk to another, to the same place in it. The copy is a
-    /// frame by itself. False where that cannot be.
+    /// Copies a frame, or a part of one, and its metadata from one held chunk to another, to the
+    /// same place in it. The copy is a frame by itself. Returns false if that is impossible.
     pub(in crate::dataplane) fn copy(&mut self, from: Chunk, to: Chunk) -> bool {
         let (Some(field), Some(source)) = (self.address, self.descriptor(from).copied()) else {
             return false;
@@ -321,7 +312,7 @@ impl Memory {
         true
     }
 
-    /// Has chunks that were [written](Self::write) follow one another as parts of one frame.
+    /// Links chunks that were [written](Self::write) as parts of one frame.
     pub(in crate::dataplane) fn chain(&mut self, chunks: &[Chunk]) {
         let mut begun = None;
         for (at, chunk) in chunks.iter().enumerate() {
@@ -333,8 +324,8 @@ impl Memory {
         }
     }
 
-    /// Has the CPU fetch a frame's record and headers, which another one has just written, while it looks at those
-    /// before it.
+    /// Prefetches a frame's metadata and headers, which another CPU has just written, while earlier
+    /// ones are processed.
     #[inline]
     fn prefetch(&self, descriptor: &FrameDesc) {
         #[cfg(target_arch = "x86_64")]
@@ -370,13 +361,13 @@ impl Memory {
     }
 }
 
-/// So many chunks that they fill huge pages: unmapping asks for whole ones. What is more than `count` stays unused.
+/// Rounds the number of chunks up to whole huge pages, which unmapping needs. Those beyond `count`
+/// stay unused.
 fn whole_pages(count: u32, chunk_size: u32) -> u32 {
     let chunks_of_a_page = (HUGE_PAGE / u64::from(chunk_size.max(1))).max(1) as u32;
     count.next_multiple_of(chunks_of_a_page)
 }
 
-/// An error of xsk-rs with its cause, which its own text leaves out.
 pub(in crate::dataplane) fn with_cause(error: &dyn std::error::Error) -> String {
     match error.source() {
         Some(cause) => format!("{error}: {cause}"),

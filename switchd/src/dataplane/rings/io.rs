@@ -1,5 +1,5 @@
-//! What the polling loop needs of the world: rings and the memory behind them. The daemon's are AF_XDP
-//! sockets over one UMEM; tests run the same loop over rings in plain memory.
+//! External interface of the polling loop: rings and the memory behind them. The daemon's are
+//! AF_XDP sockets over one UMEM; tests run the same loop over rings in plain memory.
 
 use weir_core::{Duration, Form};
 use weir_ebpf::Meta;
@@ -7,11 +7,13 @@ use weir_ebpf::Meta;
 use crate::dataplane::exchange::messages::{KernelLosses, Rings};
 use crate::dataplane::memory::pool::Chunk;
 
-/// Chunks that one call moves at most.
+/// Maximum number of chunks that one call moves.
 pub(in crate::dataplane) const BATCH: usize = 64;
-/// Bytes of the longest frame that a kernel hands over: 17 fragments (`MAX_SKB_FRAGS`) and a head, a page each.
+/// Bytes of the longest frame from a kernel: 17 fragments (`MAX_SKB_FRAGS`) and a head, a page
+/// each.
 pub(in crate::dataplane) const WHOLE_MAX: usize = 18 * 4096;
-/// Frames that are taken from an RX ring, and sent, at a time while few wait: the first leaves before the last is looked at.
+/// Frames taken from an RX ring, and sent, at a time while few wait: the first leaves before the
+/// last is processed.
 pub(in crate::dataplane) const FEW: usize = BATCH / 2;
 /// Maximum batches read from an RX ring per round. The first has [`FEW`] frames.
 pub(in crate::dataplane) const RECEIVE_BATCHES: usize = 8;
@@ -23,7 +25,6 @@ pub(in crate::dataplane) const COMPLETION_WAIT: Duration = Duration::from_micros
 pub(in crate::dataplane) struct Batch {
     chunks: [Chunk; BATCH],
     length: usize,
-    /// What it takes at most.
     most: usize,
 }
 
@@ -40,13 +41,13 @@ impl Batch {
         self.clear_for(BATCH);
     }
 
-    /// Takes no more than `most` from now on, and [`BATCH`].
+    /// Sets the capacity to `most`, up to [`BATCH`].
     pub(in crate::dataplane) fn clear_for(&mut self, most: usize) {
         self.length = 0;
         self.most = most.min(BATCH);
     }
 
-    /// How many more it takes.
+    /// Returns how many more chunks it takes.
     pub(in crate::dataplane) fn room(&self) -> usize {
         self.most.saturating_sub(self.length)
     }
@@ -70,7 +71,7 @@ impl Batch {
         self.chunks.get(..self.length).unwrap_or(&[])
     }
 
-    /// The chunk at a place that is below [`len`](Self::len).
+    /// Returns the chunk at a place that is below [`len`](Self::len).
     pub(in crate::dataplane) fn get(&self, at: usize) -> Option<Chunk> {
         self.as_slice().get(at).copied()
     }
@@ -86,26 +87,28 @@ impl Batch {
 
 /// The rings of all ports, and the chunks that travel through them.
 ///
-/// A chunk is in one place at a time: with the caller, or in one ring (a flooded frame in several TX
-/// rings). The caller hands in only chunks that it holds.
+/// A chunk is in one place at a time: with the caller, or in one ring (a flooded frame in several
+/// TX rings). The caller hands in only chunks that it holds.
 ///
-/// A frame goes by its first chunk. One that is longer than a chunk has others [behind](Self::next) it, which go
-/// where the first one goes; they are the caller's when the frame is, and have to be filled in or kept one by one.
+/// A frame goes by its first chunk. One that is longer than a chunk has others [behind](Self::next)
+/// it, which go where the first one goes; they are the caller's when the frame is, and have to be
+/// filled in or kept one by one.
 pub(in crate::dataplane) trait Io {
-    /// Received frames of `port`, as many as there is [room](Batch::room) for; their chunks are the caller's now.
+    /// Receives frames of `port`, as many as there is [room](Batch::room) for; their chunks are the
+    /// caller's now.
     fn receive(&mut self, port: usize, into: &mut Batch);
 
-    /// How many chunks with received frames of `port` wait to be taken.
+    /// Returns how many chunks with received frames of `port` wait to be taken.
     fn received_waiting(&mut self, port: usize) -> usize;
 
-    /// A held chunk's record, and as much of the frame as is in it: the headers of what comes after Ethernet's in
-    /// any case.
+    /// Returns a held chunk's metadata, and as much of the frame as is in it: always the headers
+    /// after Ethernet's.
     fn frame(&self, chunk: Chunk) -> (Option<Meta>, &[u8]);
 
-    /// The chunk that goes on where this one, held too, ends; `None` at the end of a frame.
+    /// Returns the next chunk of the frame, held as well; `None` at its end.
     fn next(&self, chunk: Chunk) -> Option<Chunk>;
 
-    /// Bytes of a frame behind its first chunk.
+    /// Returns the bytes of a frame behind its first chunk.
     fn length_behind(&self, first: Chunk) -> usize {
         let mut length = 0;
         let mut at = first;
@@ -116,8 +119,8 @@ pub(in crate::dataplane) trait Io {
         length
     }
 
-    /// A frame's record and all of its bytes: where they are, or, of a frame of several chunks, as many of them as
-    /// there is room for in `buffer`.
+    /// Returns a frame's metadata and all of its bytes: in place, or, for a frame of several
+    /// chunks, as many of them as fit into `buffer`.
     fn whole<'a>(&'a self, first: Chunk, buffer: &'a mut [u8]) -> (Option<Meta>, &'a [u8]) {
         let (meta, part) = self.frame(first);
         if self.next(first).is_none() {
@@ -136,59 +139,60 @@ pub(in crate::dataplane) trait Io {
         (meta, buffer.get(..length).unwrap_or(&[]))
     }
 
-    /// Lets `edit` change what is in a held chunk in place.
+    /// Lets `edit` change a held chunk in place.
     fn edit(&mut self, chunk: Chunk, edit: &mut dyn FnMut(&mut [u8]));
 
-    /// Lets `write` put a frame into a held chunk; it gives the length, or `None` for no frame.
+    /// Lets `write` put a frame into a held chunk; it returns the length, or `None` for no frame.
     fn write(&mut self, chunk: Chunk, write: &mut dyn FnMut(&mut [u8]) -> Option<usize>) -> bool;
 
-    /// Whether the frame in a held chunk can be given any [form](Self::reform).
+    /// Returns true if the frame in a held chunk can be given any [form](Self::reform).
     fn has_room_for_tag(&self, chunk: Chunk) -> bool;
 
-    /// Gives the frame in a held chunk another form, in place. False where that cannot be.
+    /// Gives the frame in a held chunk another form, in place. Returns false if that is impossible.
     fn reform(&mut self, chunk: Chunk, form: Form) -> bool;
 
-    /// Copies a held chunk's part of a frame and its record to another one, as a frame by itself. False where that cannot be.
+    /// Copies a held chunk's part of a frame and its metadata to another one, as a frame by itself.
+    /// Returns false if that is impossible.
     fn copy(&mut self, from: Chunk, to: Chunk) -> bool;
 
-    /// Has held chunks, each with a part of one frame in it, follow one another.
+    /// Links held chunks, each with a part of one frame in it.
     fn chain(&mut self, chunks: &[Chunk]);
 
-    /// Puts a frame into `port`'s TX ring. False when the ring is full.
+    /// Puts a frame into `port`'s TX ring. Returns false when the ring is full.
     fn send(&mut self, port: usize, chunk: Chunk) -> bool;
 
-    /// Makes the kernel look at `port`'s TX ring, if there is anything new in it.
+    /// Makes the kernel send from `port`'s TX ring, if there is anything new in it.
     fn flush(&mut self, port: usize);
 
-    /// Frames that `port`'s transmitter is done with, up to [`BATCH`].
+    /// Returns frames that `port`'s transmitter has completed, up to [`BATCH`].
     fn completed(&mut self, port: usize, into: &mut Batch);
 
-    /// How many chunks `port`'s fill ring lacks.
+    /// Returns how many chunks `port`'s fill ring lacks.
     fn fill_room(&mut self, port: usize) -> usize;
 
-    /// Gives chunks to receive into; there is [room](Self::fill_room).
+    /// Lends chunks to receive into; there is [room](Self::fill_room).
     fn fill(&mut self, port: usize, chunks: &[Chunk]);
 
-    /// What the kernel lost at `port`.
+    /// Returns the kernel's losses at `port`.
     fn losses(&self, port: usize) -> KernelLosses;
 
-    /// How full `port`'s rings are.
+    /// Returns the fill levels of `port`'s rings.
     fn rings(&mut self, port: usize) -> Rings;
 
-    /// False when some rings are served by nobody any more.
+    /// Returns false when the thread that serves some rings has ended.
     fn is_served(&self) -> bool {
         true
     }
 
-    /// Hands `port`'s rings out, to be closed; it has none from now on.
+    /// Passes `port`'s rings out to be closed; it then has none.
     fn part(&mut self, port: usize);
 
-    /// Takes the rings that wait for `port`, which has none. False when none wait.
+    /// Takes the rings that wait for `port`, which has none. Returns false when none wait.
     fn join(&mut self, port: usize) -> bool;
 
-    /// Says that the rings that were taken last have chunks to receive into.
+    /// Reports that the last added rings have chunks to receive into.
     fn note_joined(&mut self);
 
-    /// Sleeps until a frame arrives, somebody signals, or `timeout` is over.
+    /// Sleeps until a frame arrives, a signal comes, or `timeout` is over.
     fn wait(&mut self, timeout: Option<Duration>);
 }

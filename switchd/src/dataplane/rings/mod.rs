@@ -1,4 +1,5 @@
-//! What the polling loop and the threads need of rings, whoever has them: AF_XDP, or a test's plain memory.
+//! Ring interfaces for the polling loop and the threads, implemented by AF_XDP and by a test's
+//! plain memory.
 
 pub(super) mod io;
 pub(super) mod lane;

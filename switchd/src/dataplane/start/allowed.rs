@@ -8,7 +8,7 @@ use crate::dataplane::error::DataplaneError;
 use crate::dataplane::kernel::devices::Device;
 use crate::os::holder::Holder;
 
-/// The reason why a program cannot be attached, with the process that has the device.
+/// Returns the reason for which a program cannot be attached, with the process that has the device.
 pub(super) fn cannot_attach(port: &Port, device: &Device, source: EbpfError) -> DataplaneError {
     let holder = match source {
         EbpfError::Busy { .. } => Holder::find(&port.device, device.index),

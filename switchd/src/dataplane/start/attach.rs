@@ -26,9 +26,8 @@ use crate::dataplane::kernel::queueing::Queueing;
 use crate::dataplane::kernel::settings;
 use crate::dataplane::kernel::socket::XdpSocket;
 
-/// How long a link may be down that attaching a program has taken down: many drivers reset it.
+/// Time for a link to come back after attaching a program, which many drivers reset it for.
 const LINK_WAIT: Duration = Duration::from_secs(5);
-/// How long a switch that was killed may take to be gone.
 const LOCK_WAIT: Duration = Duration::from_secs(2);
 const LINK_POLL: Duration = Duration::from_millis(20);
 
@@ -37,7 +36,6 @@ const _: () = assert!(
     "what a file can ask for has a place in the map of sockets"
 );
 
-/// One port's kernel side.
 #[derive(Debug)]
 pub(in crate::dataplane) struct AttachedProgram {
     pub(in crate::dataplane) program: PortProgram,
@@ -46,7 +44,7 @@ pub(in crate::dataplane) struct AttachedProgram {
     pub(in crate::dataplane) mode: AttachedMode,
     /// See [`PortSettings::cut_length`](weir_ebpf::PortSettings::cut_length).
     pub(in crate::dataplane) cut_length: u16,
-    /// Duplicates of its sockets, once they are open: by the first, others can have the packet memory.
+    /// Duplicates of its open sockets: the first one gives access to the packet memory.
     pub(in crate::dataplane) sockets: Vec<OwnedFd>,
     /// `xdp-mode = "auto"`.
     may_fall_back: bool,
@@ -58,7 +56,7 @@ pub(in crate::dataplane) struct AttachedProgram {
 }
 
 impl AttachedProgram {
-    /// All frames go to the kernel from now on: nobody reads the sockets any more, which are closed some time later.
+    /// Passes all frames to the kernel: the sockets are no longer read, and closed some time later.
     pub(in crate::dataplane) fn close(&self) -> Result<(), EbpfError> {
         self.program.update_settings(&PortSettings {
             fallback: weir_ebpf::Fallback::Pass,
@@ -68,7 +66,8 @@ impl AttachedProgram {
         Ok(())
     }
 
-    /// Attaches the program in generic mode, where the configuration leaves the choice and nothing is in the driver's queues.
+    /// Attaches the program in generic mode, if the configuration permits it and the driver's
+    /// queues are empty.
     pub(in crate::dataplane) fn fall_back(&mut self) -> Result<bool, EbpfError> {
         let may = self.may_fall_back && self.mode == AttachedMode::Native && !self.facts.zero_copy;
         if may {
@@ -79,7 +78,7 @@ impl AttachedProgram {
         Ok(may)
     }
 
-    /// Detaches the program, and puts back what attaching it has switched off.
+    /// Detaches the program, and restores the settings that attaching it has changed.
     pub(in crate::dataplane) fn detach(self) -> Result<(), EbpfError> {
         let detached = self.program.detach();
         if let Some(lro) = &self.lro {
@@ -94,8 +93,9 @@ impl AttachedProgram {
         detached
     }
 
-    /// What the device is to do while the switch has it, now that no driver will start anew. Of software there is nothing to switch off:
-    /// where tags are beside the frames of a veth, its sender put them there.
+    /// Changes the device's settings while the switch has it, now that no driver will restart.
+    /// Software needs none switched off: where tags are beside the frames of a veth, its sender put
+    /// them there.
     pub(in crate::dataplane) fn see_to_device(
         &mut self,
         config: &DaemonConfig,
@@ -108,7 +108,8 @@ impl AttachedProgram {
     }
 }
 
-/// Keeps others off the pins while a switch runs: attaching takes over what it finds there. It ends with the process, too.
+/// Locks the pins while a switch runs: attaching takes over existing ones. The lock also ends with
+/// the process.
 ///
 /// # Errors
 ///
@@ -142,8 +143,8 @@ pub(in crate::dataplane) fn lock(
     })
 }
 
-/// Attaches the programs, with their pins under `pin_root` if they are to stay when the process is killed, and waits for the links
-/// to be back. There is none for a port without a device.
+/// Attaches the programs, with their pins under `pin_root` if they are to stay when the process is
+/// killed, and waits for the links to be back. A port without a device has none.
 pub(in crate::dataplane) fn attach(
     config: &DaemonConfig,
     devices: &[Option<Device>],
@@ -194,8 +195,8 @@ pub(in crate::dataplane) fn attach(
     }
 }
 
-/// A switch that was killed, or that leaves the place to this one, may have had other ports: its programs stay for as long as
-/// their pins.
+/// Removes the pins of other ports: a killed switch, or one that leaves its place to this one, may
+/// have had others, and its programs stay for as long as their pins.
 fn remove_other_pins(
     config: &DaemonConfig,
     devices: &[Option<Device>],
@@ -224,7 +225,8 @@ fn remove_other_pins(
     Ok(())
 }
 
-/// One port's program, with the express path where there is one. It is loaded unless it is among those that are.
+/// Attaches one port's program, with the express path if there is one. It is loaded unless already
+/// present.
 pub(in crate::dataplane) fn attach_one(
     config: &DaemonConfig,
     number: PortId,
@@ -236,12 +238,12 @@ pub(in crate::dataplane) fn attach_one(
     Checked::new(config, number, device, pin_root)?.attach(config, express, loaded)
 }
 
-/// A device that can have a program, and that no other process has.
+/// A device that can have a program, and that no other process uses.
 struct Checked<'a> {
     number: PortId,
     device: &'a Device,
     pins: Option<PathBuf>,
-    /// A switch before has left its program there.
+    /// The previous switch has left its program there.
     is_attached: bool,
 }
 
@@ -333,7 +335,7 @@ impl<'a> Checked<'a> {
     }
 }
 
-/// Until those links are back that were there before, or it takes too long.
+/// Waits until the links that were up before are back, or it takes too long.
 fn wait_for_links(config: &DaemonConfig, devices: &[Option<Device>]) {
     let began = Instant::now();
     for (port, device) in config.ports.iter().zip(devices) {
@@ -354,8 +356,8 @@ fn wait_for_links(config: &DaemonConfig, devices: &[Option<Device>]) {
     }
 }
 
-/// The configuration with what follows from the devices as they are now that the programs are attached: the queues that are
-/// received from, and the size of a chunk.
+/// Completes the configuration by the devices' state with the programs attached: the receiving
+/// queues, and the size of a chunk.
 pub(in crate::dataplane) fn settle(
     config: &DaemonConfig,
     devices: &[Option<Device>],
@@ -381,7 +383,7 @@ pub(in crate::dataplane) fn check_queues(
     has: Option<u32>,
 ) -> Result<(), DataplaneError> {
     let has = has.unwrap_or(0);
-    // Where the port's own queue is not there, its sockets will say so.
+    // If the port's own queue is missing, its sockets will report it.
     let mut left_out = port.left_out(ports, has);
     if left_out.is_empty() {
         return Ok(());
@@ -440,7 +442,7 @@ impl PortDoor {
     }
 }
 
-/// Frames come from here on: the program learns of its sockets. What it counted while there were none is forgotten.
+/// Opens the port to frames: the program learns its sockets. Counts from before are reset.
 pub(in crate::dataplane) fn open_door(
     port: &Port,
     attached: &mut AttachedProgram,

@@ -14,7 +14,8 @@ use crate::dataplane::memory::shares::Shares;
 use crate::dataplane::memory::umem::{self, Memory, MemoryOptions};
 use crate::dataplane::DataplaneError;
 
-/// The memory with all that is bound to it. By port, and of sockets within a port by queue; a port without a device has none.
+/// The memory with all sockets bound to it. By port, and of sockets within a port by queue; a port
+/// without a device has none.
 #[derive(Debug)]
 pub(in crate::dataplane) struct Bound {
     pub(in crate::dataplane) memory: Memory,
@@ -23,7 +24,6 @@ pub(in crate::dataplane) struct Bound {
     pub(in crate::dataplane) doors: Vec<Option<PortDoor>>,
 }
 
-/// How sockets are to be bound.
 #[derive(Clone, Copy, Debug)]
 pub(in crate::dataplane) struct Wish {
     pub(in crate::dataplane) zero_copy: ZeroCopy,
@@ -31,10 +31,12 @@ pub(in crate::dataplane) struct Wish {
     pub(in crate::dataplane) patience: Duration,
 }
 
-/// Memory of `chunks` chunks, and a socket on it for every queue of the ports that have a device.
+/// Allocates memory of `chunks` chunks, and a socket on it for every queue of the ports that have a
+/// device.
 ///
-/// The kernel shares a UMEM among sockets that are all bound in zero-copy, or all in copy mode: the first decides, and later ones
-/// that cannot do the same are refused. With `zero-copy = "auto"`, one port that cannot therefore has all ports copied.
+/// The kernel shares a UMEM among sockets that are all bound in zero-copy, or all in copy mode: the
+/// first decides, and later ones that cannot do the same are refused. With `zero-copy = "auto"`,
+/// one port that cannot therefore has all ports copied.
 pub(in crate::dataplane) fn bind(
     config: &DaemonConfig,
     devices: &[Option<Device>],
@@ -91,7 +93,7 @@ fn options(config: &DaemonConfig, chunks: u32) -> MemoryOptions {
     }
 }
 
-/// Memory that nothing is bound to.
+/// Memory without any bound socket.
 #[derive(Debug)]
 pub(in crate::dataplane) struct Reserved {
     options: MemoryOptions,
@@ -99,8 +101,8 @@ pub(in crate::dataplane) struct Reserved {
 }
 
 impl Reserved {
-    /// Memory for a switch that is to take the place of one which has as much. `None` where it cannot be had twice, or in huge pages
-    /// only once.
+    /// Allocates memory for a switch that is to replace one with as much. `None` if it cannot be
+    /// had twice, or in huge pages only once.
     pub(super) fn beside_another(config: &DaemonConfig, chunks: u32) -> Option<Self> {
         let reserved = Self::new(options(config, chunks)).ok()?;
         let is_as_good = config.dataplane.huge_pages == HugePages::Off
@@ -132,7 +134,7 @@ impl From<Reserved> for Bound {
 }
 
 impl Bound {
-    /// On an error, there are the sockets of the ports before.
+    /// On an error, the sockets of the previous ports are open.
     fn open_all(
         &mut self,
         config: &DaemonConfig,
@@ -157,7 +159,6 @@ impl Bound {
     }
 }
 
-/// What a port's program needs of its sockets.
 pub(in crate::dataplane) fn door_to(
     config: &DaemonConfig,
     device: &Device,
@@ -169,7 +170,6 @@ pub(in crate::dataplane) fn door_to(
     })
 }
 
-/// One port's sockets, by queue.
 pub(in crate::dataplane) fn open(
     config: &DaemonConfig,
     port: &Port,

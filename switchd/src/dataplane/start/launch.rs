@@ -23,7 +23,7 @@ use crate::dataplane::ways::{Ways, WorkerWay};
 use crate::dataplane::worker::{Ended, PortLimits, Queues, Worker};
 use crate::os::placement;
 
-/// What the thread of the switch core works on, beside the lanes.
+/// State of the switch core's thread, beside the lanes.
 pub(in crate::dataplane) struct Parts {
     pub(in crate::dataplane) memory: Memory,
     pub(in crate::dataplane) switch: Switch,
@@ -31,11 +31,11 @@ pub(in crate::dataplane) struct Parts {
     pub(in crate::dataplane) limits: Vec<PortLimits>,
     pub(in crate::dataplane) queues: Queues,
     pub(in crate::dataplane) clock: fn() -> Instant,
-    /// The express path, or why there is none.
+    /// The express path, or the reason for which there is none.
     pub(in crate::dataplane) express: Result<ExpressParts, State>,
 }
 
-/// Threads that are yet to start. The kernel has chunks to receive into already.
+/// Threads that are yet to start. The kernel already has chunks to receive into.
 pub(in crate::dataplane) struct Prepared {
     threads: Unstarted,
     ways: Ways,
@@ -49,7 +49,6 @@ enum Unstarted {
     },
 }
 
-/// Threads that run.
 #[derive(Debug)]
 pub(in crate::dataplane) struct Threads {
     core: JoinHandle<Ended>,
@@ -58,7 +57,7 @@ pub(in crate::dataplane) struct Threads {
 }
 
 impl Prepared {
-    /// As many threads as `config` asks for, over the sockets by port.
+    /// Prepares as many threads as `config` requires, over the sockets by port.
     ///
     /// # Errors
     ///
@@ -74,7 +73,7 @@ impl Prepared {
         }
     }
 
-    /// Starts them.
+    /// Starts the threads.
     ///
     /// # Errors
     ///
@@ -111,7 +110,7 @@ impl Prepared {
         }
     }
 
-    /// Ports are dealt out to the workers in turns.
+    /// Distributes ports over the workers in turn.
     fn with_workers(
         count: usize,
         sockets: Vec<Vec<XdpSocket>>,
@@ -177,7 +176,7 @@ impl Prepared {
 }
 
 impl Threads {
-    /// Waits for the core's thread, which was asked to stop, and ends the others.
+    /// Waits for the core's thread, which has been requested to stop, and ends the others.
     ///
     /// # Errors
     ///
@@ -189,7 +188,7 @@ impl Threads {
     }
 }
 
-/// Threads that serve the sockets of so many ports beside the core's.
+/// Returns the number of threads that serve the sockets of this many ports beside the core's.
 pub(in crate::dataplane) fn beside_the_core(config: &DataplaneConfig, ports: usize) -> usize {
     // This thread keeps off those that are reserved.
     let cpus = std::thread::available_parallelism()
@@ -233,7 +232,7 @@ fn start_core<L: Lane + Send + 'static>(
         })
 }
 
-/// Sleeps end when they should, and on the CPU that was asked for.
+/// Makes sleeps end in time, on the requested CPU.
 fn prepare_thread(cpu: Option<usize>) {
     if let Err(error) = nix::sys::prctl::set_timerslack(1) {
         tracing::warn!(%error, "cannot set precise timers for a dataplane thread");

@@ -12,15 +12,15 @@ use crate::dataplane::kernel::devices::Device;
 use crate::dataplane::kernel::express::ExpressPath;
 use crate::dataplane::kernel::settings;
 
-/// Threads that load programs at the same time at most.
+/// Maximum number of threads that load programs at the same time.
 const THREADS_MAX: usize = 8;
 
-/// Programs that are in the kernel and at no device yet.
+/// Programs that are in the kernel and not attached yet.
 #[derive(Debug, Default)]
 pub(in crate::dataplane) struct Programs(BTreeMap<(PortId, u32), PortProgram>);
 
 impl Programs {
-    /// Those of all ports that have a device.
+    /// Loads the programs of all ports that have a device.
     ///
     /// # Errors
     ///
@@ -35,7 +35,8 @@ impl Programs {
         Ok(loaded)
     }
 
-    /// Those of ports that have a device and no program here. The verifier takes its time for each, so that several threads wait for it.
+    /// Loads the programs of ports that have a device and no program here. The verifier takes its
+    /// time for each, so that several threads wait for it.
     ///
     /// # Errors
     ///
@@ -78,13 +79,13 @@ impl Programs {
         Ok(())
     }
 
-    /// The one for this port at this device.
     pub(super) fn take(&mut self, number: PortId, device: &Device) -> Option<PortProgram> {
         self.0.remove(&(number, device.index))
     }
 }
 
-/// One port's. Where the verifier refuses the program with the express path, the port gets the smaller one without.
+/// Loads one port's program. If the verifier refuses the program with the express path, the port
+/// gets the smaller one without.
 pub(super) fn load(
     config: &DaemonConfig,
     number: PortId,
@@ -113,7 +114,8 @@ pub(super) fn load(
     })
 }
 
-/// Settings for as long as there is no socket: frames go where they went without a program, where a keeper counts them.
+/// Settings while there is no socket: frames go where they went without a program, where a keeper
+/// counts them.
 pub(super) fn closed(port: &Port, number: PortId, cut_length: u16) -> PortSettings {
     PortSettings {
         fallback: weir_ebpf::Fallback::Pass,

@@ -1,5 +1,5 @@
-//! What a start needs that takes time and has no place yet: made while another switch stands there still, so that neighbours wait
-//! only for what cannot be made before.
+//! Slow parts of a start that need no place yet: made while another switch still forwards, so that
+//! neighbours wait only for the rest.
 
 use std::time::Duration;
 
@@ -26,7 +26,7 @@ pub struct Reserve {
     pub(in crate::dataplane) programs: Programs,
     pub(in crate::dataplane) express: Prospect,
     switch: Option<(SwitchConfig, Switch)>,
-    /// The key of control frames, where it was read beforehand.
+    /// The key of control frames, if it was read beforehand.
     pub(in crate::dataplane) key: Option<Option<AuthenticationConfig>>,
     /// See [`queue`].
     pub(in crate::dataplane) patience: Duration,
@@ -42,7 +42,7 @@ impl Reserve {
     pub fn new(config: &DaemonConfig) -> Result<Self, DataplaneError> {
         let key = key(config)?;
         let devices = devices::find(config, Lack::WaitsUnlessUsed)?;
-        // What there is to say of the devices is said when they are taken.
+        // Messages about the devices are logged when they are attached.
         let settled = tracing::subscriber::with_default(NoSubscriber::default(), || {
             attach::settle(config, &devices)
         })?;
@@ -57,7 +57,7 @@ impl Reserve {
         })
     }
 
-    /// For a start that nothing was made for beforehand.
+    /// For a start without any preparation.
     pub(in crate::dataplane) fn bare(config: &DaemonConfig) -> Self {
         let beside = launch::beside_the_core(&config.dataplane, config.ports.len());
         Self {
@@ -79,7 +79,7 @@ impl Reserve {
         }
     }
 
-    /// Nothing, if it was made for another configuration.
+    /// Returns nothing if it was made for another configuration.
     pub(in crate::dataplane) fn only_for(self, config: &DaemonConfig) -> Self {
         if self.config == *config {
             self
@@ -88,7 +88,7 @@ impl Reserve {
         }
     }
 
-    /// The switch core; a new one if there is none with this configuration.
+    /// Returns the switch core; a new one if there is none with this configuration.
     pub(in crate::dataplane) fn switch(
         &mut self,
         core: SwitchConfig,
@@ -106,7 +106,7 @@ fn new_switch(core: SwitchConfig) -> Result<Switch, DataplaneError> {
     Ok(switch)
 }
 
-/// The key of control frames, where they are sealed.
+/// Returns the key of control frames, if they are sealed.
 pub(in crate::dataplane) fn key(
     config: &DaemonConfig,
 ) -> Result<Option<AuthenticationConfig>, DataplaneError> {
@@ -114,7 +114,6 @@ pub(in crate::dataplane) fn key(
     Ok(key_file.map(fabric_key::load).transpose()?)
 }
 
-/// What the switch core is made with.
 pub(in crate::dataplane) fn core(
     config: &DaemonConfig,
     devices: &[Option<Device>],

@@ -1,20 +1,20 @@
-//! Where a thread takes rings on and gives them up while it goes on. Neither side ever waits for the other in a lock: the
-//! control plane, which is in no hurry, looks again and again.
+//! Exchange of rings with a running thread. Neither side ever waits for the other in a lock: the
+//! control plane, which is in no hurry, polls.
 
 use std::thread;
 use std::time::{Duration, Instant};
 
 use super::sync::{Arc, AtomicBool, Mailbox, Ordering};
 
-/// How often whoever waits for rings looks for them.
+/// Polling interval of a waiter for rings.
 const LOOK: Duration = Duration::from_millis(1);
 
-/// Both ends of a way in and of a way out. One change at a time is under way.
+/// Both ends of a channel in and of a channel out. One change at a time is under way.
 #[derive(Debug)]
 pub(crate) struct Doorway<I, O> {
     arrivals: Arc<Mailbox<I>>,
     departures: Arc<Mailbox<O>>,
-    /// What was handed in has not been dealt with yet.
+    /// The last arrival has not been handled yet.
     is_pending: Arc<AtomicBool>,
 }
 
@@ -39,27 +39,27 @@ impl<I, O> Default for Doorway<I, O> {
 }
 
 impl<I, O> Doorway<I, O> {
-    /// For the thread: what has come.
     pub(crate) fn arrival(&self) -> Option<I> {
         self.arrivals.pop()
     }
 
-    /// For the thread: there is something to take.
+    /// For the thread: returns true if there is an arrival to take.
     pub(crate) fn has_arrival(&self) -> bool {
         !self.arrivals.is_empty()
     }
 
-    /// For the thread: what has come is in its place, and works.
+    /// For the thread: reports that the arrival is in place, and works.
     pub(crate) fn note_settled(&self) {
         self.is_pending.store(false, Ordering::Release);
     }
 
-    /// For the thread: hands something out. What nobody waits for is dropped.
+    /// For the thread: passes something out. It is dropped if no caller waits for it.
     pub(crate) fn hand_out(&self, departure: O) {
         drop(self.departures.push(departure));
     }
 
-    /// For the control plane. What an earlier change left behind, which nobody waited for any more, is dropped.
+    /// For the control plane: passes something in. Remains of an earlier change that timed out are
+    /// dropped.
     pub(crate) fn hand_in(&self, arrival: I) {
         drop(self.arrivals.pop());
         drop(self.departures.pop());
@@ -67,12 +67,13 @@ impl<I, O> Doorway<I, O> {
         drop(self.arrivals.push(arrival));
     }
 
-    /// For the control plane: forgets what an earlier change left behind.
+    /// For the control plane: drops the remains of an earlier change.
     pub(crate) fn clear(&self) {
         drop(self.departures.pop());
     }
 
-    /// For the control plane: what the thread hands out; `None` when it does not within `limit`.
+    /// For the control plane: returns the object that the thread passes out; `None` when it does
+    /// not within `limit`.
     pub(crate) fn departure(&self, limit: Duration) -> Option<O> {
         let began = Instant::now();
         loop {
@@ -84,8 +85,8 @@ impl<I, O> Doorway<I, O> {
         }
     }
 
-    /// For the control plane: waits until what was handed in is in its place, and works. False when that takes longer than
-    /// `limit`.
+    /// For the control plane: waits until the arrival is in place, and works. Returns false when
+    /// that takes longer than `limit`.
     pub(crate) fn is_settled(&self, limit: Duration) -> bool {
         let began = Instant::now();
         while self.is_pending.load(Ordering::Acquire) {

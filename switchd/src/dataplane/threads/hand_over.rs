@@ -14,16 +14,15 @@ use super::messages::{KernelLosses, Rings};
 use super::sleeper::Waker;
 use super::sync::{Arc, AtomicBool, AtomicCell, Consumer, Ordering, Producer, RingBuffer};
 
-/// What the two sides share beside the rings.
+/// State that the two sides share beside the rings.
 #[derive(Debug)]
 struct Figures {
-    /// The core has looked since they were written.
+    /// The core has read them since they were written.
     are_read: AtomicBool,
     losses: AtomicCell<KernelLosses>,
     rings: AtomicCell<Rings>,
 }
 
-/// The switch core's side.
 #[derive(Debug)]
 pub(crate) struct CoreSide {
     received: Consumer<FrameDesc>,
@@ -35,11 +34,10 @@ pub(crate) struct CoreSide {
     scratch: [FrameDesc; BATCH],
     rx_ring: usize,
     tx_ring: usize,
-    /// Chunks given to receive into that have not come back.
+    /// Chunks lent to receive into that have not come back.
     lent: usize,
 }
 
-/// The socket's side.
 #[derive(Debug)]
 pub(crate) struct SocketSide<L> {
     lane: L,
@@ -53,16 +51,14 @@ pub(crate) struct SocketSide<L> {
     outstanding: usize,
 }
 
-/// What a turn did.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Served {
-    /// It moved anything.
     pub(crate) busy: bool,
     /// There is something for the core.
     pub(crate) for_core: bool,
 }
 
-/// The two ends of the rings to `lane`, whose rings have so many entries.
+/// Creates the two ends of the rings to `lane`, whose rings have this many entries.
 pub(crate) fn hand_over<L: Lane>(
     lane: L,
     rx_ring: usize,
@@ -138,12 +134,12 @@ impl Lane for CoreSide {
         self.socket_thread.wake();
     }
 
-    /// As of the last turn of the socket's thread before it was asked the last time.
+    /// As of the last turn of the socket's thread before the previous call.
     fn losses(&self) -> KernelLosses {
         self.figures.losses.load()
     }
 
-    /// As of the last turn of the socket's thread before it was asked the last time.
+    /// As of the last turn of the socket's thread before the previous call.
     fn rings(&mut self) -> Rings {
         let mut rings = self.figures.rings.load();
         rings.rx.used += self.received.slots() as u32;
@@ -157,21 +153,22 @@ impl Lane for CoreSide {
         Arc::strong_count(&self.figures) > 1
     }
 
-    /// The end of the socket's thread is news: it wakes this one, which may just be about to sleep.
+    /// The end of the socket's thread is news: it wakes this thread, which may just be about to
+    /// sleep.
     fn has_news(&self) -> bool {
         !self.received.is_empty() || !self.completed.is_empty() || !self.is_served()
     }
 }
 
 impl CoreSide {
-    /// Frames that the socket's thread has not taken yet.
+    /// Returns the number of frames that the socket's thread has not taken yet.
     fn left_to_send(&self) -> usize {
         self.tx_ring - self.to_send.slots()
     }
 }
 
 impl<L: Lane> SocketSide<L> {
-    /// Moves what there is in both directions, a bounded amount of it.
+    /// Moves a bounded number of frames in both directions.
     pub(crate) fn serve(&mut self) -> Served {
         let filled = self.fill();
         let received = self.receive();
@@ -187,27 +184,27 @@ impl<L: Lane> SocketSide<L> {
         }
     }
 
-    /// Takes all that has come, now that nothing more will.
+    /// Takes all remaining frames after the last arrival.
     pub(crate) fn receive_rest(&mut self) {
         while self.receive() {}
     }
 
-    /// The socket's, for poll(2).
+    /// Returns the socket's descriptor, for poll(2).
     pub(crate) fn descriptor(&self) -> Option<RawFd> {
         self.lane.descriptor()
     }
 
-    /// True when the core has left something to do.
+    /// Returns true when the core has left work to do.
     pub(crate) fn has_work(&self) -> bool {
         !self.to_send.is_empty() || !self.to_fill.is_empty()
     }
 
-    /// True while chunks are to come back, of which nobody tells.
+    /// Returns true while chunks are to come back, which no descriptor reports.
     pub(crate) fn is_sending(&self) -> bool {
         self.outstanding > 0
     }
 
-    /// Gives the kernel chunks that the core has left. True when there were any, and room.
+    /// Lends the kernel chunks from the core. Returns true when there were any, and room.
     pub(crate) fn fill(&mut self) -> bool {
         let room = self.lane.fill_room();
         let chunks = take(&mut self.to_fill, &mut self.scratch, room);

@@ -7,7 +7,6 @@ use weir_core::Duration;
 use super::sync::{fence, Arc, AtomicBool, Ordering};
 use super::wake::{Readable, Wake};
 
-/// Whoever sleeps.
 #[derive(Debug)]
 pub(crate) struct Sleeper {
     wake: Wake,
@@ -23,7 +22,8 @@ pub(crate) struct Waker {
 }
 
 impl Sleeper {
-    /// Sleeps end when one of `readable` is, or `wake`. The descriptors stay open until they are [forgotten](Self::forget).
+    /// Sleeps end when one of `readable` is readable, or on `wake`. The descriptors stay open until
+    /// they are [forgotten](Self::forget).
     pub(crate) fn new(wake: Wake, readable: impl IntoIterator<Item = RawFd>) -> Self {
         Self {
             readable: Readable::new(&wake, readable),
@@ -39,23 +39,22 @@ impl Sleeper {
         }
     }
 
-    /// Sleeps end when this is readable, too, from now on. It stays open until it is [forgotten](Self::forget).
+    /// Adds a descriptor that ends sleeps. It stays open until it is [forgotten](Self::forget).
     pub(crate) fn heed(&mut self, descriptor: RawFd) {
         self.readable.add(descriptor);
     }
 
-    /// Looks at this descriptor no more.
     pub(crate) fn forget(&mut self, descriptor: RawFd) {
         self.readable.remove(descriptor);
     }
 
-    /// Forgets that it was woken. Work that came before is to be looked for after this.
+    /// Clears the wakeup. Earlier work is to be looked for after this.
     pub(crate) fn clear(&self) {
         self.wake.clear();
     }
 
-    /// Sleeps until a descriptor is readable, somebody wakes it, or `timeout` is over; not at all when there is
-    /// work already.
+    /// Sleeps until a descriptor is readable, a waker wakes it, or `timeout` is over; not at all
+    /// when there is work already.
     pub(crate) fn sleep(&mut self, timeout: Option<Duration>, has_work: impl FnOnce() -> bool) {
         // Exchanged and not stored, here and below: an exchange comes behind what a waker has exchanged, also in loom's model,
         // where a waker's `false` could otherwise come behind this. It costs little beside the system call.
@@ -70,7 +69,7 @@ impl Sleeper {
 }
 
 impl Waker {
-    /// To be called after work was put where the sleeper looks for it.
+    /// To be called after work was put where the sleeper finds it.
     pub(crate) fn wake(&self) {
         fence(Ordering::SeqCst);
         if self.asleep.load(Ordering::Relaxed) && self.asleep.swap(false, Ordering::Relaxed) {

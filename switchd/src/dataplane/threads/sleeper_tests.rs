@@ -7,7 +7,7 @@ use crossbeam::queue::ArrayQueue;
 use super::sleeper::Sleeper;
 use super::wake::Wake;
 
-/// Without a timeout: a wake that is lost hangs.
+/// Without a timeout: a lost wake hangs.
 #[test]
 fn no_wake_is_lost() {
     const ROUNDS: u32 = 20_000;

@@ -23,33 +23,28 @@ pub(crate) struct SocketWorkers {
     stopping: Arc<AtomicBool>,
 }
 
-/// What one thread serves.
 #[derive(Debug)]
 pub(crate) struct SocketWorker<L> {
     /// With the ports that they belong to.
     pub(crate) sockets: Vec<(usize, SocketSide<L>)>,
     pub(crate) sleeper: Sleeper,
     pub(crate) doorway: SocketDoorway<L>,
-    /// Wakes the thread of the switch core.
     pub(crate) core: Waker,
     pub(crate) clock: fn() -> Instant,
-    /// For how long it looks for work before it sleeps.
+    /// Time for which it polls before it sleeps.
     pub(crate) spin: Duration,
 }
 
-/// A change of what a thread serves.
 #[derive(Debug)]
 pub(crate) enum Change<L> {
-    /// Serve these, too.
     Join(Vec<(usize, SocketSide<L>)>),
-    /// Take what has come by this port's sockets, and hand them out.
+    /// Take the arrived frames from this port's sockets, and pass them out.
     Part(usize),
 }
 
-/// Where a thread is told of such changes, and hands out.
 pub(crate) type SocketDoorway<L> = Doorway<Change<L>, Vec<(usize, SocketSide<L>)>>;
 
-/// Has the thread of the switch core look around when a thread ends.
+/// Wakes the thread of the switch core when a thread ends.
 struct WakeAtEnd(Waker);
 
 impl Drop for WakeAtEnd {
@@ -103,7 +98,7 @@ impl SocketWorkers {
 }
 
 impl<L: Lane> SocketWorker<L> {
-    /// Gives the kernel what the core has left to receive into, as far as there is room.
+    /// Lends the kernel the core's chunks to receive into, as far as there is room.
     pub(crate) fn fill_rings(&mut self) {
         for (_, socket) in &mut self.sockets {
             while socket.fill() {}

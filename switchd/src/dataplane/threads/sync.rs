@@ -1,13 +1,14 @@
-//! What the dataplane's threads share things with: the standard library's, crossbeam's, and rtrb's rings of one writer and one reader.
+//! Synchronisation of the dataplane's threads: the standard library's, crossbeam's, and rtrb's
+//! rings of one writer and one reader.
 //!
-//! Whoever uses it from here is also compiled with loom's, under which a test goes through the orders in which threads can
-//! run and memory can be seen (`switchd/tests/interleavings/main.rs`).
+//! Whoever uses it from here is also compiled with loom's, under which a test goes through the
+//! orders in which threads can run and memory can be seen (`switchd/tests/interleavings/main.rs`).
 
 pub(in crate::dataplane) use std::sync::atomic::{fence, AtomicBool, Ordering};
 pub(in crate::dataplane) use std::sync::Arc;
 pub(in crate::dataplane) use std::thread;
 
 pub(in crate::dataplane) use crossbeam::atomic::AtomicCell;
-/// For what is handed over now and then, whatever it is.
+/// For occasional objects of any kind.
 pub(in crate::dataplane) use crossbeam::queue::ArrayQueue as Mailbox;
 pub(in crate::dataplane) use rtrb::{Consumer, Producer, RingBuffer};

@@ -8,14 +8,13 @@ use nix::sys::eventfd::{EfdFlags, EventFd};
 use weir_core::units::NANOS_PER_SECOND;
 use weir_core::Duration;
 
-/// What poll(2) takes for no descriptor.
+/// Value that poll(2) ignores.
 const NONE: RawFd = -1;
 
 /// An eventfd that several threads can signal.
 #[derive(Clone, Debug)]
 pub(in crate::dataplane) struct Wake(Arc<EventFd>);
 
-/// Descriptors that a thread sleeps on.
 #[derive(Debug)]
 pub(in crate::dataplane) struct Readable(Vec<libc::pollfd>);
 
@@ -30,7 +29,6 @@ impl Wake {
         let _ = self.0.write(1);
     }
 
-    /// Makes it unreadable again.
     pub(in crate::dataplane) fn clear(&self) {
         let _ = self.0.read();
     }
@@ -62,7 +60,7 @@ impl Readable {
         )
     }
 
-    /// One more, in the place of one that was removed if there is such a place.
+    /// Adds a descriptor, in the place of a removed one if there is any.
     pub(in crate::dataplane) fn add(&mut self, fd: RawFd) {
         match self.0.iter_mut().find(|place| place.fd == NONE) {
             Some(place) => place.fd = fd,
@@ -74,14 +72,13 @@ impl Readable {
         }
     }
 
-    /// One less.
     pub(in crate::dataplane) fn remove(&mut self, fd: RawFd) {
         for place in self.0.iter_mut().filter(|place| place.fd == fd) {
             place.fd = NONE;
         }
     }
 
-    /// Until one of them is readable, or `timeout` is over.
+    /// Waits until one of them is readable, or `timeout` is over.
     pub(in crate::dataplane) fn wait(&mut self, timeout: Option<Duration>) {
         let limit = timeout.map(|timeout| libc::timespec {
             tv_sec: (timeout.as_nanos() / NANOS_PER_SECOND) as libc::time_t,

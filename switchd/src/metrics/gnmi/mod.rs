@@ -27,15 +27,15 @@ pub const LIMITS: Limits = Limits {
     ..Limits::DEFAULT
 };
 
-/// What gRPC speaks.
+/// Protocol of gRPC.
 pub const PROTOCOL: &str = "h2";
 
-/// Where gNMI is served, and what it shows beside the switch's state.
+/// Address of gNMI, and its content beside the switch's state.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct GnmiSettings {
     /// The address.
     pub listen: SocketAddr,
-    /// What stands before it.
+    /// Protection of the service.
     pub protection: daemon::Protection,
     /// The longest frame that is forwarded, in bytes without its checksum.
     pub frame_bytes_max: u64,
@@ -87,8 +87,8 @@ where
     http::serve_http2(listener, LIMITS, answer, ending.life.ending()).await
 }
 
-/// Lets through who shows the token: as bearer token, or as password. Clients of gNMI have a user's name as well, which is
-/// nobody's here.
+/// Admits clients with the token: as bearer token, or as password. Clients of gNMI also send a
+/// user's name, which is ignored.
 fn admit(token: Option<&Token>, headers: &HeaderMap) -> Result<(), Refusal> {
     let Some(token) = token else {
         return Ok(());

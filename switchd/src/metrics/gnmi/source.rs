@@ -11,7 +11,6 @@ use crate::api::views;
 use crate::control::Shared;
 use crate::model::clock;
 
-/// One switch.
 pub(super) struct Switch {
     shared: Arc<Shared>,
     frame_bytes_max: u64,

@@ -1,4 +1,4 @@
-//! What a switch costs that has nothing to do, or next to nothing.
+//! Cost of an idle switch, or a nearly idle one.
 
 use std::time::{Duration, Instant};
 
@@ -12,7 +12,7 @@ use crate::system::{Switch, System};
 
 /// Frames per second of the second row.
 pub const FEW: u32 = 100;
-/// What is done once after the start is over by then.
+/// One-time work after the start is over by then.
 const SETTLED: Duration = Duration::from_secs(3);
 
 /// CPU time of one system's threads, in percent of one CPU.

@@ -1,7 +1,8 @@
-//! What is measured of one system with one kind of traffic: throughput without loss, goodput at overload, latency.
+//! Measurements of one system with one kind of traffic: throughput without loss, goodput at
+//! overload, latency.
 //!
-//! Rates are searched for with live frames, which cost the sender's CPU least. Latency is measured with AF_XDP, because live
-//! frames wait for their batch.
+//! Rates are searched for with live frames, which cost the sender's CPU least. Latency is measured
+//! with AF_XDP, because live frames wait for their batch.
 
 pub mod idle;
 mod search;
@@ -26,7 +27,7 @@ pub const LATENCY_LOADS: [u32; 3] = [10, 50, 90];
 /// of others.
 pub const SAME_LOADS: [u32; 3] = [100_000, 200_000, 400_000];
 
-/// How thoroughly.
+/// Thoroughness.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Effort {
     /// Rounds in which the systems take turns.
@@ -100,10 +101,10 @@ pub struct LosslessRate {
 /// One trial.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Sample {
-    /// What was aimed at, in percent of the rate without loss; absent for as fast as possible.
+    /// Target in percent of the rate without loss; absent for as fast as possible.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub percent: Option<u32>,
-    /// What sent: `af_xdp` or `live_frames`.
+    /// Sender: `af_xdp` or `live_frames`.
     pub generator: String,
     /// Frames per second sent.
     pub offered: f64,
@@ -218,7 +219,6 @@ impl Measurement {
     }
 }
 
-/// Caches, tables and learnt flows.
 fn warm_up(trials: &mut Trials<'_>) -> Result<()> {
     const LOAD: Load = Load {
         rate: Some(100_000.0),

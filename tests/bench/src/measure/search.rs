@@ -1,6 +1,6 @@
 //! Throughput as RFC 2544 defines it (section 26.1): the highest rate at which no frame is lost, by bisection.
 
-/// What a trial at a rate came to.
+/// Result of a trial at a rate.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Tried {
     /// Frames per second that were sent.
@@ -22,7 +22,8 @@ pub struct Lossless {
     pub trials: u32,
 }
 
-/// Trials at one rate of which one must be without loss: a machine may have been elsewhere for a moment.
+/// Trials at one rate of which one must be without loss: the machine may have been busy for a
+/// moment.
 const ATTEMPTS: u32 = 3;
 
 /// Searches with `steps` bisections below the fastest rate, or twice what arrived of it: a switch may have paused the sender. `attempt`
@@ -83,7 +84,8 @@ mod tests {
 
     const FASTEST: f64 = 2e6;
 
-    /// A switch that carries `capacity`, and a machine that is elsewhere in every trial that `noise` is true for.
+    /// Searches with a switch that carries `capacity`, and a machine that is busy in every trial
+    /// for which `noise` is true.
     fn found(capacity: f64, steps: u32, mut noise: impl FnMut() -> bool) -> Lossless {
         let attempt = |rate: Option<f64>| -> Result<Tried, Infallible> {
             let offered = rate.unwrap_or(FASTEST).min(FASTEST);

@@ -25,10 +25,10 @@ const HOSTS: [&str; 2] = ["left", "right"];
 const DEVICE: &str = "eth";
 /// The bridge between hosts that cut segments themselves.
 pub const FRAMES: &str = "bridge, frames of 1,500 B";
-/// How long the server may take to listen, and the client beyond its time.
+/// Time for the server to listen, and for the client beyond its duration.
 const LIMIT: Duration = Duration::from_secs(20);
 
-/// What is measured.
+/// Measurement.
 #[derive(Clone, Debug, PartialEq)]
 pub struct TcpPlan {
     /// Which systems.
@@ -48,7 +48,7 @@ pub struct Transfer {
     pub round: u32,
     /// From right to left instead.
     pub is_reverse: bool,
-    /// What the receiver's TCP gave to the application.
+    /// Goodput to the application at the receiver.
     pub gbit_per_second: f64,
     /// CPU time of the switch's threads, in seconds for each Gbit received.
     pub switch_seconds_per_gbit: f64,
@@ -56,16 +56,17 @@ pub struct Transfer {
     pub machine_seconds_per_gbit: f64,
 }
 
-/// A system, and what its hosts hand over.
+/// A system, and the segmentation by its hosts.
 #[derive(Clone, Copy, Debug)]
 struct Case {
     system: System,
-    /// Hosts cut segments themselves, so that frames of 1,500 B go through the switch as they would on a cable.
+    /// Hosts segment themselves, so that frames of 1,500 B go through the switch as on a cable.
     has_frames: bool,
 }
 
 impl Case {
-    /// A kernel hands segments of up to 64 KiB to a bridge, which frames on a cable never are. So the bridge is measured without, too.
+    /// A kernel passes segments of up to 64 KiB to a bridge, which frames on a cable never are. So
+    /// the bridge is also measured without them.
     fn all_of(system: System) -> Vec<Self> {
         let cases = match system {
             System::Bridge => &[false, true][..],
@@ -84,7 +85,7 @@ impl Case {
 }
 
 impl TcpPlan {
-    /// Makes all transfers; tells on standard error what it does.
+    /// Makes all transfers; reports progress on standard error.
     ///
     /// # Errors
     ///
@@ -111,7 +112,7 @@ impl TcpPlan {
         Ok(transfers)
     }
 
-    /// Both ways through one system, which is started and ended for it.
+    /// Measures both directions through one system, which is started and ended for it.
     fn measure(&self, case: Case, round: u32, cpus: Cpus) -> Result<Vec<Transfer>> {
         let site = Site::build(plan)?;
         prepare(&site, case.has_frames)?;
@@ -139,7 +140,7 @@ impl TcpPlan {
         Ok(transfers)
     }
 
-    /// One transfer: CPU time that passed, and bits that arrived.
+    /// Runs one transfer: returns the CPU time that passed, and the bits that arrived.
     fn transfer(
         &self,
         site: &Site,
@@ -193,7 +194,7 @@ fn ip(host: usize) -> String {
     format!("10.98.0.{}", host + 1)
 }
 
-/// Addresses, neighbours that need not be asked for, and NAPI at the hosts' ends.
+/// Sets addresses, static neighbours, and NAPI at the hosts' ends.
 fn prepare(site: &Site, has_frames: bool) -> Result<()> {
     for (at, (host, other)) in HOSTS.iter().zip([DESTINATION, SOURCE]).enumerate() {
         let namespace = site.host(host);

@@ -16,7 +16,7 @@ use crate::xsk::BATCH;
 
 const PICOS_PER_SECOND: f64 = 1e12;
 
-/// What is sent: frame size and number of flows.
+/// Frame size and number of flows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Traffic {
     /// Length of a frame with FCS, as RFC 2544 counts.
@@ -25,18 +25,18 @@ pub struct Traffic {
     pub flows: u32,
 }
 
-/// How fast, by what, for how long.
+/// Rate, sender and duration.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Load {
     /// Frames per second; `None` for as many as there can be.
     pub rate: Option<f64>,
-    /// What sends.
+    /// Sender.
     pub by: Generator,
     /// For how long.
     pub duration: Duration,
 }
 
-/// What sends.
+/// Sender.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Generator {
     /// An AF_XDP socket.
@@ -55,18 +55,18 @@ impl Generator {
     }
 }
 
-/// What became of a load.
+/// Result of a load.
 #[derive(Clone, Debug)]
 pub struct Outcome {
     /// Frames sent.
     pub sent: u64,
     /// For how long it was sent.
     pub elapsed: Duration,
-    /// What has arrived.
+    /// Arrived frames.
     pub tally: Tally,
-    /// How long that was on its way.
+    /// Latency of the frames.
     pub latency: Histogram,
-    /// Who ran meanwhile.
+    /// CPU times meanwhile.
     pub cpu: CpuTimes,
     /// PFC frames that the switch sent.
     pub pfc_frames: u64,
@@ -185,7 +185,7 @@ impl<'a> Trials<'a> {
         }
     }
 
-    /// Sends by the clock. After a pause, or when it comes late, it catches up by a few frames at most.
+    /// Sends by the clock. After a pause, or when late, it catches up by a few frames at most.
     fn send(&mut self, load: Load) -> Result<(u64, Duration)> {
         const CATCH_UP_FRAMES: u64 = 64;
         let stamp = Stamp {
@@ -225,19 +225,19 @@ impl<'a> Trials<'a> {
         }
     }
 
-    /// One run of the kernel's sender, which keeps the time itself.
+    /// Runs the kernel's sender once, which keeps the time itself.
     fn send_live(&mut self, load: Load) -> Result<(u64, Duration)> {
-        /// More than a CPU can make in a second. What is left when the time is over is not sent.
+        /// More than a CPU can make in a second. The rest is not sent after the time is over.
         const FASTEST: f64 = 4e6;
         let rate = load.rate.map_or(FASTEST, |rate| rate.min(FASTEST));
         let count = (rate * load.duration.as_secs_f64()).ceil() as u32;
         let sent = self.stage.programs.send_live(&self.template, count);
-        // A signal ends the system call, too.
+        // A signal also ends the system call.
         interrupt::check()?;
         sent
     }
 
-    /// Waits until all has arrived, or nothing more does.
+    /// Waits until all has arrived, or arrivals end.
     fn drain(&mut self, sent: u64) -> Result<Tally> {
         const QUIET: Duration = Duration::from_millis(50);
         const LIMIT: Duration = Duration::from_secs(5);

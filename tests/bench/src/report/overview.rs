@@ -63,7 +63,7 @@ pub fn overview(measured: &Measured) -> Vec<Row> {
     systems(measured).into_iter().map(row).collect()
 }
 
-/// Those that were measured, in the order of [`System::ALL`].
+/// Returns the measured systems, in the order of [`System::ALL`].
 pub(super) fn systems(measured: &Measured) -> Vec<&str> {
     let mut systems: Vec<&str> = Vec::new();
     for one in &measured.measurements {
@@ -76,7 +76,6 @@ pub(super) fn systems(measured: &Measured) -> Vec<&str> {
     systems
 }
 
-/// Another system's measurement in the same round with the same traffic.
 pub(super) fn same_cell<'a>(
     measured: &'a Measured,
     one: &Measurement,
@@ -95,19 +94,19 @@ fn goodput_by_peak(one: &Measurement) -> Option<f64> {
     (peak > 0.0).then_some(at(&one.overload, 400)?.goodput / peak)
 }
 
-/// CPU time of the switch's threads for a frame; `None` for a switch that has no thread.
+/// Returns CPU time of the switch's threads for a frame; `None` for a switch without a thread.
 fn cost(one: &Measurement, percent: u32) -> Option<f64> {
     let sample = at(&one.latency, percent).or(at(&one.overload, percent))?;
     (sample.switch_nanos_per_frame > 0.0).then_some(sample.switch_nanos_per_frame)
 }
 
-/// CPU time of everything but the sender's user mode, for a frame at 90 %.
+/// Returns CPU time of all but the sender's user mode, for a frame at 90 %.
 fn whole_path_cost(one: &Measurement) -> Option<f64> {
     let sample = at(&one.latency, 90)?;
     (sample.path_nanos_per_frame > 0.0).then_some(sample.path_nanos_per_frame)
 }
 
-/// The median and both quartiles, with straight lines between values. `None` of nothing.
+/// Returns the median and both quartiles, interpolated linearly. `None` without values.
 pub(super) fn range(values: impl Iterator<Item = f64>) -> Option<Range> {
     let mut values: Vec<f64> = values.collect();
     values.sort_by(f64::total_cmp);
@@ -174,7 +173,7 @@ fn cells(line: &str) -> Vec<&str> {
     line.trim_matches('|').split('|').map(str::trim).collect()
 }
 
-/// `0.91 (0.83–1.05)`, or one number.
+/// Parses `0.91 (0.83–1.05)`, or one number.
 fn number(cell: &str) -> Option<Range> {
     let parsed = |text: &str| text.trim().parse::<f64>().ok();
     let Some((middle, range)) = cell.split_once('(') else {

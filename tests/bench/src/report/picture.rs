@@ -15,8 +15,8 @@ const MILLISECONDS: Unit = Unit {
     size: 1e3,
 };
 
-/// Panels: the place of the quantity in [`QUANTITIES`](super::overview::QUANTITIES), what its axis says, and whether 1 is what it is
-/// compared with.
+/// Panels: the place of the quantity in [`QUANTITIES`](super::overview::QUANTITIES), the axis
+/// label, and true if 1 is its reference.
 const PANELS: [(usize, &str, bool); 4] = [
     (1, "rate without loss, by ovs", true),
     (2, "goodput at 4×, by its own peak", true),

@@ -65,7 +65,7 @@ pub fn text(measured: &Measured) -> String {
     out
 }
 
-/// `None` where nothing arrived.
+/// Returns `None` if nothing arrived.
 fn path_nanos(one: &Measurement, index: usize) -> Option<f64> {
     let nanos = one.same_load.get(index)?.path_nanos_per_frame;
     (nanos > 0.0).then_some(nanos)

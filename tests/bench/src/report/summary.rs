@@ -6,7 +6,6 @@ use crate::measure::{Measurement, Sample};
 use crate::rounds::Measured;
 use crate::system::System;
 
-/// What others are compared with.
 const REFERENCE: System = System::Bare;
 
 /// A median with the lowest and the highest.
@@ -46,7 +45,6 @@ pub struct Summary<'a> {
     /// Number of flows.
     pub flows: u32,
     rounds: Vec<&'a Measurement>,
-    /// The reference, by round.
     reference: BTreeMap<u32, &'a Measurement>,
 }
 
@@ -94,7 +92,7 @@ impl<'a> Summary<'a> {
         Spread::of(self.rounds.iter().filter_map(|round| value(round)))
     }
 
-    /// The same as a ratio to the reference of the same round.
+    /// Like [`of`](Self::of), as a ratio to the reference of the same round.
     pub fn ratio(&self, value: impl Fn(&Measurement) -> Option<f64>) -> Option<Spread> {
         Spread::of(self.rounds.iter().filter_map(|round| {
             let reference = value(self.reference.get(&round.round)?)?;
@@ -110,7 +108,7 @@ impl<'a> Summary<'a> {
     }
 }
 
-/// The trial at `percent` of the rate without loss.
+/// Returns the trial at `percent` of the rate without loss.
 pub(super) fn at(samples: &[Sample], percent: u32) -> Option<&Sample> {
     samples
         .iter()

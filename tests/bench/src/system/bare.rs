@@ -12,7 +12,6 @@ use crate::cpu::Cpus;
 use crate::forwarder::ForwarderLosses;
 use crate::stage::{Site, PORTS};
 
-/// A running forwarder.
 pub(super) struct Bare {
     process: Process,
     to: ChildStdin,

@@ -9,7 +9,7 @@ use crate::stage::{address, Site, DESTINATION, PORTS, SOURCE};
 
 const BRIDGE: &str = "br0";
 
-/// A bridge that forwards; it goes with its namespace.
+/// A bridge that forwards; it is removed with its namespace.
 pub(super) struct Bridge {
     namespace: String,
 }
@@ -50,7 +50,8 @@ impl Bridge {
         Ok(bridge)
     }
 
-    /// Frames would go through the packet filter of layer 3 where its module is loaded.
+    /// Keeps frames out of the packet filter of layer 3, which they would pass if its module is
+    /// loaded.
     fn bypass_netfilter(&self) -> Result<()> {
         self.output(&[
             "sh",

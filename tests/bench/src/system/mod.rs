@@ -1,4 +1,4 @@
-//! What is measured, each system behind one trait.
+//! Systems to measure, behind one trait.
 
 mod bare;
 mod bridge;
@@ -21,7 +21,7 @@ use crate::stage::Site;
 /// The priority that probes have; Weir's ports give it to all frames.
 pub const PRIORITY: u8 = 3;
 
-/// How long a system may take to start, to answer, and to end.
+/// Time for a system to start, to answer, and to end.
 const LIMIT: Duration = Duration::from_secs(20);
 
 /// A system that can be measured.
@@ -150,13 +150,12 @@ pub trait Switch {
     fn end(self: Box<Self>) -> Result<()>;
 }
 
-/// Runs a program in the switch's namespace; what it printed.
 fn output(namespace: &str, words: &[&str]) -> Result<String> {
     let (program, arguments) = words.split_first().context("a program")?;
     run(inside(namespace, Path::new(program)).args(arguments))
 }
 
-/// Runs a program that must succeed; what it printed.
+/// Runs a program that must succeed; returns its output.
 pub(crate) fn run(command: &mut Command) -> Result<String> {
     let output = command
         .output()
@@ -170,12 +169,12 @@ pub(crate) fn run(command: &mut Command) -> Result<String> {
     Ok(String::from_utf8_lossy(&output.stdout).into_owned())
 }
 
-/// Looks at `condition` until it gives a value.
+/// Polls `condition` until it returns a value.
 fn wait<T>(what: &str, condition: impl FnMut() -> Result<Option<T>>) -> Result<T> {
     wait_for(LIMIT, condition)?.with_context(|| format!("not within {} s: {what}", LIMIT.as_secs()))
 }
 
-/// `drop` of receipt and transmission of a device, by procfs of its namespace.
+/// Sums `drop` of receipt and transmission of devices, from procfs of their namespace.
 fn device_drops(namespace: &str, devices: &[&str]) -> Result<BTreeMap<String, u64>> {
     let text = output(namespace, &["cat", "/proc/self/net/dev"])?;
     let mut drops = BTreeMap::new();

@@ -16,14 +16,13 @@ const BRIDGE: &str = "br0";
 const DAEMON: &str = "ovs-vswitchd";
 const DATABASE: &str = "ovsdb-server";
 
-/// Fails when it is not installed.
+/// Fails if it is not installed.
 pub(super) fn check() -> Result<()> {
     run(Command::new(DAEMON).arg("--version"))
         .map(drop)
         .context("Open vSwitch is not installed: `apt-get install openvswitch-switch`, or leave it out by --systems")
 }
 
-/// A running Open vSwitch.
 pub(super) struct Ovs {
     daemon: Process,
     database: Process,
@@ -68,7 +67,7 @@ impl Ovs {
         Ok(ovs)
     }
 
-    /// Static forwarding by destination, as the other systems have it, and one polling thread.
+    /// Configures static forwarding by destination, like the other systems, and one polling thread.
     fn configure(&self, cpus: Cpus) -> Result<()> {
         let mask = format!("other_config:pmd-cpu-mask={:#x}", 1u64 << cpus.switch);
         self.vsctl(&["set", "Open_vSwitch", ".", &mask])?;
@@ -162,7 +161,7 @@ impl Switch for Ovs {
     }
 }
 
-/// Where a program listens to `ovs-appctl`.
+/// Socket of a program for `ovs-appctl`.
 fn control(directory: &Path, program: &str) -> String {
     directory
         .join(format!("{program}.ctl"))
@@ -170,7 +169,7 @@ fn control(directory: &Path, program: &str) -> String {
         .to_string()
 }
 
-/// Everything of this instance is in one directory.
+/// Keeps all files of this instance in one directory.
 fn environment(command: &mut Command, directory: &Path) {
     for name in ["OVS_RUNDIR", "OVS_DBDIR", "OVS_LOGDIR", "OVS_SYSCONFDIR"] {
         command.env(name, directory);

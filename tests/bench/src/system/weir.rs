@@ -13,13 +13,13 @@ use super::{device_drops, wait, Switch, LIMIT, PRIORITY};
 use crate::cpu::Cpus;
 use crate::stage::{address, Site, DESTINATION, LINE_GBITS, PORTS, SOURCE};
 
-/// The class's mode and what it takes. Buffers are alike, and the headroom holds what a receiving ring of 2,048 frames of any length
-/// has when the pause goes out.
+/// The class's mode and its thresholds. Buffers are alike, and the headroom holds the frames of a
+/// receiving ring of 2,048 frames of any length when the pause is sent.
 pub(super) const LOSSY: &str = "mode = \"lossy\"\nbuffer = \"4608KiB\"\n";
 /// See [`LOSSY`].
 pub(super) const PFC: &str =
     "mode = \"pfc\"\nxoff = \"512KiB\"\nxon = \"384KiB\"\nheadroom = \"4MiB\"\n";
-/// What a lossless class says besides, whose frames may use the express path.
+/// Setting of a lossless class whose frames may use the express path.
 pub(super) const EXPRESS: &str = "express = \"on\"\n";
 /// See [`LOSSY`].
 pub(super) const LEVEL: &str =
@@ -33,11 +33,10 @@ pub(super) mod dataplane {
     pub(in crate::system) const EXPRESS: &str = "express = \"on\"\n";
     /// The thread never sleeps.
     pub(in crate::system) const POLLING: &str = "spin = \"1h\"\n";
-    /// Devices put interrupts off.
+    /// Devices defer interrupts.
     pub(in crate::system) const DEFERRED: &str = "napi-defer = \"20us\"\n";
 }
 
-/// A running daemon.
 pub(super) struct Weir {
     process: Process,
     socket: PathBuf,
@@ -45,7 +44,8 @@ pub(super) struct Weir {
 }
 
 impl Weir {
-    /// With the lines of one class and of `[dataplane]`. Ports that are to use the express path do when this returns.
+    /// Starts a switch with the lines of one class and of `[dataplane]`. Ports that are to use the
+    /// express path do so when this returns.
     pub(super) fn start(site: &Site, cpus: Cpus, class: &str, settings: &str) -> Result<Self> {
         let run_dir = site.directory().join("run");
         let file = site.directory().join("switchd.toml");
@@ -110,7 +110,7 @@ impl Switch for Weir {
     }
 }
 
-/// Ports take the priority from nowhere, so that probes need no tag that other systems would have to read.
+/// Ports assign a fixed priority, so that probes need no tag that other systems would have to read.
 fn config(run_dir: &std::path::Path, cpus: Cpus, class: &str, settings: &str) -> String {
     let mut text = format!(
         "name = \"bench\"\nrun-dir = \"{}\"\n\

@@ -6,7 +6,7 @@ use super::expected::Expected;
 const OTHER: [&str; 9] = [
     "text", "usage", "toml", "json", "ini", "yaml", "hex", "lua", "python",
 ];
-/// What a line of commands begins with. None hides in a block of text.
+/// Beginnings of command lines. None may be hidden in a block of text.
 const COMMANDS: [&str; 11] = [
     "$ ",
     "cargo ",
@@ -21,7 +21,7 @@ const COMMANDS: [&str; 11] = [
     "target/release/",
 ];
 
-/// Why commands do not run in the tests.
+/// Reasons for which commands do not run in the tests.
 const REASONS: [&str; 7] = [
     "needs-a-NIC",
     "needs-a-cluster",
@@ -33,7 +33,7 @@ const REASONS: [&str; 7] = [
     "installs-packages",
 ];
 
-/// Where commands run.
+/// Environment in which commands run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Place {
     /// In a copy of the repository's files, with no switch there.
@@ -55,7 +55,7 @@ impl Place {
     }
 }
 
-/// What becomes of a block.
+/// Treatment of a block.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Use {
     /// No commands, or not to be run; why, if they are commands.
@@ -66,10 +66,10 @@ pub enum Use {
     Run(Run),
 }
 
-/// How commands are run.
+/// Execution of commands.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Run {
-    /// Where they run.
+    /// Environment.
     pub place: Place,
     /// Only as far as the command line is legal.
     pub is_parsed_only: bool,
@@ -79,7 +79,7 @@ pub struct Run {
     pub overrides: Vec<String>,
     /// Exit status of each command.
     pub status: u8,
-    /// Whether the output is the same each time.
+    /// True if the output is the same each time.
     pub is_exact: bool,
     /// Commands, and what the book says that they print.
     pub commands: Vec<(String, Expected)>,
@@ -87,11 +87,11 @@ pub struct Run {
 
 /// A code block.
 pub struct Block {
-    /// Where it begins in its page.
+    /// Line at which it begins in its page.
     pub line: usize,
-    /// What it shows.
+    /// Contents.
     pub text: String,
-    /// What a test does with it.
+    /// Treatment by a test.
     pub used: Use,
     /// Commands that the page does not show and that its commands build on (`<!-- before: … -->`).
     pub before: Vec<String>,
@@ -191,7 +191,7 @@ fn shell<'a>(
     Ok(Use::Run(run))
 }
 
-/// Lines behind `$ ` are commands, the others what the command before them prints.
+/// Lines behind `$ ` are commands, the others the output of the preceding command.
 fn transcript(text: &str) -> Result<Vec<(String, Expected)>, String> {
     let mut commands: Vec<(String, Expected)> = Vec::new();
     for line in text.lines() {

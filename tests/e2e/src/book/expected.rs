@@ -1,4 +1,4 @@
-//! What the book says that a command prints, against what it prints.
+//! Comparison of a command's output with the book's.
 
 /// Lines of output. One that is `…` stands for any number of lines.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -42,8 +42,9 @@ impl Expected {
         }
     }
 
-    /// What does not change from run to run comes: lines without figures, dashes and curves (headings of tables, messages)
-    /// as they are but for their spaces, of all others the first word but for its digits.
+    /// Checks the constant part of the output: lines without figures, dashes and curves (headings
+    /// of tables, messages) except their spaces, and of all others the first word without its
+    /// digits.
     ///
     /// # Errors
     ///

@@ -13,13 +13,13 @@ use pulldown_cmark::{CodeBlockKind, Event, Options, Parser, Tag, TagEnd};
 
 /// One Markdown file.
 pub struct Page {
-    /// Where it is, from the repository on.
+    /// Path from the repository on.
     pub path: PathBuf,
     /// Code blocks, in their order.
     pub blocks: Vec<Block>,
     /// Targets of links and pictures with their lines, as they are written.
     pub links: Vec<(usize, String)>,
-    /// What a link may name behind its `#`.
+    /// Anchors behind a link's `#`.
     pub anchors: Vec<String>,
 }
 
@@ -126,7 +126,7 @@ impl Page {
     }
 }
 
-/// The files of pictures in HTML: those for light and for dark readers.
+/// The files of pictures in HTML: those for light and for dark themes.
 fn pictures(html: &str) -> impl Iterator<Item = &str> {
     let attributes = ["src=\"", "srcset=\""];
     attributes.into_iter().flat_map(|attribute| {
@@ -135,7 +135,6 @@ fn pictures(html: &str) -> impl Iterator<Item = &str> {
     })
 }
 
-/// The anchor that mdBook gives a heading.
 fn anchor(heading: &str) -> String {
     let kept = heading.trim().chars().filter_map(|c| match c {
         c if c.is_alphanumeric() || c == '_' || c == '-' => Some(c.to_ascii_lowercase()),

@@ -12,9 +12,9 @@ use super::block::{Place, Run, Use};
 use super::expected::Expected;
 use super::{repository, Page};
 
-/// What a session finds in its directory.
+/// Files in a session's directory.
 const COPIES: [&str; 4] = ["ctl/tests/data", "netns-scripts", "packaging", "scenarios"];
-/// Programs that something stands for.
+/// Programs that are replaced by stand-ins.
 const STAND_INS: [&str; 9] = [
     "cargo",
     "curl",
@@ -28,10 +28,9 @@ const STAND_INS: [&str; 9] = [
 ];
 /// Programs beside those of the workspace that commands need.
 const TOOLS: [&str; 5] = ["curl", "ethtool", "iperf3", "jq", "tshark"];
-/// A session may not take longer.
+/// Maximum duration of a session.
 const LIMIT_SECONDS: &str = "300";
 
-/// One thing that the shell does.
 struct Step {
     place: String,
     script: String,
@@ -92,7 +91,7 @@ impl Step {
     }
 }
 
-/// Of what was printed, as much as one looks at.
+/// A readable part of the output.
 fn beginning(printed: &str) -> String {
     const LINES: usize = 40;
     printed
@@ -101,7 +100,7 @@ fn beginning(printed: &str) -> String {
         .fold(String::new(), |all, line| all + line + "\n")
 }
 
-/// All that was printed, for whoever writes the book, is in target/tmp.
+/// Keeps the complete output, for authors of the book, in target/tmp.
 fn keep_transcript(page: &Page, place: Place, steps: &[Step], printed: impl Fn(usize) -> String) {
     let name = page.path.display().to_string().replace('/', "-");
     // The test is target/debug/deps/book_commands-….
@@ -223,7 +222,8 @@ fn write_program(path: &Path, text: &str) {
     std::fs::set_permissions(path, PermissionsExt::from_mode(0o755)).unwrap();
 }
 
-/// At the desk in namespaces of its own, all ended with it; on a ring in its switch's network namespace.
+/// At the desk in namespaces of its own, which end with it; on a ring in its switch's network
+/// namespace.
 fn command(home: &Path, checkout: &Path, place: Place, stage: Option<&Stage>) -> Command {
     let unshare = Path::new("unshare");
     let mut command = match stage {
@@ -253,7 +253,7 @@ fn command(home: &Path, checkout: &Path, place: Place, stage: Option<&Stage>) ->
     command
 }
 
-/// What programs of a checkout below the temporary directory find there.
+/// Checks that programs of a checkout below the temporary directory find its files there.
 ///
 /// # Errors
 ///

@@ -21,15 +21,15 @@ use weir_tests::metrics::relay;
 use weir_tests::prometheus::Prometheus;
 use weir_tests::{inline_scenario, printed, run_as_expected_and, scenario, until, LOSSLESS};
 
-/// What containerlab gives its links unless the topology says otherwise.
+/// containerlab's default MTU of links.
 const CLAB_MTU: &str = "9500";
-/// How the container is reached from here, as by a container's management network.
+/// Address through which the container is reached from here, as by a container's management
+/// network.
 const HERE: &str = "10.99.0.1/24";
 const CONTAINER: &str = "10.99.0.2";
-/// Of the kernel, in hexadecimal: NET_ADMIN, NET_RAW, IPC_LOCK, SYS_ADMIN, PERFMON, BPF.
+/// Hexadecimal mask of the kernel's: NET_ADMIN, NET_RAW, IPC_LOCK, SYS_ADMIN, PERFMON, BPF.
 const CAPABILITIES: &str = "000000c000207000";
 
-/// What the hosts send; the switch is the container.
 const TWO_HOSTS: &str = r#"
 name = "two-hosts"
 description = "One switch with two hosts"
@@ -66,7 +66,7 @@ rate = "8Mbit"
 lost = 0
 "#;
 
-/// A container and two hosts around it. Gone with the value: the fields go in this order.
+/// A container and two hosts around it. Removed on drop: the fields are dropped in this order.
 struct Lab {
     hosts: Vec<HostProcess>,
     container: Container,
@@ -75,7 +75,6 @@ struct Lab {
 }
 
 impl Lab {
-    /// The container runs, and has nothing to do.
     fn start(image: &Image) -> Self {
         let scenario = inline_scenario("two-hosts.toml", TWO_HOSTS);
         // The host's network of a containerlab: of this test alone.
@@ -95,7 +94,7 @@ impl Lab {
         lab
     }
 
-    /// Makes a link as containerlab does: under a name of its own, which it loses in the container.
+    /// Makes a link like containerlab: with a name of its own, which it loses in the container.
     fn link(&self, host: usize) {
         let (device, namespace) = (
             format!("eth{host}"),
@@ -125,7 +124,7 @@ impl Lab {
         });
     }
 
-    /// Hosts anew, whose numbers begin at zero.
+    /// Restarts the hosts, whose numbers begin at zero.
     fn start_hosts(&mut self) {
         until("the devices of the hosts before are free", || {
             // One of them may have its device, and holds it until it is gone.
@@ -140,7 +139,7 @@ impl Lab {
         self.hosts[host - 1].snapshot().unwrap().received[0].frames
     }
 
-    /// So many more frames come to each host.
+    /// Waits until this many more frames have come to each host.
     fn wait_for_more(&mut self, more: u64) {
         for host in [1, 2] {
             let wanted = self.received(host) + more;
@@ -150,7 +149,7 @@ impl Lab {
         }
     }
 
-    /// The hosts send no more, and all that they sent has arrived.
+    /// Stops the hosts, and checks that all frames have arrived.
     fn assert_lossless(&mut self) {
         for host in &mut self.hosts {
             host.stop_sending().unwrap();
@@ -228,7 +227,7 @@ fn a_container_takes_the_interfaces_that_it_is_given() {
     assert_eq!(lab.container.stop(), 0, "{}", lab.container.log());
 }
 
-/// Of all that it was given nothing more than it keeps, and it cannot get more.
+/// Checks that the container keeps only the needed capabilities, and cannot get more.
 fn assert_least_privileges(container: &Container) {
     let path = format!("/proc/{}/status", container.pid());
     let status = std::fs::read_to_string(path).unwrap();
@@ -243,7 +242,7 @@ fn assert_least_privileges(container: &Container) {
     assert_eq!(value("NoNewPrivs"), "1");
 }
 
-/// `eth0` is no port: by it the metrics are read.
+/// Checks that the metrics are readable through `eth0`, which is no port.
 fn assert_scraped_by_eth0(container: &Container) {
     ip("link add mgmt type veth peer name clab-m");
     ip(&format!("address add {HERE} dev mgmt"));
@@ -263,7 +262,8 @@ fn assert_scraped_by_eth0(container: &Container) {
     assert!(!metrics.contains("eth0"), "{metrics}");
 }
 
-/// A host that pauses its port holds what is for it, and the switch holds the host that sends it, until it resumes.
+/// Checks that a host that pauses its port holds its frames, and that the switch holds the sending
+/// host, until it resumes.
 fn assert_pauses_work(lab: &mut Lab) {
     until("both pauses hold", || {
         lab.hosts[1].tell("pfc 3 65535").unwrap();
@@ -279,8 +279,8 @@ fn assert_pauses_work(lab: &mut Lab) {
     lab.wait_for_more(100);
 }
 
-/// Starts a container in the place of each daemon of the lab, in the network that the lab has made for it: `weir-switchd
-/// --config FILE`.
+/// Starts a container instead of each daemon of the lab, in the network that the lab has made for
+/// it: `weir-switchd --config FILE`.
 const START: &str = r#"#!/bin/sh
 set -eu
 [ "$1" = --config ]

@@ -12,9 +12,9 @@ use weir_lab::lab::process::{program, Process};
 
 use weir_tests::{printed, until, PATIENCE};
 
-/// Where `cargo xtask image --check` says which image it is about. Without it, one is made of the programs of the tests.
+/// Image set by `cargo xtask image --check`. Without it, one is made of the programs of the tests.
 const IMAGE_VARIABLE: &str = "WEIR_IMAGE";
-/// What the daemon keeps of what it is given, and nothing else: `docker run --cap-drop ALL --cap-add …`.
+/// Capabilities that the daemon keeps, as a complete list: `docker run --cap-drop ALL --cap-add …`.
 pub const CAPABILITIES: [&str; 6] = [
     "CAP_NET_ADMIN",
     "CAP_NET_RAW",
@@ -83,8 +83,9 @@ impl Image {
         self.directory.path().join("root")
     }
 
-    /// What the runtime is told of a container `name`: what the image says, read-only, with the capabilities that the daemon
-    /// needs. `variables` are added to its environment, `mounts` to its file system.
+    /// Returns the bundle of a container `name` for the runtime: the image's settings, read-only,
+    /// with the capabilities that the daemon needs. `variables` are added to its environment,
+    /// `mounts` to its file system.
     pub fn bundle(&self, name: &str, variables: &[&str], mounts: &[Value]) -> Value {
         let image = &self.config["config"];
         let list = |key: &str| image[key].as_array().cloned().unwrap_or_default();
@@ -120,7 +121,7 @@ impl Image {
     }
 }
 
-/// The image of the programs that were built with the tests.
+/// Builds the image of the programs that were built with the tests.
 fn of_programs(directory: &Path) -> PathBuf {
     let xtask = program("xtask").unwrap();
     let programs = xtask.parent().unwrap();
@@ -194,7 +195,7 @@ impl Container {
         self.pid
     }
 
-    /// What its switch answers.
+    /// Returns its switch's answer.
     pub fn get<T: DeserializeOwned>(&self, path: &str) -> Option<T> {
         let socket = format!("/proc/{}/root/run/weir/{}/api.sock", self.pid, self.name);
         weir_api::client::get(Path::new(&socket), path, PATIENCE).ok()
@@ -231,7 +232,7 @@ impl Container {
         printed(command.arg("ip").args(words.split_whitespace()));
     }
 
-    /// What it has logged.
+    /// Returns its log.
     pub fn log(&self) -> String {
         std::fs::read_to_string(self.directory.path().join("log")).unwrap_or_default()
     }

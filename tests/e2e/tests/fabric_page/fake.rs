@@ -8,12 +8,13 @@ use std::time::Duration;
 use serde_json::{json, Value};
 use weir_lab::endpoint::run::clock;
 
-/// What switch s1 of `scenarios/ring4.toml` answered to `GET /v1/overview`, with two of its ports.
+/// Recorded answer of switch s1 of `scenarios/ring4.toml` to `GET /v1/overview`, with two of its
+/// ports.
 const RECORDED: &str = include_str!("../../../../tools/page/tests/data/overview.json");
-/// Stands for the moment of the answer.
+/// Stands for the time of the answer.
 const MOMENT: &str = "1234567890123456789";
 
-/// What a socket answers.
+/// Answer of a socket.
 #[derive(Clone)]
 pub enum Says {
     /// This body.
@@ -122,7 +123,7 @@ pub fn serve(run: &Path, name: &str, says: Says) {
     });
 }
 
-/// One connection. Whoever asks may go at any time.
+/// Serves one connection. The client may close it at any time.
 fn answer(mut stream: UnixStream, says: &Says) {
     let mut asked = Vec::new();
     let mut buffer = [0; 1024];
@@ -158,7 +159,7 @@ fn answer(mut stream: UnixStream, says: &Says) {
     }
 }
 
-/// Until nobody takes it any more.
+/// Sends until the client closes the connection.
 fn go_on(stream: &mut UnixStream, piece: &[u8], pause: Duration) -> std::io::Result<()> {
     write!(
         stream,

@@ -1,4 +1,4 @@
-//! What is looked at in every state of the page: pictures, what those need who do not see it well, and that nothing jumps.
+//! Checks in every state of the page: pictures, accessibility, and a stable layout.
 
 use weir_tests::browser::Browser;
 
@@ -50,7 +50,7 @@ pub async fn nothing_moves(page: &Browser) {
     println!("{states} states, and nothing has moved");
 }
 
-/// Whether figures for the book are wanted: `WEIR_MEASURE=1`.
+/// Returns true if figures for the book are requested: `WEIR_MEASURE=1`.
 pub fn is_measured() -> bool {
     std::env::var_os("WEIR_MEASURE").is_some()
 }

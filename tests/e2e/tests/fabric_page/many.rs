@@ -15,10 +15,9 @@ use super::{look, start_page, text, PAGE};
 const LEAVES: usize = 84;
 const SPINES: usize = 16;
 const VIEWERS: usize = 20;
-/// The name of one of the leaves, which LLDP would carry as well as any other.
+/// The name of one of the leaves, which LLDP transports like any other.
 const HOSTILE: &str = "<img src=x onerror=alert(1)>";
 
-/// Removed with the value.
 struct Namespace(String);
 
 impl Namespace {
@@ -46,7 +45,7 @@ fn names(kind: &str, count: usize) -> Vec<String> {
         .collect()
 }
 
-/// Leaves and spines; leaf1, spine1, leaf2 and spine2 wait for each other.
+/// Builds leaves and spines; leaf1, spine1, leaf2 and spine2 wait for each other.
 fn fabric(run: &Path) {
     let (mut leaves, spines) = (names("leaf", LEAVES), names("spine", SPINES));
     leaves[LEAVES - 1] = HOSTILE.to_owned();
@@ -125,7 +124,7 @@ fn a_hundred_switches_are_shown() {
     process.end(Duration::from_secs(10)).unwrap();
 }
 
-/// Prints what the page costs with nobody looking, and with so many viewers.
+/// Prints the page's cost without viewers, and with several.
 fn measure(namespace: &str, pid: u32) {
     let used = || {
         let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).unwrap();

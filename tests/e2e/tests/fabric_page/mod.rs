@@ -22,9 +22,8 @@ use weir_tests::{scenario, GENTLE_RING};
 
 use look::pictures;
 
-/// Nothing listens there.
 const NOBODY: &str = "ghost=http://127.0.0.1:9";
-/// Where the page is, in its own namespace.
+/// Address of the page, in its own namespace.
 pub const PAGE: &str = "http://127.0.0.1:9466/";
 
 /// `weir-page` in a namespace.
@@ -34,8 +33,9 @@ pub fn start_page(namespace: &str, directory: &Path, arguments: &[String]) -> Pr
     Process::start("weir-page", command, &directory.join("weir-page.log")).unwrap()
 }
 
-/// A ring whose hosts send, `weir-page` that asks its switches, and a browser that looks at it. The first switch is asked by
-/// its page's listener, as a switch elsewhere is, all others by their sockets; `absent` are places where no switch is.
+/// A ring whose hosts send, `weir-page` that asks its switches, and a browser that looks at it. The
+/// first switch is asked by its page's listener, as a switch elsewhere is, all others through their
+/// sockets; `absent` are addresses without a switch.
 fn look_at_ring(overrides: &[&str], absent: &[&str], look: impl AsyncFnOnce(&Browser, &mut Stage)) {
     let scenario = scenario("ring4.toml", overrides);
     let mut stage = Stage::set_up(&scenario, false).unwrap_or_else(|error| panic!("{error:#}"));
@@ -115,7 +115,7 @@ fn row(name: &str) -> String {
     format!("[...document.querySelectorAll('#switches-table tbody tr')].find(tr => tr.cells[0].innerText === '{name}').innerText")
 }
 
-/// All began within moments of each other, and are told on one clock.
+/// All began within moments of each other, and are shown on one clock.
 async fn four_suspicions_are_one_incident(page: &Browser) {
     page.until("view.incidents.length === 1 && view.incidents[0].switches === 4 && view.incidents[0].lasts").await;
     page.until("document.querySelectorAll('#lanes rect.suspected').length === view.incidents[0].lanes.length").await;
@@ -126,8 +126,8 @@ async fn four_suspicions_are_one_incident(page: &Browser) {
     assert!((0.0..5.0).contains(&spread), "suspected within {spread} s");
 }
 
-/// The first switch's clock is this machine's, and `weir-page` does not know that: what it finds out must be that there is no
-/// offset, within the bound that it gives.
+/// The first switch's clock is this machine's, which `weir-page` does not know: it must find no
+/// offset, within the bound that it reports.
 async fn a_clock_elsewhere_is_known_within_its_bound(page: &Browser) {
     page.until("view.switches.find(one => one.name === 's1').clock.uncertainty_seconds < 0.05")
         .await;
@@ -151,7 +151,8 @@ async fn a_clock_elsewhere_is_known_within_its_bound(page: &Browser) {
     }
 }
 
-/// By the keyboard's `click` on a row's button: what the switch says, and the way to its own page.
+/// Clicks on a row's button by the keyboard: shows the switch's state, and the link to its own
+/// page.
 async fn drill_down(page: &Browser) {
     let press = "[...document.querySelectorAll('#switches-table button')].find(one => one.innerText === 's2')";
     page.run(&format!(
@@ -235,7 +236,7 @@ fn a_fabric_that_is_well_says_so() {
     });
 }
 
-/// What JavaScript gave, as text.
+/// Returns a value of JavaScript as text.
 pub fn text(value: &Value) -> String {
     value.as_str().unwrap_or_default().to_owned()
 }

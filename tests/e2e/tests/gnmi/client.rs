@@ -8,7 +8,7 @@ use std::process::{Child, ChildStdin, ChildStdout, Stdio};
 use serde_json::{json, Value};
 use weir_lab::lab::process::inside;
 
-/// Where switches listen, each in its own namespace.
+/// Port of all switches, each in its own namespace.
 pub const PORT: u16 = 9339;
 
 /// A pygnmi in a switch's namespace.
@@ -55,7 +55,7 @@ impl Client {
         serde_json::from_str(&line).unwrap_or_else(|error| panic!("pygnmi: {error}: {line}"))
     }
 
-    /// What it says to `ask`.
+    /// Returns its answer to `ask`.
     pub fn ask(&mut self, ask: &Value) -> Value {
         writeln!(self.input, "{ask}").unwrap();
         self.answer()
@@ -81,7 +81,7 @@ impl Client {
         stream.as_u64().unwrap_or_else(|| panic!("{stream}"))
     }
 
-    /// What it is told next.
+    /// Returns the next message of the stream.
     pub fn next(&mut self, stream: u64) -> Value {
         let told = self.ask(&json!({"do": "next", "stream": stream}));
         assert!(told.get("error").is_none(), "{told}");

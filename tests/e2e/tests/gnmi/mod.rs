@@ -18,19 +18,19 @@ use weir_lab::lab::switches::SwitchProcess;
 use weir_tests::switches::switchctl;
 use weir_tests::{printed, python, scenario, tear_down, until, Bench};
 
-/// Where switches listen, each in its own namespace.
+/// Address of all switches, each in its own namespace.
 const ADDRESS: SocketAddr =
     SocketAddr::new(std::net::IpAddr::V4(Ipv4Addr::LOCALHOST), client::PORT);
 const TOKEN: &str = "0123456789abcdef0123456789abcdef";
 
-/// What `switchctl --json` says; `status` of a switch in a deadlock is no success.
+/// Returns the output of `switchctl --json`; `status` of a switch in a deadlock is no success.
 fn said(switch: &SwitchProcess, words: &[&str]) -> Value {
     let mut command = switchctl(&switch.config.api_socket);
     let output = command.arg("--json").args(words).output().unwrap();
     serde_json::from_slice(&output.stdout).unwrap_or_else(|error| panic!("{words:?}: {error}"))
 }
 
-/// Seconds as gNMI has them.
+/// Seconds in gNMI's form.
 fn nanos(seconds: &Value) -> Value {
     match seconds.as_f64() {
         Some(seconds) => json!((seconds * 1e9).round() as u64),
@@ -38,7 +38,7 @@ fn nanos(seconds: &Value) -> Value {
     }
 }
 
-/// The leaves that follow from what `switchctl` says, by their paths.
+/// Leaves derived from `switchctl`'s output, by their paths.
 fn expected(switch: &SwitchProcess) -> BTreeMap<String, Value> {
     let mut all = BTreeMap::new();
     let counters = said(switch, &["counters", "--all"]);
@@ -172,7 +172,8 @@ fn queue_of(row: &Value) -> String {
     )
 }
 
-/// What changes with time while nothing moves: refreshed pauses, and how long they last.
+/// Returns true for values that change with time while nothing moves: refreshed pauses, and their
+/// durations.
 fn goes_on(path: &str) -> bool {
     ["xoff-frames", "paused-time", "mac-control-frames"]
         .iter()
@@ -288,7 +289,7 @@ fn check_values(client: &mut Client, switch: &SwitchProcess) {
     println!("{} leaves are as switchctl has them", before.len());
 }
 
-/// By samples: all that is said once a second.
+/// Checks samples: all values once a second.
 fn check_samples(client: &mut Client, switch: &SwitchProcess) {
     let samples = client.subscribe(
         "stream",
@@ -318,7 +319,8 @@ fn check_samples(client: &mut Client, switch: &SwitchProcess) {
     client.ask(&json!({"do": "close", "stream": samples}));
 }
 
-/// With the token as a bearer token or as a password; nobody else is told anything, and nobody changes anything.
+/// With the token as a bearer token or as a password; other clients get no answer, and none can
+/// change anything.
 #[test]
 fn a_protected_switch_answers_whoever_has_the_token() {
     let Some(python) = python("pygnmi") else {
@@ -397,7 +399,7 @@ fn a_protected_switch_answers_whoever_has_the_token() {
             .contains("weir_gnmi_refused_total{reason=\"streams\"} 1")
             .then_some(())
     });
-    // Who leaves makes room.
+    // A client that leaves makes room.
     drop(by_token);
     until("the places are free", || {
         metrics().contains("weir_gnmi_streams 0").then_some(())

@@ -1,6 +1,6 @@
-//! The whole switch against a slow model written straight from its rules: after every operation the incremental state
-//! must equal what the model recomputes from the list of all frames. At the end everything is let go, and each frame
-//! that was admitted must have left.
+//! The whole switch against a slow model written straight from its rules: after every operation the
+//! incremental state must equal what the model recomputes from the list of all frames. At the end
+//! everything is released, and each admitted frame must have left.
 
 mod model;
 mod outage;
@@ -50,14 +50,14 @@ pub enum Operation {
         /// For how long.
         quanta: u16,
     },
-    /// A MAC control frame with any parameters whatever comes in.
+    /// A MAC control frame with any parameters comes in.
     MacControl {
         /// By this port.
         port: u8,
         /// From the opcode on.
         parameters: [u8; CONTROL_LENGTH],
     },
-    /// A frame of CLCM's EtherType with any content whatever comes in.
+    /// A frame of CLCM's EtherType with any content comes in.
     Clcm {
         /// By this port.
         port: u8,
@@ -82,7 +82,7 @@ pub enum Operation {
     },
     /// A link goes up or down.
     SetLink {
-        /// Whose.
+        /// Port.
         port: u8,
         /// Which of the two.
         up: bool,
@@ -101,7 +101,7 @@ pub enum Operation {
     },
 }
 
-/// A run of the operations that `bytes` stand for.
+/// Runs the operations that `bytes` encode.
 pub fn any_operations(bytes: &[u8]) {
     let mut source = Unstructured::new(bytes);
     let mut run = Run::new();

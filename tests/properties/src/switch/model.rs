@@ -1,4 +1,4 @@
-//! What the switch does, from the list of all its frames: slow, and plain.
+//! Reference model of the switch, from the list of all its frames: slow, and plain.
 
 use std::collections::{BTreeMap, VecDeque};
 
@@ -19,7 +19,7 @@ pub struct ModelFrame {
 /// (egress, priority, ingress, destination).
 pub type QueueKey = (u8, u8, u8, u8);
 
-/// All that the switch holds and was told. Times are in nanoseconds.
+/// State of the switch and messages to it. Times are in nanoseconds.
 pub struct Model {
     /// Waiting frames, oldest first.
     pub waiting: BTreeMap<QueueKey, VecDeque<ModelFrame>>,
@@ -48,7 +48,7 @@ pub enum Outage {
     Over,
 }
 
-/// What a release did to an ingress buffer's thresholds.
+/// Effect of a release on an ingress buffer's thresholds.
 #[derive(Clone, Copy, Debug, Default)]
 enum Raise {
     #[default]

@@ -49,7 +49,7 @@ impl Run {
         assert!(half, "half of each lossy buffer is left");
     }
 
-    /// A link has been down for longer than frames wait for it.
+    /// Handles a link that has been down for longer than frames wait for it.
     pub(super) fn end_hold(&mut self, port: u8) {
         let index = usize::from(port);
         match self.model.outage[index] {
@@ -64,8 +64,8 @@ impl Run {
         self.follow_pauses();
     }
 
-    /// The switch gives up a frame that waits for `egress`: the oldest of its virtual queue. Gives its ingress port and
-    /// priority.
+    /// Handles a drop of a frame that waits for `egress`: the oldest of its virtual queue. Returns
+    /// its ingress port and priority.
     fn give_up(&mut self, egress: u8) -> (u8, u8) {
         let discarded = self.switch.poll_discarded();
         let discarded = discarded.expect("a frame for a link that is down is dropped");
@@ -79,7 +79,7 @@ impl Run {
         (frame.ingress, frame.priority)
     }
 
-    /// The pause state machine of each buffer, recomputed from thresholds and occupancy.
+    /// Recomputes the pause state machine of each buffer from thresholds and occupancy.
     pub(super) fn follow_pauses(&mut self) {
         for port in 0..PORTS as u8 {
             for priority in LOSSLESS {

@@ -18,11 +18,11 @@ use super::setup::{
 };
 use super::{Operation, CONTROL_LENGTH};
 
-/// Messages that a port's control queue holds.
 const MESSAGES_MAX: usize = 16;
 /// Longer than the longest pause at [`RATE`] and the longest release.
 const LET_GO: Duration = Duration::from_millis(40);
-/// A round of it is as long as the longest frame's time on the wire, and everything that is held leaves in fewer.
+/// A round is as long as the longest frame's time on the wire, and all held frames leave in fewer
+/// rounds.
 const ROUNDS_MAX: usize = 10_000;
 
 /// A run in the making.
@@ -230,7 +230,7 @@ impl Run {
             });
     }
 
-    /// True when something was sent.
+    /// Returns true when a frame was sent.
     fn transmit(&mut self, port: u8) -> bool {
         let eligible = self.model.eligible(self.now, port);
         let index = usize::from(port);
@@ -317,7 +317,7 @@ impl Run {
             Ok(MacControl::Pause { quanta }) => self.model.pause_all[index] = until(quanta),
             Ok(MacControl::Pfc { times }) => {
                 for (priority, quanta) in times.into_iter().enumerate() {
-                    // What a neighbour says of a lossy priority is not obeyed.
+                    // Pauses of a lossy priority are not obeyed.
                     if let Some(quanta) = quanta.filter(|_| LOSSLESS.contains(&(priority as u8))) {
                         self.model.pause[index][priority] = until(quanta);
                     }
@@ -334,7 +334,7 @@ impl Run {
     fn clcm(&mut self, port: u8, body: &[u8; CONTROL_LENGTH]) {
         let frame = made_up(ETHERTYPE_CLCM, body);
         let expected = if Greeting::is_greeting(&frame) {
-            // Without a key it is nobody's.
+            // Without a key it has no receiver.
             None
         } else if Echo::is_echo(&frame) {
             Echo::parse(&frame).err().map(|_| DropReason::BadEcho)
@@ -472,7 +472,6 @@ impl Run {
     }
 }
 
-/// A frame to the nearest bridge with any payload.
 fn made_up(ethertype: u16, payload: &[u8]) -> Vec<u8> {
     let mut frame = NEAREST_BRIDGE_ADDRESS.0.to_vec();
     frame.extend(address(0x50).0);

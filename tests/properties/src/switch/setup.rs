@@ -9,9 +9,9 @@ use weir_core::{
 
 /// Ports, each of which is the way to the destination of its number.
 pub const PORTS: usize = 3;
-/// Destinations that frames are sent to; nobody knows a way to the last one at first.
+/// Destinations of frames; at first there is no route to the last one.
 pub const DESTINATIONS: u8 = PORTS as u8 + 1;
-/// What a frame is charged a multiple of, in bytes.
+/// Granularity of a frame's charge, in bytes.
 pub const CELL: u64 = 256;
 /// In bytes, of each lossless class.
 pub const XOFF: u64 = 4096;

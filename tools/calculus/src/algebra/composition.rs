@@ -82,7 +82,7 @@ impl<S: Scalar> Curve<S> {
         ))
     }
 
-    /// A time after which the function is above `level`; `None` if it never is.
+    /// Returns a time after which the function is above `level`; `None` if it never is.
     fn first_above(&self, level: &S) -> Result<Option<S>, CurveError> {
         let inverse = self.upper_pseudo_inverse()?;
         Ok(inverse.at(level).finite())

@@ -116,7 +116,8 @@ impl<S: Scalar> Curve<S> {
         matches!(last, Some(Element::Segment { to: None, .. }))
     }
 
-    /// What comes before the ultimate behaviour, and that behaviour alone (+∞ before it), if it is finite.
+    /// Splits off the part before the ultimate behaviour, and that behaviour alone (+∞ before it),
+    /// if it is finite.
     fn split(&self) -> (Vec<Element<S>>, Option<Rest<S>>) {
         let (from, ultimate) = self.ultimate();
         match ultimate {
@@ -257,7 +258,6 @@ fn mirrored<S: Scalar>(elements: &[Element<S>], length: &S) -> Vec<Element<S>> {
     out.finish()
 }
 
-/// Maximal contiguous, continuous and convex parts.
 fn convex_runs<S: Scalar>(elements: &[Element<S>]) -> Vec<&[Element<S>]> {
     let mut runs = Vec::new();
     let (mut begin, mut steepest): (usize, Option<&S>) = (0, None);
@@ -388,16 +388,16 @@ fn convolve_convex<S: Scalar>(
     out.finish()
 }
 
-/// Rules out pairs of runs that cannot matter, for functions that never decrease: a coarse upper bound of the result is known
-/// beforehand, and what begins above the bound's value at its own end is above it everywhere.
+/// Rules out pairs of runs that cannot matter, for functions that never decrease: a coarse upper
+/// bound of the result is known beforehand, and a pair that begins above the bound's value at its
+/// own end is above it everywhere.
 struct Bound<S> {
     /// Times and values (both never decrease) with: result(time) ≤ value. Empty if a function decreases.
     points: Vec<(S, S)>,
 }
 
-/// So many points of each function, at least and at most, are paired for the bound.
+/// Points of each function, at least and at most, that are paired for the bound.
 const BOUND_SAMPLES: (usize, usize) = (32, 1_024);
-/// Below this many pairs it is not worth it.
 const BOUND_PAIRS_MIN: usize = 4_096;
 
 impl<S: Scalar> Bound<S> {
@@ -427,7 +427,7 @@ impl<S: Scalar> Bound<S> {
             }
         }
         points.sort_by(|a, b| a.0.compare(&b.0));
-        // The result never decreases: a bound at a later time holds before it, too.
+        // The result never decreases: a bound at a later time also holds before it.
         for index in (1..points.len()).rev() {
             if points[index].1 < points[index - 1].1 {
                 points[index - 1].1 = points[index].1.clone();

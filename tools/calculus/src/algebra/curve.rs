@@ -56,18 +56,18 @@ impl<S> From<Option<S>> for Extended<S> {
     }
 }
 
-/// How a function goes on after its elements.
+/// Continuation of a function after its elements.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Tail<S> {
     /// As the last segment does, if that has no end; else +∞.
     Plain,
     /// `f(t + period) = f(t) + increment` for every t ≥ from. The elements cover [0, from + period).
     Periodic {
-        /// Where the repetition begins.
+        /// Beginning of the repetition.
         from: S,
         /// Its length.
         period: S,
-        /// How much higher each repetition is.
+        /// Increase of each repetition.
         increment: S,
     },
 }
@@ -93,7 +93,7 @@ impl<S: fmt::Debug> fmt::Debug for Curve<S> {
     }
 }
 
-/// How a function behaves in the end, in one view for every kind of tail.
+/// Ultimate behaviour of a function, in one view for every kind of tail.
 pub(super) enum Ultimate<S> {
     /// +∞ for t > from.
     Infinite,
@@ -114,7 +114,7 @@ impl<S: Scalar> Curve<S> {
         Ok(Self::normalised(elements, tail))
     }
 
-    /// The same without checks. A periodic tail keeps a boundary where it begins.
+    /// Like [`new`](Self::new) without checks. A periodic tail keeps a boundary where it begins.
     pub(super) fn normalised(elements: Vec<Element<S>>, tail: Tail<S>) -> Self {
         let elements = match &tail {
             Tail::Plain => {
@@ -143,7 +143,7 @@ impl<S: Scalar> Curve<S> {
         &self.elements
     }
 
-    /// How it goes on.
+    /// Returns its continuation.
     pub fn tail(&self) -> &Tail<S> {
         &self.tail
     }
@@ -197,7 +197,8 @@ impl<S: Scalar> Curve<S> {
         line.map(|value| value + &higher).into()
     }
 
-    /// A time within the elements that stands for `time`, and how much lower the function is there.
+    /// Returns a time within the elements that stands for `time`, and how much lower the function
+    /// is there.
     fn folded(&self, time: &S, end_included: bool) -> (S, S) {
         let Tail::Periodic {
             from,
@@ -218,7 +219,8 @@ impl<S: Scalar> Curve<S> {
         (time.clone() - periods.clone() * period, periods * increment)
     }
 
-    /// Elements over [0, horizon), with repetitions written out. `None` only for plain tails.
+    /// Returns elements over [0, horizon), with repetitions written out. `None` only for plain
+    /// tails.
     pub(super) fn unrolled(&self, horizon: Option<&S>) -> Result<Vec<Element<S>>, CurveError> {
         let (
             Some(horizon),
@@ -270,7 +272,8 @@ impl<S: Scalar> Curve<S> {
         }
     }
 
-    /// Where the ultimate behaviour begins. For an affine tail it holds after that time, for a periodic one from it on.
+    /// Returns the beginning of the ultimate behaviour. For an affine tail it holds after that
+    /// time, for a periodic one from it on.
     pub(super) fn ultimate(&self) -> (S, Ultimate<S>) {
         match (&self.tail, self.elements.last()) {
             (
@@ -318,7 +321,7 @@ impl<S: Scalar> Curve<S> {
         }
     }
 
-    /// Whether f(t−) = f(t) for all t > 0.
+    /// Returns true if f(t−) = f(t) for all t > 0.
     pub fn is_left_continuous(&self) -> bool {
         let Ok(elements) = self.two_periods() else {
             return false;
@@ -330,7 +333,8 @@ impl<S: Scalar> Curve<S> {
             }
             _ => false,
         })
-            // What ends in +∞ must end with a point, or it would jump to +∞ at a time that is not its own.
+            // A function that ends in +∞ must end with a point, or it would jump to +∞ at a time
+            // that is not its own.
             && match elements.last() {
                 None => true,
                 Some(Element::Point { .. }) => true,
@@ -383,7 +387,7 @@ impl<S: Scalar> Curve<S> {
         Ok(elements)
     }
 
-    /// Whether two functions are the same, however their periods are written down.
+    /// Returns true if two functions are the same, whatever the notation of their periods.
     pub fn equals(&self, other: &Self) -> Result<bool, CurveError> {
         let horizon = super::pointwise::common_horizon(self, other)?;
         let graphs = (

@@ -69,7 +69,6 @@ impl<S: Scalar> Curve<S> {
         Ok(Extended::Finite(worst))
     }
 
-    /// Whether the service reaches every value of this function in the end.
     fn is_reached_by(&self, service: &Self) -> Result<bool, CurveError> {
         let highest = |curve: &Self| -> Option<S> {
             match curve.rate() {

@@ -17,9 +17,9 @@ pub enum Element<S> {
     },
     /// A line over the open interval (from, to).
     Segment {
-        /// Where the line begins, itself not included.
+        /// Beginning of the line, exclusive.
         from: S,
-        /// Where it ends, itself not included; `None` if it never does.
+        /// End of the line, exclusive; `None` if it never ends.
         to: Option<S>,
         /// The limit from the right at `from`.
         start: S,
@@ -80,7 +80,6 @@ impl<S: Scalar> Element<S> {
         }
     }
 
-    /// The same element, later and higher.
     pub(crate) fn moved(&self, later: &S, higher: &S) -> Self {
         match self {
             Element::Point { at, value } => Element::Point {
@@ -102,7 +101,8 @@ impl<S: Scalar> Element<S> {
     }
 }
 
-/// A place in a sequence that only moves to the right. All methods together cost O(length) over one pass.
+/// A place in a sequence that only moves to the right. All methods together cost O(length) over one
+/// pass.
 pub(crate) struct Cursor<'a, S> {
     elements: &'a [Element<S>],
     index: usize,
@@ -210,7 +210,7 @@ impl<S: Scalar> Builder<S> {
         }
     }
 
-    /// What comes later stays apart from what is there.
+    /// Separates later elements from present ones.
     pub fn fix(&mut self) {
         self.fixed = self.elements.len();
     }
@@ -251,7 +251,7 @@ impl<S: Scalar> Builder<S> {
         }
     }
 
-    /// Whether a line from `from` is the one before the last point, gone on.
+    /// Returns true if a line from `from` continues the one before the last point.
     fn goes_on(&self, from: &S, start: &S, slope: &S) -> bool {
         let count = self.elements.len();
         if count < self.fixed + 2 {
@@ -274,7 +274,8 @@ impl<S: Scalar> Builder<S> {
     }
 }
 
-/// Walks two sequences at once over the union of their domains. `on_point` and `on_interval` get what each is there.
+/// Walks two sequences at once over the union of their domains. `on_point` and `on_interval` get
+/// both elements.
 pub(crate) fn sweep<S: Scalar>(
     a: &[Element<S>],
     b: &[Element<S>],
@@ -339,7 +340,7 @@ pub(crate) fn envelope<S: Scalar>(
     out.into_inner().finish()
 }
 
-/// The better of two lines over an interval, split where they cross.
+/// Adds the better of two lines over an interval, split where they cross.
 fn better_line<S: Scalar>(
     out: &mut Builder<S>,
     from: &S,
@@ -457,7 +458,6 @@ pub(crate) fn part<S: Scalar>(
     out.finish()
 }
 
-/// All of it, later and higher.
 pub(crate) fn moved<S: Scalar>(elements: &[Element<S>], later: &S, higher: &S) -> Vec<Element<S>> {
     elements
         .iter()

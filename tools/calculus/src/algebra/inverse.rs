@@ -109,7 +109,7 @@ impl<S: Scalar> Reflection<S> {
         }
     }
 
-    /// F rises at once to `level` (`None`: +∞) at the time x.
+    /// F jumps to `level` (`None`: +∞) at the time x.
     fn climb(&mut self, x: &S, level: Option<&S>) {
         if level.is_some_and(|level| *level <= self.level) {
             return;

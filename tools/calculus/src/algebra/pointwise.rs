@@ -3,11 +3,11 @@
 use super::curve::Ultimate;
 use super::{element, Curve, CurveError, Element, Extended, Scalar, Tail};
 
-/// How the result of an operation goes on, and up to where its elements are needed.
+/// Continuation of an operation's result, and the horizon up to which its elements are needed.
 pub(super) struct Horizon<S> {
     pub end: Option<S>,
     pub tail: Tail<S>,
-    /// Whether the last segment goes on for ever.
+    /// True if the last segment goes on for ever.
     endless: bool,
 }
 
@@ -123,7 +123,7 @@ pub(super) fn common_period<S: Scalar>(a: &S, b: &S) -> Result<S, CurveError> {
         .ok_or_else(|| CurveError::NoCommonPeriod(a.to_string(), b.to_string()))
 }
 
-/// Periods of both; an affine function has any. `None` if both are affine.
+/// Returns periods of both; an affine function has any. `None` if both are affine.
 pub(super) fn period_of_both<S: Scalar>(
     a: &Ultimate<S>,
     b: &Ultimate<S>,
@@ -147,7 +147,8 @@ pub(super) fn rate_of<S: Scalar>(ultimate: &Ultimate<S>) -> Option<S> {
     }
 }
 
-/// Up to where two functions must agree to be the same. `None`: both have plain tails.
+/// Returns the time up to which two functions must agree to be the same. `None`: both have plain
+/// tails.
 pub(super) fn common_horizon<S: Scalar>(
     f: &Curve<S>,
     g: &Curve<S>,
@@ -181,7 +182,7 @@ fn sum_horizon<S: Scalar>(
     Ok(Horizon::periodic(from, period, increment))
 }
 
-/// A result that is +∞ where either function is.
+/// Returns a result that is +∞ where either function is.
 fn infinite_tail<S: Scalar>(f: &Ultimate<S>, g: &Ultimate<S>, from_f: S, from_g: S) -> Horizon<S> {
     match (f, g) {
         (Ultimate::Infinite, Ultimate::Infinite) => Horizon::plain(None),
@@ -236,7 +237,8 @@ fn envelope_horizon<S: Scalar>(
     Ok(going_on(ultimate_winner, base + &wait, Some(&period)))
 }
 
-/// A tail like that of a function which alone remains after `from`; the other one, if it has a period, is written out up to there.
+/// Returns a tail like that of a function which alone remains after `from`; the other one, if it
+/// has a period, is written out up to there.
 fn going_on<S: Scalar>(ultimate: &Ultimate<S>, from: S, period: Option<&S>) -> Horizon<S> {
     match ultimate {
         Ultimate::Periodic { period, increment } => {
@@ -250,7 +252,7 @@ fn going_on<S: Scalar>(ultimate: &Ultimate<S>, from: S, period: Option<&S>) -> H
     }
 }
 
-/// The greatest (or least) of f(t) − rate·(t − base) over a period from `base` on.
+/// Returns the greatest (or least) of f(t) − rate·(t − base) over a period from `base` on.
 fn residual<S: Scalar>(
     f: &Curve<S>,
     base: &S,

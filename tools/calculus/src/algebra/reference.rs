@@ -16,12 +16,11 @@ pub struct Recipe {
     end: End,
 }
 
-/// What comes after the parts.
+/// Continuation after the parts.
 #[derive(Clone, Debug)]
 enum End {
     /// The last slope for ever.
     Goes,
-    /// All parts from this one on again and again.
     Repeats(usize),
     /// +∞.
     Infinite,
@@ -99,7 +98,7 @@ impl Recipe {
         corners
     }
 
-    /// Ready for many questions about times up to `until`.
+    /// Prepares for many evaluations at times up to `until`.
     fn written(&self, until: &Exact) -> Written {
         Written {
             parts: self.written_out(until),
@@ -180,7 +179,7 @@ impl Written {
         self.in_part(self.parts.partition_point(|part| part.0 <= *time), time)
     }
 
-    /// In the part before the index.
+    /// Evaluates the part before the index.
     fn in_part(&self, index: usize, time: &Exact) -> Option<Exact> {
         let (from, start, slope) = &self.parts[index - 1];
         Some(start.clone() + slope.clone() * &(time.clone() - from))
@@ -191,7 +190,8 @@ fn sum(a: Option<Exact>, b: Option<Exact>) -> Option<Exact> {
     Some(a? + &b?)
 }
 
-/// Every place where an infimum over s or a supremum over u can be, and samples between them.
+/// Returns every place where an infimum over s or a supremum over u can be, and samples between
+/// them.
 fn places(mut corners: Vec<Exact>, lowest: &Exact, highest: &Exact) -> Vec<Exact> {
     let mut sample = lowest.clone();
     while sample <= *highest {
@@ -300,7 +300,7 @@ pub fn finite(value: Option<Exact>) -> Extended<Exact> {
     value.into()
 }
 
-/// Times to look at: thirds of halves, so that corners and places between them are among them.
+/// Test times: thirds of halves, so that corners and places between them are among them.
 pub fn times(until: i64) -> impl Iterator<Item = Exact> {
     (0..=until * 6).map(|sixth| Exact::new(sixth, 6))
 }

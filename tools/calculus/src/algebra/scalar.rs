@@ -1,4 +1,5 @@
-//! The numbers functions are made of. [`Exact`](super::Exact) is exact, `f64` is fast; the type of a function says which.
+//! The numbers functions are made of. [`Exact`](super::Exact) is exact, `f64` is fast; the type of
+//! a function selects one.
 
 use std::cmp::Ordering;
 use std::fmt::{Debug, Display};
@@ -34,13 +35,13 @@ pub trait Scalar:
     /// The greatest integer that is not greater.
     fn floor(&self) -> Self;
 
-    /// The least positive number of which both (positive) numbers are divisors. `None` if there is none within reason.
+    /// Returns the least positive number of which both (positive) numbers are divisors. `None` if
+    /// there is none within reason.
     fn common_multiple(&self, other: &Self) -> Option<Self>;
 
-    /// What the last few operations may have added to or taken from a number of this size by rounding.
+    /// Returns the maximum rounding error of the last few operations for a number of this size.
     fn rounding(&self) -> Self;
 
-    /// An integer.
     fn integer(value: i64) -> Self {
         Self::ratio(value, 1)
     }
@@ -50,17 +51,14 @@ pub trait Scalar:
         Self::integer(1)
     }
 
-    /// Whether this is zero.
     fn is_zero(&self) -> bool {
         *self == Self::zero()
     }
 
-    /// Whether this is greater than zero.
     fn is_positive(&self) -> bool {
         *self > Self::zero()
     }
 
-    /// Whether this is less than zero.
     fn is_negative(&self) -> bool {
         *self < Self::zero()
     }
@@ -70,7 +68,6 @@ pub trait Scalar:
         self.partial_cmp(other).unwrap_or(Ordering::Equal)
     }
 
-    /// The lesser of two.
     fn lesser(self, other: Self) -> Self {
         if other < self {
             other
@@ -79,7 +76,6 @@ pub trait Scalar:
         }
     }
 
-    /// The greater of two.
     fn greater(self, other: Self) -> Self {
         if other > self {
             other

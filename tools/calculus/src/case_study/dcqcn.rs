@@ -14,7 +14,7 @@
 use crate::algebra::Scalar;
 use crate::multiflow::control::RateControl;
 
-/// What a notification leaves of the rate.
+/// Remainder of the rate after a notification.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Cut {
     /// R_C·(1 − α/2), the original.
@@ -24,7 +24,7 @@ pub enum Cut {
     Alpha,
 }
 
-/// Whether there is a hyper increase.
+/// Use of the hyper increase.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum HyperIncrease {
     /// None.
@@ -61,7 +61,7 @@ pub struct DcqcnParameters<S> {
     pub cut: Cut,
     /// The condition of hyper increase.
     pub hyper: HyperIncrease,
-    /// Whether every notification lowers R_T to R_C; else only the first after an increase does.
+    /// True if every notification lowers R_T to R_C; else only the first after an increase does.
     pub clamp_target_rate: bool,
 }
 
@@ -130,7 +130,7 @@ impl<S: Scalar> Dcqcn<S> {
         &self.target
     }
 
-    /// One increment of either counter has happened.
+    /// Handles one increment of either counter.
     fn increase(&mut self) {
         let p = &self.parameters;
         let most = self.timer_count.max(self.byte_count);

@@ -65,7 +65,7 @@ impl Increase {
     }
 }
 
-/// How senders react to notifications.
+/// Reaction of senders to notifications.
 #[derive(Clone, Debug, PartialEq)]
 pub enum SenderModel<S> {
     /// Section V-B: a constant factor and an additive increase every Δτ_inc.
@@ -100,9 +100,9 @@ pub struct CaseStudy<S> {
     pub red: Red<S>,
     /// Δτ_ecn.
     pub notification_gap: S,
-    /// Who is marked from K_max on.
+    /// Marking from K_max on.
     pub marking: Marking,
-    /// What is marked below it.
+    /// Marking below it.
     pub between: Between<S>,
     /// The senders.
     pub model: SenderModel<S>,

@@ -30,13 +30,13 @@ pub enum ControlError {
     TooManyEvents,
 }
 
-/// What a run of an algorithm yields, on [0, end].
+/// Result of an algorithm on [0, end].
 #[derive(Clone, Debug)]
 pub struct Run<S, E> {
     /// Â.
     pub admitted: Curve<S>,
     /// D. It steps back at timeouts, see [`congestion::retransmission`](crate::congestion::retransmission).
     pub departures: Curve<S>,
-    /// What happened, in order of time.
+    /// Events, in order of time.
     pub events: Vec<E>,
 }

@@ -13,7 +13,7 @@ pub(super) struct Flow<'a, S> {
     /// Of the run so far, up to the last retransmission.
     admitted: Curve<S>,
     departures: Curve<S>,
-    /// Where the last retransmission began.
+    /// Beginning of the last retransmission.
     origin: Origin<S>,
     /// Since then, in its coordinates.
     admitted_rem: Curve<S>,

@@ -40,12 +40,12 @@ pub struct RateBased<S> {
     pub timer: IncreaseTimer,
 }
 
-/// What happened.
+/// Event.
 #[derive(Clone, Debug, PartialEq)]
 pub struct RateEvent<S> {
     /// When.
     pub time: S,
-    /// What.
+    /// Kind.
     pub kind: RateEventKind<S>,
     /// The rate from then on.
     pub rate: S,

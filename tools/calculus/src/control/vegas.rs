@@ -43,7 +43,7 @@ pub struct VegasEvent<S> {
     pub rtt: S,
     /// W from then on.
     pub window: S,
-    /// Whether it is still slow start.
+    /// True while it is still slow start.
     pub slow_start: bool,
 }
 

@@ -44,12 +44,12 @@ pub struct WindowBased<S> {
     pub after_timeout: AfterTimeout<S>,
 }
 
-/// What happened.
+/// Event.
 #[derive(Clone, Debug, PartialEq)]
 pub struct WindowEvent<S> {
     /// When.
     pub time: S,
-    /// Whether it was a timeout; else a flight was acknowledged.
+    /// True for a timeout; else a flight was acknowledged.
     pub timeout: bool,
     /// W from then on.
     pub window: S,

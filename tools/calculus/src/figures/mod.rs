@@ -90,7 +90,7 @@ pub enum FigureError {
 /// An axis.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Axis {
-    /// What it shows.
+    /// Label.
     pub label: &'static str,
     /// In which unit.
     pub unit: &'static str,
@@ -108,7 +108,7 @@ pub struct Series {
 /// One diagram of a figure.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Panel {
-    /// What stands above it.
+    /// Heading of the panel.
     pub title: String,
     /// The horizontal axis.
     pub x: Axis,
@@ -120,12 +120,12 @@ pub struct Panel {
     pub levels: Vec<(String, f64)>,
 }
 
-/// A picture's curves: of a figure here, or of whatever else is predicted.
+/// A picture's curves: of a figure here, or of another prediction.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Curves {
     /// A short name, as for a file.
     pub name: String,
-    /// What stands above all.
+    /// Heading of the figure.
     pub title: String,
     /// Rows of panels.
     pub rows: Vec<Vec<Panel>>,
@@ -157,7 +157,7 @@ fn time(unit: &'static str) -> Axis {
     }
 }
 
-/// The corners of a curve, in units of the axes; a jump is two points.
+/// Returns the corners of a curve, in units of the axes; a jump is two points.
 fn corners(curve: &Curve<f64>, per_x: f64, per_y: f64) -> Vec<(f64, f64)> {
     let mut points = Vec::new();
     for element in curve.elements() {

@@ -162,8 +162,8 @@ fn figure_9_without_pfc_the_peak_is_above_50_megabytes() {
     });
     assert_eq!(peak, expected);
     assert!((megabytes(&peak) - 50.495).abs() < 5e-4);
-    // What came in when the backlog passed 37.45 MB waits for more than 3 ms − 4 µs: all sources time out at once, and what was
-    // queued is gone, for the origin shifts.
+    // Traffic that came in when the backlog passed 37.45 MB waits for more than 3 ms − 4 µs: all
+    // sources time out at once, and the queued traffic is gone, for the origin shifts.
     assert_eq!(prediction.timeouts.len(), 31);
     assert!(prediction
         .timeouts
@@ -263,7 +263,7 @@ const TIMEOUTS_US: [f64; 17] = [
     258.627, 716.208, 2466.838, 5808.186, 9150.11, 12492.495, 15835.248, 19178.297, 22521.582,
     25865.056, 29208.682, 32552.428, 35896.271, 39240.192, 42584.175, 45928.207, 49272.279,
 ];
-/// The same with line 6 of Algorithm 1 as printed.
+/// Like [`TIMEOUTS_US`], with line 6 of Algorithm 1 as printed.
 const TIMEOUTS_AS_PRINTED_US: [f64; 17] = [
     258.627, 717.274, 2494.56, 5856.501, 9218.057, 12579.304, 15940.298, 19301.083, 22661.711,
     26022.215, 29382.617, 32742.94, 36103.198, 39463.404, 42823.57, 46183.702, 49543.808,

@@ -59,7 +59,8 @@ fn drawn(panel: &Panel) -> chart::Panel {
     }
 }
 
-/// Without points between two others of the same height: a mean over 1 µs rests most of the time.
+/// Removes points between two others of the same height: a mean over 1 µs is constant most of the
+/// time.
 fn simplified(series: &Series) -> Vec<(f64, f64)> {
     let points = &series.points;
     let needed = |index: &usize| {

@@ -270,7 +270,7 @@ proptest! {
     }
 }
 
-/// Anything at once, in floating point with numbers that are not round.
+/// Mixed scenarios, in floating point with numbers that are not round.
 fn anything() -> impl Strategy<Value = Scenario<f64>> {
     let flow = (arrivals(), 1i64..150, 0usize..3, any::<bool>());
     let flows = prop::collection::vec(flow, 1..6);
@@ -402,7 +402,7 @@ fn expected_marks_are_the_integral_of_the_marking_probability() {
         .iter()
         .map(|signal| signal.time.clone() - &int(5))
         .collect();
-    // The count begins anew after each mark: at 10 + √(n·1600/15).
+    // The count restarts after each mark: at 10 + √(n·1600/15).
     for (index, time) in found.iter().enumerate() {
         let square = Exact::new(1_600 * (index as i64 + 1), 15);
         let since = time.clone() - &int(10);

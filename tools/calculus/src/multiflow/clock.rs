@@ -4,7 +4,7 @@ use std::collections::VecDeque;
 
 use crate::algebra::Scalar;
 
-/// What arrives. The order of variants is that of things that arrive at the same time.
+/// Feedback on arrival. Variants are in the order of simultaneous arrivals.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Feedback {
     /// B(t − ΔR) of a group has risen above X_off, or is no longer above it.

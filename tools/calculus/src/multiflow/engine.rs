@@ -16,7 +16,7 @@ mod source;
 use setup::{check, groups, unwatched, Group};
 use source::SourceState;
 
-/// So many steps at one instant are a computation that rounding keeps there.
+/// More steps at one instant than this are a computation that rounding keeps there.
 const STEPS_AT_AN_INSTANT_MAX: usize = 10_000;
 
 pub(super) struct Engine<S> {
@@ -118,7 +118,8 @@ impl<S: Scalar> Engine<S> {
         }
     }
 
-    /// All that is due now: traffic, feedback, then timers. (Congestion comes before an increase that is due at the same time.)
+    /// Processes all that is due now: traffic, feedback, then timers. (Congestion comes before an
+    /// increase that is due at the same time.)
     fn deliver(&mut self) {
         for source in &mut self.sources {
             source.take_arrivals(&self.now);
@@ -175,7 +176,7 @@ impl<S: Scalar> Engine<S> {
         }
     }
 
-    /// Rates from now on, and what they say about thresholds.
+    /// Computes the rates from now on, and their crossings of thresholds.
     fn settle(&mut self) {
         for (index, source) in self.sources.iter_mut().enumerate() {
             let paused = self.groups[self.group_of[index]].paused;
@@ -266,14 +267,14 @@ impl<S: Scalar> Engine<S> {
                     self.clock
                         .schedule(arrives, Feedback::Notification { source: index });
                 }
-                // While everything is marked, the packet after this one is, too.
+                // While everything is marked, the packet after this one is marked as well.
                 let due = source.gap.as_ref().and_then(NotificationGap::due);
                 again = source.marked && due.is_some_and(|due| *due <= self.now);
             }
         }
     }
 
-    /// How long nothing changes, and who has a timeout then.
+    /// Returns how long nothing changes, and the sources with a timeout then.
     fn next_step(&mut self) -> (S, Vec<usize>) {
         let mut least = self.end.clone() - &self.now;
         let mut consider = |duration: Option<S>| {
@@ -317,7 +318,7 @@ impl<S: Scalar> Engine<S> {
         (least, timed_out)
     }
 
-    /// The first time within `limit` at which RED's expectation marks somebody.
+    /// Returns the first time within `limit` at which RED's expectation marks a source.
     fn next_expected_mark(&self, limit: &S) -> Option<S> {
         let Some(Ecn {
             red,
@@ -377,7 +378,7 @@ impl<S: Scalar> Engine<S> {
         self.now = self.now.clone() + duration;
     }
 
-    /// Where a queue is empty all that came has left, whatever rounding says.
+    /// Sets the departures of an empty queue to its arrivals, against rounding.
     fn snap_idle(&mut self) {
         let mut idle = vec![false; self.sources.len()];
         for index in self.server.idle_members() {

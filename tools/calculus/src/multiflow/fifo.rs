@@ -2,7 +2,7 @@
 
 use crate::algebra::{Curve, CurveError, Scalar};
 
-/// What Theorem 1 says of one flow's departures.
+/// Bounds of one flow's departures by Theorem 1.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Bounds<S> {
     /// Â_i(Â↑(D(t))) ≤ D_i(t).

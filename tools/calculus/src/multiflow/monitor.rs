@@ -3,11 +3,11 @@
 use crate::algebra::Scalar;
 use crate::congestion::ecn::Red;
 
-/// On which side of a threshold a linear backlog is, and will be just after now.
+/// Side of a threshold of a linear backlog, now and just after.
 #[derive(Clone, Debug)]
 pub(super) struct Level<S> {
     level: S,
-    /// Whether being at the threshold counts as below.
+    /// True if being at the threshold counts as below.
     strict: bool,
     pub above: bool,
 }
@@ -41,7 +41,7 @@ impl<S: Scalar> Level<S> {
         std::mem::replace(&mut self.above, above) != above
     }
 
-    /// Whether a backlog is just at the threshold.
+    /// Returns true if a backlog is just at the threshold.
     pub fn is_at(&self, value: &S) -> bool {
         *value == self.level
     }
@@ -53,7 +53,6 @@ impl<S: Scalar> Level<S> {
     }
 }
 
-/// A backlog with its thresholds.
 #[derive(Clone, Debug)]
 pub(super) struct Backlog<S> {
     pub value: S,
@@ -107,7 +106,8 @@ pub(super) fn expected_marks<S: Scalar>(
     red.slope() * &mean * duration * rate / packet
 }
 
-/// Expected marks are kept to this part of a packet, rounded down, so that exact numbers do not grow without end.
+/// Expected marks are rounded down to this part of a packet, so that exact numbers do not grow
+/// without end.
 const MARKS_RESOLUTION: i64 = 1 << 32;
 
 pub(super) fn rounded_down<S: Scalar>(marks: &S) -> S {

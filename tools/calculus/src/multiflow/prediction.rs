@@ -1,4 +1,4 @@
-//! What a scenario leads to.
+//! Result of a scenario.
 
 use thiserror::Error;
 
@@ -107,7 +107,7 @@ impl<S: Scalar> Prediction<S> {
         }
     }
 
-    /// How long a group is paused in all.
+    /// Returns how long a group is paused in total.
     pub fn paused_time(&self, group: usize) -> S {
         let pauses = self.pauses.iter().filter(|pause| pause.group == group);
         pauses.fold(S::zero(), |sum, pause| {

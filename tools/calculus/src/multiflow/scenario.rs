@@ -18,7 +18,7 @@ pub struct Source<S> {
     pub class: usize,
 }
 
-/// How the path server chooses.
+/// Choice of the path server.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Discipline {
     /// In order of arrival (IV-A). Of traffic that comes at the same time each source's part is in proportion.
@@ -30,7 +30,7 @@ pub enum Discipline {
     Priority,
 }
 
-/// What a pause pauses.
+/// Scope of a pause.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum PauseScope {
     /// X_off is for the backlog of all ports together and pauses all, as in the paper's path server.
@@ -47,7 +47,7 @@ pub struct Pfc<S> {
     pub thresholds: Thresholds<S>,
     /// The end of a pause.
     pub resume: Resume,
-    /// What is compared and paused.
+    /// Scope of the comparison and the pause.
     pub scope: PauseScope,
     /// From the crossing of a threshold to its effect at the server, in µs: ΔR of the paper; round trip and reaction time of a link.
     pub delay: S,
@@ -88,7 +88,7 @@ pub struct Ecn<S> {
     pub red: Red<S>,
     /// Δτ_ecn: the least time between notifications to a source.
     pub gap: S,
-    /// What is marked from K_max on.
+    /// Marking from K_max on.
     pub marking: Marking,
     /// And below it.
     pub between: Between<S>,
@@ -103,7 +103,7 @@ pub struct Scenario<S> {
     pub feedback_delay: S,
     /// The sources.
     pub sources: Vec<Source<S>>,
-    /// How the server chooses.
+    /// Choice of the server.
     pub discipline: Discipline,
     /// PFC, if on.
     pub pfc: Option<Pfc<S>>,

@@ -15,10 +15,9 @@ struct Slab<S> {
 }
 
 struct Queue<S> {
-    /// Indexes of its sources.
     members: Vec<usize>,
     slabs: VecDeque<Slab<S>>,
-    /// Proportions of what comes now; `None` if nothing does.
+    /// Proportions of the present arrivals; `None` without any.
     arriving: Option<Vec<S>>,
     rate_in: S,
     rate_out: S,
@@ -38,7 +37,6 @@ impl<S: Scalar> Queue<S> {
         self.rate_in = total;
     }
 
-    /// Whether what comes joins the head of the queue.
     fn head_is_open(&self) -> bool {
         match (&self.arriving, self.slabs.front()) {
             (Some(arriving), Some(head)) => self.slabs.len() == 1 && head.shares == *arriving,
@@ -218,7 +216,7 @@ impl<S: Scalar> Server<S> {
         }
     }
 
-    /// What `source` has in the queue is gone.
+    /// Removes the traffic of `source` from the queue.
     pub fn remove(&mut self, source: usize) {
         for queue in &mut self.queues {
             queue.remove(source);

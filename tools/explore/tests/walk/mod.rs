@@ -7,7 +7,7 @@ use weir_core::Quanta;
 use weir_explore::node::{Frames, Input};
 use weir_explore::plan::{Mode, Plan, PRIORITY};
 
-/// What a walk is made of.
+/// Parameters of a walk.
 pub struct Walker {
     pub frames: Frames,
     inputs: Vec<Input>,

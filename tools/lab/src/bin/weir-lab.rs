@@ -253,7 +253,7 @@ fn run_one(file: &Path, overrides: &[Override], output: &Output) -> Result<bool>
         .all(|expectation| expectation.held))
 }
 
-/// A number of hours.
+/// Parses a number of hours.
 fn positive(text: &str) -> Result<f64, String> {
     match text.parse() {
         Ok(hours) if hours > 0.0 && hours <= 1_000.0 => Ok(hours),
@@ -261,7 +261,7 @@ fn positive(text: &str) -> Result<f64, String> {
     }
 }
 
-/// True for a clean one.
+/// Returns true for a clean run.
 fn soak(plan: Plan, json: Option<&Path>) -> Result<bool> {
     let summary = soak::run(plan, &mut |line| println!("{line}"))?;
     let text = serde_json::to_string_pretty(&summary)?;
@@ -279,14 +279,14 @@ fn soak(plan: Plan, json: Option<&Path>) -> Result<bool> {
     Ok(summary.broken.is_empty())
 }
 
-/// What the demo compares, each put over the scenario file.
+/// Variants of the demo, each an override of the scenario file.
 const DEMO: [&str; 3] = [
     "deadlock.policy=off",
     "deadlock.policy=breaker",
     "class.lossless.mode=level",
 ];
 
-/// The same with every way out, those that drop first.
+/// Variants with every remedy, those that drop first.
 const DEMO_ALL: [&str; 7] = [
     "deadlock.policy=off",
     "deadlock.policy=watchdog",

@@ -1,10 +1,11 @@
-//! A scenario as a topology of containerlab: each switch a container of Weir's image with the configuration that it has in the
-//! lab, each host one with an ordinary kernel network.
+//! A scenario as a topology of containerlab: each switch a container of Weir's image with the
+//! configuration that it has in the lab, each host one with an ordinary kernel network.
 //!
-//! Facts of containerlab that this relies on, of its manual and of its schema (schemas/clab.schema.json): a topology has `name`
-//! and `topology` with `nodes` and `links`; a node of kind `linux` is any image; `binds` are relative to the topology's file;
-//! `exec` runs in the node when all links are there; interfaces are `eth1` and on, made after the container has started;
-//! `eth0` is the management network's; a link's MTU is 9500 unless it says otherwise.
+//! Facts of containerlab that this relies on, of its manual and of its schema
+//! (schemas/clab.schema.json): a topology has `name` and `topology` with `nodes` and `links`; a
+//! node of kind `linux` is any image; `binds` are relative to the topology's file; `exec` runs in
+//! the node when all links are there; interfaces are `eth1` and on, made after the container has
+//! started; `eth0` is the management network's; a link's MTU is 9500 unless it sets another one.
 
 mod monitoring;
 mod topology;
@@ -23,21 +24,22 @@ use monitoring::Monitoring;
 pub const IMAGE: &str = concat!("weir:", env!("CARGO_PKG_VERSION"));
 /// An image with what hosts need, and with iperf3.
 pub const HOST_IMAGE: &str = "ghcr.io/srl-labs/network-multitool:latest";
-/// Where the image looks for its configuration.
+/// Path of the configuration in the image.
 const CONFIGURATION: &str = "/etc/weir/switchd.toml";
 /// Containers reach each other by their management network.
 const ANY: std::net::Ipv4Addr = std::net::Ipv4Addr::UNSPECIFIED;
 const METRICS_PORT: u16 = 9464;
 const PAGE_PORT: u16 = 9465;
 
-/// What the topology is made of beside the scenario.
+/// Parts of the topology beside the scenario.
 #[derive(Clone, Debug)]
 pub struct Wanted<'a> {
     /// The image of switches.
     pub image: &'a str,
     /// The image of hosts; it needs ip(8) and ethtool(8).
     pub host_image: &'a str,
-    /// A directory with `prometheus/` and `grafana/`, as packaging/ is and /usr/share/weir: Prometheus and Grafana are nodes, too.
+    /// A directory with `prometheus/` and `grafana/`, such as packaging/ or /usr/share/weir:
+    /// Prometheus and Grafana become nodes as well.
     pub monitoring: Option<&'a Path>,
 }
 
@@ -89,12 +91,13 @@ pub fn files(
     Ok(files)
 }
 
-/// Of a switch's port, by its number from 0.
+/// Device of a switch's port, by its number from 0.
 fn device(port: usize) -> String {
     format!("eth{}", port + 1)
 }
 
-/// The configuration of switch `index`: that of the lab, with containerlab's devices, which come when the switch runs.
+/// Returns the configuration of switch `index`: that of the lab, with containerlab's devices, which
+/// appear while the switch runs.
 fn config(scenario: &Scenario, index: usize) -> DaemonConfig {
     let name = &scenario.switches[index];
     let mut config = daemon_config(scenario, index, Path::new(RUN).join(name));
@@ -128,7 +131,7 @@ mod tests {
         Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
     }
 
-    /// What is written anew with WEIR_WRITE=1.
+    /// Files are rewritten with WEIR_WRITE=1.
     #[test]
     fn the_examples_are_up_to_date() {
         for (scenario, name, is_monitored) in EXAMPLES {
@@ -202,7 +205,8 @@ mod tests {
         }
     }
 
-    /// What containerlab's schema says of nodes: lists that are there have entries, and none twice; no other keys than its own.
+    /// Constraints of containerlab's schema for nodes: no empty lists, no duplicates, and no
+    /// unknown keys.
     #[test]
     fn the_examples_are_as_the_schema_says() {
         const LISTS: [&str; 3] = ["binds", "ports", "exec"];

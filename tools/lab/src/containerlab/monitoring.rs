@@ -13,10 +13,10 @@ const PROMETHEUS: &str = "prometheus";
 const GRAFANA: &str = "grafana";
 const PROMETHEUS_IMAGE: &str = "docker.io/prom/prometheus:v3.5.0";
 const GRAFANA_IMAGE: &str = "docker.io/grafana/grafana:12.1.0";
-/// Where the machine that runs containerlab shows them.
+/// Port of the machine that runs containerlab.
 const PROMETHEUS_PORT: &str = "9090:9090";
 const GRAFANA_PORT: &str = "3000:3000";
-/// Whoever reaches the lab may look.
+/// Anonymous read access for users of the lab.
 const GRAFANA_SETTINGS: [(&str, &str); 2] = [
     ("GF_AUTH_ANONYMOUS_ENABLED", "true"),
     ("GF_AUTH_ANONYMOUS_ORG_ROLE", "Viewer"),
@@ -42,11 +42,11 @@ providers:
       path: /var/lib/grafana/dashboards
 ";
 
-/// What they are given.
+/// Settings of the monitoring.
 pub struct Monitoring {
-    /// The scrape's configuration.
     prometheus: String,
-    /// The directory beside the topology's file, and the one that rules and dashboards are in, both as seen from the file.
+    /// The directory beside the topology's file, and the one of rules and dashboards, both relative
+    /// to the file.
     beside: String,
     from: String,
 }
@@ -60,7 +60,7 @@ impl Monitoring {
              scrape_configs:\n  - job_name: weir\n    static_configs:\n"
                 .to_owned();
         for switch in &scenario.switches {
-            // What containerlab calls the node's container, which the management network knows.
+            // Name of the node's container, which the management network resolves.
             let _ = writeln!(
                 prometheus,
                 "      - {{targets: ['clab-{}-{switch}:{METRICS_PORT}'], labels: {{instance: {switch}}}}}",
@@ -113,7 +113,7 @@ impl Monitoring {
     }
 }
 
-/// `path` as seen from the directory `at`.
+/// Returns `path` relative to the directory `at`.
 fn relative(path: &Path, at: &Path) -> Result<PathBuf> {
     let path = path
         .canonicalize()
@@ -126,7 +126,7 @@ fn relative(path: &Path, at: &Path) -> Result<PathBuf> {
     Ok(up.chain(path[common..].iter().copied()).collect())
 }
 
-/// Without `..`, of directories that may not be there yet.
+/// Removes `..`, also for directories that do not exist yet.
 fn plain(path: &Path) -> PathBuf {
     let mut plain = PathBuf::new();
     for part in path.components() {

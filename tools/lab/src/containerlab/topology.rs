@@ -15,7 +15,6 @@ const KIND: &str = "linux";
 /// A host's only interface beside that of the management network.
 const HOST_DEVICE: &str = "eth1";
 
-/// The whole file.
 #[derive(Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct File {
@@ -105,7 +104,7 @@ pub fn write(
     Ok(head(scenario) + &serde_yaml_ng::to_string(&file)?)
 }
 
-/// What whoever opens the file wants to know, in comments.
+/// Explains the file in comments.
 fn head(scenario: &Scenario) -> String {
     let mut out = format!(
         "# {}: {}\n# Made by `weir-lab export`; containerlab deploys it: containerlab deploy --topo FILE\n",
@@ -132,8 +131,8 @@ fn head(scenario: &Scenario) -> String {
     out
 }
 
-/// What a host runs when its link is there: its addresses, and those of all that it speaks with, since switches with
-/// configured routes forward no questions for them.
+/// Returns a host's commands once its link is there: its addresses, and static neighbours for all
+/// its peers, since switches with configured routes forward no requests for them.
 fn commands(scenario: &Scenario, index: usize) -> Vec<String> {
     let host = &scenario.hosts[index];
     let ip = scenario.host_ip(index);
@@ -200,7 +199,8 @@ mod tests {
 
     use super::*;
 
-    /// Every interface is at one link, every link at two nodes that are there, and what is written is what is read.
+    /// Every interface is at one link, every link at two existing nodes, and written files read the
+    /// same.
     #[test]
     fn links_lead_from_node_to_node() {
         let scenarios = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../scenarios");
@@ -236,7 +236,7 @@ mod tests {
         }
     }
 
-    /// Broadcasts go nowhere where routes are configured: each end of a flow knows the other one.
+    /// Broadcasts are dropped where routes are configured: each end of a flow knows the other one.
     #[test]
     fn hosts_know_whom_they_speak_with() {
         let scenarios = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../scenarios");

@@ -20,7 +20,7 @@ pub enum Command {
     /// `finish`: write the report and exit. The end of the input means the same.
     Finish,
     /// `pfc PRIORITY QUANTA` or `pause QUANTA`: send this MAC control frame to the neighbour.
-    /// Quanta of 0 resume. Stands for a host that pauses its switch, and for a pause storm.
+    /// Quanta of 0 resume. Represents a host that pauses its switch, or a pause storm.
     Inject(MacControl),
     /// `obey-pfc` or `ignore-pfc`: whether PFC holds this host from now on.
     ObeyPfc(bool),
@@ -68,11 +68,11 @@ fn quanta(text: &str) -> Result<Quanta, String> {
 #[derive(Debug, Default)]
 pub struct LineReader {
     pending: Vec<u8>,
-    /// The rest of a line that was too long is still to come.
+    /// The rest of an overlong line is still to come.
     skipping: bool,
 }
 
-/// What one read brought.
+/// Result of one read.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub struct Lines {
     /// Whole lines; `Err` for one that was too long.

@@ -1,4 +1,4 @@
-//! What one endpoint is told to do: the JSON file that the runner writes for it.
+//! Configuration of one endpoint: the JSON file that the runner writes for it.
 
 use std::path::PathBuf;
 
@@ -33,13 +33,13 @@ pub struct EndpointConfig {
     /// Rate of the line in bits per second: bounds the sum of all flows and gives a quantum its
     /// length (IEEE 802.3 Annex 31B.2: 512 bit times).
     pub line_bits_per_second: u64,
-    /// Priorities whose PFC pauses are obeyed; what others are told is counted only.
+    /// Priorities whose PFC pauses are obeyed; those of others are only counted.
     #[serde(default = "all_priorities")]
     pub pfc_priorities: Vec<u8>,
     /// False: no PFC frame is obeyed. Models a neighbour that ignores PFC.
     #[serde(default = "yes")]
     pub obey_pfc: bool,
-    /// Whether 802.3x PAUSE is obeyed.
+    /// True if 802.3x PAUSE is obeyed.
     #[serde(default = "yes")]
     pub obey_pause: bool,
     /// Flows to send.
@@ -48,10 +48,10 @@ pub struct EndpointConfig {
     /// Flows to expect. A whole lab frame of a flow that is not here is counted as foreign.
     #[serde(default)]
     pub expect: Vec<ExpectFlow>,
-    /// Where the report goes. Written to a temporary file beside it and renamed.
+    /// Path of the report. Written to a temporary file beside it and renamed.
     pub report: PathBuf,
-    /// When traffic begins, in nanoseconds of `CLOCK_MONOTONIC`, which all processes of one
-    /// machine share. All other times here count from this moment. Absent: once it is told to, by `begin NANOS`.
+    /// When traffic begins, in nanoseconds of `CLOCK_MONOTONIC`, which all processes of one machine
+    /// share. All other times here count from this moment. Absent: at the command `begin NANOS`.
     #[serde(default)]
     pub start_monotonic_nanos: Option<u64>,
     /// Length of the run in nanoseconds: bounds the series and defines the last third. Frames that
@@ -60,7 +60,7 @@ pub struct EndpointConfig {
     /// Length of one interval of the series, in nanoseconds.
     #[serde(default = "ten_milliseconds")]
     pub sample_nanos: u64,
-    /// How many frames a flow may send back to back after a stall of the endpoint or a pause.
+    /// Frames that a flow may send back to back after a stall of the endpoint or a pause.
     #[serde(default = "two")]
     pub catch_up_frames: u32,
 }
@@ -111,17 +111,17 @@ pub struct ExpectFlow {
     pub stop_nanos: Option<u64>,
 }
 
-/// What is wrong with a configuration.
+/// Error in a configuration.
 #[derive(Debug, Error)]
 pub enum EndpointConfigError {
     /// A value that cannot be.
     #[error("{key}: {value} is not allowed; {legal}")]
     Value {
-        /// The key, with an index where it stands in a list.
+        /// The key, with its index in a list.
         key: String,
-        /// What was found.
+        /// Found value.
         value: String,
-        /// What would be allowed.
+        /// Legal values.
         legal: String,
     },
 }
@@ -198,7 +198,8 @@ impl EndpointConfig {
         check_unique("expect", self.expect.iter().map(|flow| flow.id))
     }
 
-    /// The moment `nanos` nanoseconds after the start of traffic; the far future while nobody has said when that is.
+    /// Returns the time `nanos` nanoseconds after the start of traffic; the far future while that
+    /// is not known.
     pub fn moment(&self, nanos: u64) -> Instant {
         let start = self.start_monotonic_nanos.map(Instant::from_nanos);
         start.unwrap_or(Instant::FAR_FUTURE) + Duration::from_nanos(nanos)

@@ -17,8 +17,8 @@ pub struct Redirect {
 
 impl Redirect {
     /// Loads the program and attaches it to `device`. Frames of other queues are dropped: a host
-    /// whose kernel answers would disturb what is measured. LLDP is redirected, too: a kernel in which nobody
-    /// listens to it counts it as dropped.
+    /// whose kernel answers would disturb the measurement. LLDP is redirected as well: a kernel
+    /// without a listener counts it as dropped.
     ///
     /// # Errors
     /// When the device is not there, has a program already, or rights are missing.
@@ -28,7 +28,8 @@ impl Redirect {
         Self::attach_program(device, program, AttachMode::Auto)
     }
 
-    /// The same, without a socket yet: every frame is dropped until [`serve`](Self::serve).
+    /// Like [`attach`](Self::attach), without a socket yet: every frame is dropped until
+    /// [`serve`](Self::serve).
     ///
     /// # Errors
     /// As [`attach`](Self::attach).

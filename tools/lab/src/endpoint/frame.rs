@@ -44,7 +44,7 @@ const ECN_MASK: u8 = 0b11;
 const ECN_ECT0: u8 = 0b10;
 const ECN_CE: u8 = 0b11;
 
-/// What all frames of one flow have in common.
+/// Common fields of all frames of one flow.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct FlowHeader {
     /// The flow's number.
@@ -59,7 +59,7 @@ pub struct FlowHeader {
     pub source_port: u16,
     /// Length of the frame without FCS.
     pub frame_bytes: u32,
-    /// Whether frames carry ECT(0).
+    /// True if frames carry ECT(0).
     pub ecn_capable: bool,
 }
 
@@ -138,11 +138,11 @@ pub struct Whole {
     pub sent: Instant,
     /// Its destination.
     pub destination: MacAddress,
-    /// Whether it carries Congestion Experienced.
+    /// True if it carries Congestion Experienced.
     pub ce: bool,
 }
 
-/// What a received frame is.
+/// Contents of a received frame.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Content {
     /// A lab frame, whole.
@@ -151,7 +151,7 @@ pub enum Content {
     Corrupted {
         /// The number at the flow's place; 0 where the frame is too short for one.
         flow: u32,
-        /// What is wrong, for people.
+        /// Error, for people.
         reason: String,
     },
     /// No lab frame.
@@ -183,8 +183,8 @@ pub fn verify(frame: &[u8]) -> Content {
     }
 }
 
-/// True with the magic in place or the headers of a lab frame: a frame that broke in one of them
-/// is still known by the other.
+/// Returns true with the magic in place or the headers of a lab frame: a frame with damage to one
+/// of them is still known by the other.
 fn looks_like_ours(frame: &[u8]) -> bool {
     frame.get(LAB_AT..FLOW_AT) == Some(&MAGIC[..]) || udp_port(frame) == Some(UDP_PORT)
 }
@@ -231,7 +231,7 @@ fn first_fault(frame: &[u8], flow: u32, sequence: u64) -> Option<String> {
     None
 }
 
-/// CRC-32 over everything that must not change on the way.
+/// Returns CRC-32 over all bytes that must not change on the way.
 fn content_crc(frame: &[u8]) -> u32 {
     let mut crc = crc32fast::Hasher::new();
     crc.update(&frame[..TOS_AT]);

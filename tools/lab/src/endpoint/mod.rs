@@ -1,9 +1,9 @@
 //! The lab's host: sends and receives numbered frames at one device through AF_XDP, obeys PFC and
 //! 802.3x PAUSE, and reports loss, order, duplication, content and delay of each flow.
 //!
-//! [`config::EndpointConfig`] tells it what to do, [`report`] is what it answers, [`commands`] are
-//! the lines it takes meanwhile. What decides is pure and takes the time as an argument
-//! ([`station`] and what it is made of); [`socket`] is the only module with `unsafe`.
+//! [`config::EndpointConfig`] configures it, [`report`] is its result, [`commands`] are the lines
+//! that it takes meanwhile. The logic is pure and takes the time as an argument ([`station`] and
+//! its parts); [`socket`] is the only module with `unsafe`.
 
 pub mod commands;
 pub mod config;

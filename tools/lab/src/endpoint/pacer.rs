@@ -4,7 +4,7 @@ use weir_core::units::{BitRate, Bytes, Duration, Instant, Priority};
 
 use super::pause::PauseClock;
 
-/// What a frame occupies of the line beside its own bytes: preamble and start delimiter 8, FCS 4,
+/// Bytes that a frame occupies on the line beside its own: preamble and start delimiter 8, FCS 4,
 /// interpacket gap 12 (IEEE 802.3 clauses 3 and 4.4.2).
 pub const LINE_OVERHEAD_BYTES: u64 = 24;
 
@@ -33,7 +33,6 @@ pub struct Pacer {
     /// Frames back to back after a stall.
     catch_up_frames: u64,
     flows: Vec<Schedule>,
-    /// Whose turn it is.
     turn: usize,
     stopped: bool,
 }
@@ -43,7 +42,7 @@ struct Schedule {
     flow: PacedFlow,
     /// From one frame to the next.
     interval: Duration,
-    /// When the next frame is due.
+    /// Due time of the next frame.
     due: Instant,
 }
 
@@ -113,7 +112,7 @@ impl Pacer {
     }
 }
 
-/// Where a schedule stands after a frame at `now`: one `interval` on, from no longer ago than what
+/// Returns the due time after a frame at `now`: one `interval` later, from no longer ago than
 /// `credit` frames take.
 fn booked(due: Instant, now: Instant, interval: Duration, credit: u64) -> Instant {
     let allowance = interval.saturating_mul(credit).as_nanos();
@@ -156,7 +155,7 @@ mod tests {
         }
     }
 
-    /// Sends whenever the pacer says so, from `from` until `until`; frames by flow.
+    /// Sends whenever the pacer permits, from `from` until `until`; returns frames by flow.
     fn drive(pacer: &mut Pacer, pauses: &PauseClock, from: u64, until: u64) -> Vec<u64> {
         let mut counts = vec![0; pacer.flows.len()];
         let mut now = at(from);

@@ -1,4 +1,5 @@
-//! What the switch at the other end holds: PFC by priority (802.1Qbb) and 802.3x PAUSE for all.
+//! Priorities held by the switch at the other end: PFC by priority (802.1Qbb) and 802.3x PAUSE for
+//! all.
 
 use weir_core::units::{BitRate, Duration, Instant, Priority, Quanta, PRIORITY_COUNT};
 
@@ -82,7 +83,7 @@ impl PauseClock {
         self.settled[priority.index()] + open
     }
 
-    /// Books what was held since the last change: its length is known now.
+    /// Adds the pauses since the last change, whose length is known now.
     fn settle(&mut self, now: Instant) {
         for priority in Priority::ALL {
             self.settled[priority.index()] = self.paused_total(now, priority);

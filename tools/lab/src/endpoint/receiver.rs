@@ -32,7 +32,6 @@ pub struct FlowReceiver {
     series: IntervalSums,
 }
 
-/// The run's bounds.
 #[derive(Clone, Copy, Debug)]
 struct Run {
     start: Instant,
@@ -104,7 +103,7 @@ impl FlowReceiver {
         self.latency_sum += u128::from(latency);
     }
 
-    /// A frame that says it is of this flow arrived broken.
+    /// Counts a damaged frame of this flow.
     pub fn receive_corrupted(&mut self, reason: String) {
         self.corrupted += 1;
         self.first_corruption.get_or_insert(reason);
@@ -161,14 +160,14 @@ impl FlowReceiver {
         self.longest_stall_nanos = self.longest_stall_nanos.max(stall);
     }
 
-    /// Time without an arrival that goes on at `now`.
+    /// Returns the time without an arrival that continues at `now`.
     fn open_stall(&self, now: Instant) -> u64 {
         let from = self.last.unwrap_or(self.flow_start);
         now.min(self.flow_stop).saturating_since(from).as_nanos()
     }
 }
 
-/// Bits per second of `bytes` between two moments; zero when the span is empty.
+/// Returns bits per second of `bytes` between two times; zero for an empty span.
 fn rate(bytes: u64, from: Instant, to: Instant) -> f64 {
     let seconds = to.saturating_since(from).as_secs_f64();
     if seconds > 0.0 {

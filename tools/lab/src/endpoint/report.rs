@@ -1,5 +1,5 @@
-//! What one endpoint saw: the JSON report that it writes when it finishes, and the lines that it
-//! prints while it runs.
+//! Observations of one endpoint: the JSON report that it writes when it finishes, and the lines
+//! that it prints while it runs.
 
 use serde::{Deserialize, Serialize};
 
@@ -22,7 +22,7 @@ pub enum OutputLine {
     Error(String),
 }
 
-/// Counters while the run goes on, small enough to be asked for often.
+/// Counters while the run goes on, small enough for frequent requests.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Snapshot {
     /// When this was taken, nanoseconds since the start; 0 before it.
@@ -119,7 +119,7 @@ pub struct ReceivedFlow {
     /// Highest number seen. Absent: nothing arrived.
     pub highest_sequence: Option<u64>,
     /// Numbers up to the highest that were never seen whole (a corrupted frame is among them).
-    /// What was lost behind the highest only the sender's count tells.
+    /// Losses behind the highest are known only from the sender's count.
     pub missing: u64,
     /// Frames that arrived after one with a higher number.
     pub reordered: u64,
@@ -130,7 +130,7 @@ pub struct ReceivedFlow {
     pub beyond_window: u64,
     /// Frames whose content was not what the sender wrote.
     pub corrupted: u64,
-    /// What was wrong with the first of them.
+    /// Fault of the first of them.
     pub first_corruption: Option<String>,
     /// Frames that arrived with ECN's Congestion Experienced.
     pub ce_marked: u64,
@@ -181,14 +181,14 @@ pub struct ControlCounts {
     pub injected: u64,
 }
 
-/// What was lost between the wire and this process.
+/// Losses between the wire and this process.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct KernelLosses {
     /// `XDP_STATISTICS` `rx_dropped`: received frames for which no memory was there.
     pub rx_dropped: u64,
     /// Received frames dropped because the RX ring was full.
     pub rx_ring_full: u64,
-    /// How often the kernel found the fill ring empty.
+    /// Number of times that the kernel found the fill ring empty.
     pub rx_fill_ring_empty: u64,
     /// Receive descriptors that the kernel refused.
     pub rx_invalid_descriptors: u64,

@@ -20,14 +20,14 @@ use super::report::{EndpointReport, KernelLosses, OutputLine};
 use super::socket::{XdpPort, RX_BATCH};
 use super::station::Station;
 
-/// Turns of the loop without a look at the commands, while there is always something to do.
+/// Turns of the loop without a check for commands, while there is always something to do.
 const BUSY_TURNS_MAX: u32 = 64;
-/// How soon to try again when the kernel did not send what it was given.
+/// Retry interval when the kernel did not send frames that it has.
 const RETRY: Duration = Duration::from_micros(50);
-/// How long to wait for the last frames to leave before saying that sending has stopped.
+/// Maximum wait for the last frames to leave before reporting that sending has stopped.
 const STOP_WAIT: Duration = Duration::from_millis(200);
 
-/// Runs one endpoint until it is told to finish, and writes its report.
+/// Runs one endpoint until the command to finish, and writes its report.
 ///
 /// # Errors
 /// When the configuration is not legal, the socket cannot be had or fails, or the report cannot be
@@ -44,7 +44,7 @@ pub fn run(config: EndpointConfig) -> Result<()> {
 /// Reads a configuration from a JSON file.
 ///
 /// # Errors
-/// When the file cannot be read or says what is not legal; the text names file, line and key.
+/// When the file cannot be read or is invalid; the text names file, line and key.
 pub fn read_config(path: &Path) -> Result<EndpointConfig> {
     let text = std::fs::read_to_string(path).with_context(|| format!("reading {path:?}"))?;
     let config: EndpointConfig =
@@ -127,8 +127,8 @@ impl Endpoint {
         failure.map_or(Ok(count), Err)
     }
 
-    /// Sends what is due, one frame at a time: each has left before the next one is asked for,
-    /// unless the kernel holds it.
+    /// Sends due frames, one at a time: each has left before the next one is requested, unless the
+    /// kernel holds it.
     fn send(&mut self) -> Result<()> {
         loop {
             let now = clock()?;
@@ -149,7 +149,8 @@ impl Endpoint {
         moments.into_iter().flatten().min()
     }
 
-    /// Sleeps for `wait` at most (`None`: without end), until a frame, a command or a signal comes.
+    /// Sleeps for at most `wait` (`None`: without limit), until a frame, a command or a signal
+    /// comes.
     fn sleep(&mut self, wait: Option<Duration>) -> Result<()> {
         let input = io::stdin();
         let (from_kernel, from_runner, from_signal) = {
@@ -243,8 +244,8 @@ impl Endpoint {
         Ok(())
     }
 
-    /// The report as of now. What the kernel no longer tells stays zero: the counts of the frames
-    /// are worth more than none.
+    /// Returns the report as of now. Values that the kernel does not report stay zero: the counts
+    /// of the frames are worth more than none.
     fn report(&self) -> EndpointReport {
         let statistics = self.port.statistics().unwrap_or_default();
         let drops = device::drops(&self.device).unwrap_or(self.drops_before);
@@ -275,7 +276,7 @@ pub fn clock() -> Result<Instant> {
     ))
 }
 
-/// Standard input without the buffer of [`io::Stdin`]: what a buffer holds, poll does not see.
+/// Standard input without the buffer of [`io::Stdin`]: poll does not see buffered bytes.
 struct DirectStdin;
 
 impl io::Read for DirectStdin {
@@ -297,7 +298,7 @@ fn print(line: &OutputLine) -> Result<()> {
         .context("standard output")
 }
 
-/// Whole or not at all: a reader never sees half a report.
+/// Writes the report whole or not at all: a reader never sees half of it.
 fn write_report(path: &Path, report: &EndpointReport) -> Result<()> {
     let mut partial = path.as_os_str().to_owned();
     partial.push(".partial");

@@ -28,7 +28,7 @@ pub struct FlowSender {
 #[derive(Clone, Copy, Debug)]
 enum Paused {
     NotStarted,
-    /// What the priority's total was at the start.
+    /// Total of the priority at the start.
     Since(Duration),
     Over(Duration),
 }
@@ -82,7 +82,7 @@ impl FlowSender {
         Some(length)
     }
 
-    /// Notes where the pause clock stands when the flow starts and stops.
+    /// Notes the pause clock's state when the flow starts and stops.
     pub fn tick(&mut self, now: Instant, pauses: &PauseClock) {
         let total = pauses.paused_total(now, self.priority());
         if matches!(self.paused, Paused::NotStarted) && now >= self.start {
@@ -93,7 +93,7 @@ impl FlowSender {
         }
     }
 
-    /// The flow ends now, whatever its stop time.
+    /// Ends the flow now, before its stop time.
     pub fn stop(&mut self, now: Instant, pauses: &PauseClock) {
         self.stop = self.stop.min(now);
         self.tick(now, pauses);

@@ -1,10 +1,11 @@
 //! Which numbers of a flow have arrived: loss, order and duplication in bounded memory.
 
-/// How far behind the highest number a frame may arrive and still be told from a duplicate.
+/// Maximum distance of a frame behind the highest number at which it can still be told from a
+/// duplicate.
 pub const WINDOW: u64 = 1 << 16;
 const WORD: u64 = 64;
 
-/// What a number says about the frame that carried it.
+/// Meaning of a frame's number.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Arrival {
     /// Higher than every number before.
@@ -13,7 +14,7 @@ pub enum Arrival {
     Late,
     /// Seen before.
     Duplicate,
-    /// More than [`WINDOW`] behind the highest: late or a duplicate, which cannot be told.
+    /// More than [`WINDOW`] behind the highest: late or a duplicate, indistinguishable.
     BeyondWindow,
 }
 
@@ -133,7 +134,7 @@ mod tests {
 
     use super::*;
 
-    /// The same judgement from a set that forgets nothing.
+    /// Reference judgement from a set that forgets nothing.
     #[derive(Default)]
     struct Reference {
         seen: BTreeSet<u64>,

@@ -37,7 +37,7 @@ impl IntervalSums {
         &self.sums
     }
 
-    /// What came after the last interval.
+    /// Returns the bytes after the last interval.
     pub fn late(&self) -> u64 {
         self.late
     }

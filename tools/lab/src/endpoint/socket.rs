@@ -33,7 +33,7 @@ pub const CHUNKS: [u32; 2] = [2048, 4096];
 
 const RX_RING: u32 = 2048;
 const TX_RING: u32 = 64;
-/// Room for every frame, so that giving one back never fails.
+/// Room for every frame, so that returning one never fails.
 const FILL_RING: u32 = 4096;
 const COMPLETION_RING: u32 = 64;
 
@@ -43,7 +43,7 @@ pub enum SocketError {
     /// The UMEM or the socket could not be made.
     #[error("{what} on {device}: {source}")]
     Setup {
-        /// What was tried.
+        /// Attempted operation.
         what: &'static str,
         /// The device.
         device: String,
@@ -65,7 +65,7 @@ pub struct XdpPort {
     completion: CompQueue,
     /// The transmitter's frames that are not with the kernel.
     free: Vec<FrameDesc>,
-    /// What was last taken from the RX ring.
+    /// Frames last taken from the RX ring.
     batch: [FrameDesc; RX_BATCH],
     outstanding: usize,
     device_drops: u64,
@@ -197,7 +197,7 @@ impl XdpPort {
     /// Makes the kernel send what is in the TX ring and takes completed frames back.
     ///
     /// # Errors
-    /// What the kernel says, unless it asks to try again, the link is down (both leave the frames
+    /// The kernel's error, unless it requires another try, the link is down (both leave the frames
     /// where they are), or the device dropped one (counted).
     pub fn kick(&mut self) -> Result<(), SocketError> {
         if self.outstanding > 0 {
@@ -222,7 +222,7 @@ impl XdpPort {
         self.device_drops
     }
 
-    /// What the kernel lost at this socket (`XDP_STATISTICS`).
+    /// Returns the kernel's losses at this socket (`XDP_STATISTICS`).
     ///
     /// # Errors
     /// Those of getsockopt(2).
@@ -246,7 +246,6 @@ impl AsFd for XdpPort {
     }
 }
 
-/// An error of xsk-rs with its cause, which its own text leaves out.
 fn with_cause(error: impl std::error::Error) -> Box<dyn std::error::Error + Send + Sync> {
     match error.source() {
         Some(cause) => format!("{error}: {cause}").into(),

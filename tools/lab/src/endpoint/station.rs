@@ -86,7 +86,8 @@ impl Station {
         }
     }
 
-    /// Traffic begins at `at`, which the configuration does not say. False: it says so, or this was said before.
+    /// Begins traffic at `at`, if the configuration does not set it. Returns false if it does, or
+    /// if this was called before.
     pub fn begin(&mut self, at: Instant) -> bool {
         if self.config.start_monotonic_nanos.is_some() {
             return false;
@@ -108,7 +109,7 @@ impl Station {
         }
     }
 
-    /// Passes the time: call it before frames of this moment are handed in or asked for.
+    /// Passes the time: to be called before frames of this time are handed in or taken.
     pub fn tick(&mut self, now: Instant) {
         for sender in &mut self.senders {
             sender.tick(now, &self.pauses);
@@ -151,7 +152,7 @@ impl Station {
         room
     }
 
-    /// Whether PFC holds it from now on.
+    /// Sets whether PFC holds it.
     pub fn obey_pfc(&mut self, now: Instant, obeys: bool) {
         let pfc = self.pfc_priorities.map(|obeyed| obeyed && obeys);
         self.pauses.obey_pfc(now, pfc);
@@ -257,7 +258,8 @@ mod tests {
 
     use super::*;
 
-    /// One station that sends flow 1 (priority 3, 100 Mbit/s, 1000 B) to another that expects it.
+    /// Returns a station that sends flow 1 (priority 3, 100 Mbit/s, 1000 B) to another that expects
+    /// it.
     fn pair() -> (Station, Station) {
         let text = r#"{"device": "d", "address": "02:00:00:00:00:01", "report": "r",
             "line_bits_per_second": 1000000000, "start_monotonic_nanos": 0,
@@ -277,7 +279,7 @@ mod tests {
         (Station::new(sender), Station::new(receiver))
     }
 
-    /// Carries everything that `from` sends before `until` to `to`, with no delay.
+    /// Carries all frames that `from` sends before `until` to `to`, with no delay.
     fn carry(from: &mut Station, to: &mut Station, mut now: Instant, until: Instant) -> u64 {
         let mut frames = 0;
         let mut buffer = [0; 2048];

@@ -14,11 +14,9 @@ use super::interrupt::wait_for;
 use super::names::Names;
 use super::process::{inside, Process};
 
-/// How long a server may take until it listens.
 const SERVER_LIMIT: Duration = Duration::from_secs(10);
-/// How long a program may take to end when it is asked to.
 const END_LIMIT: Duration = Duration::from_secs(5);
-/// Of a program's output, this much goes into the result.
+/// Maximum part of a program's output in the result.
 const OUTPUT_MAX: u64 = 64 << 10;
 
 /// One program of the scenario.
@@ -175,7 +173,7 @@ impl Running {
     }
 }
 
-/// Until a socket of the namespace listens on the port, of TCP or of UDP.
+/// Waits until a socket of the namespace listens on the port, of TCP or of UDP.
 fn wait_until_it_listens(server: &mut Process, namespace: &str, port: u16) -> Result<()> {
     let wanted = std::fs::metadata(Path::new("/run/netns").join(namespace))?.ino();
     let proc = PathBuf::from(format!("/proc/{}", server.id()));
@@ -198,7 +196,8 @@ fn wait_until_it_listens(server: &mut Process, namespace: &str, port: u16) -> Re
     Ok(())
 }
 
-/// Whether a table of sockets under `/proc/PID/net` has one on the port; of TCP, one that listens.
+/// Returns true if a table of sockets under `/proc/PID/net` has one on the port; of TCP, one that
+/// listens.
 fn is_bound(table: &str, port: u16, must_listen: bool) -> bool {
     const LISTEN: &str = "0A";
     let local = format!(":{port:04X}");
@@ -212,7 +211,7 @@ fn is_bound(table: &str, port: u16, must_listen: bool) -> bool {
     })
 }
 
-/// Bits a second at the receiver, and segments sent again, from a client's report.
+/// Parses bits per second at the receiver, and retransmitted segments, from a client's report.
 fn iperf3(report: &str) -> Option<(Option<f64>, Option<u64>)> {
     let report: serde_json::Value = serde_json::from_str(report).ok()?;
     let end = &report["end"];
@@ -227,7 +226,7 @@ fn iperf3(report: &str) -> Option<(Option<f64>, Option<u64>)> {
     ))
 }
 
-/// The beginning of a file; nothing where there is none.
+/// Reads the beginning of a file; empty if it is missing.
 fn read(path: &Path, most: u64) -> Result<String> {
     let Ok(file) = File::open(path) else {
         return Ok(String::new());

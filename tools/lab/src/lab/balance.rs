@@ -1,4 +1,5 @@
-//! What became of all frames of a network. Hosts number what they send, so that what was lost is counted and not guessed.
+//! Fate of all frames of a network. Hosts number their frames, so that losses are counted and not
+//! estimated.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -9,9 +10,10 @@ use super::interrupt::wait_for;
 use super::stage::Stage;
 use crate::endpoint::report::EndpointReport;
 
-/// Looks, 20 ms apart, at which nothing has changed: a network that holds nothing.
+/// Consecutive checks, 20 ms apart, without any change: for a network that holds no frames.
 const QUIET: u32 = 25;
-/// The same for one that holds frames: they may wait for a pause to run out, which at a lab's slowest rate takes 3.4 s.
+/// Number of checks for a network that holds frames: they may wait for a pause to run out, which at
+/// a lab's slowest rate takes 3.4 s.
 const QUIET_HOLDING: u32 = 200;
 
 /// When a network whose hosts send nothing more has come to rest.
@@ -23,7 +25,7 @@ pub enum Rest {
     Still,
 }
 
-/// What became of all frames, once nothing moves any more.
+/// Fate of all frames, once nothing moves any more.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Balance {
     /// Frames that the hosts handed to their devices.
@@ -46,12 +48,12 @@ impl Balance {
         self.sent.saturating_sub(self.received)
     }
 
-    /// Frames that somebody has counted as lost, or holds.
+    /// Frames that are counted as lost, or held by a switch.
     pub fn accounted(&self) -> u64 {
         self.dropped.values().sum::<u64>() + self.lost_by_kernel + self.lost_by_hosts + self.held
     }
 
-    /// What the switches of `stage` say now.
+    /// Reads the present counts of the switches of `stage`.
     fn of_switches(stage: &Stage) -> Result<Self> {
         let mut balance = Self::default();
         for switch in &stage.switches {
@@ -75,11 +77,11 @@ impl Balance {
 }
 
 impl Stage {
-    /// Has the hosts send nothing more, and waits until the network has come to rest.
+    /// Silences the hosts, and waits until the network has come to rest.
     ///
     /// # Errors
     ///
-    /// When it has not within `limit`, or somebody does not answer.
+    /// When it has not within `limit`, or a switch or host does not answer.
     pub fn settle(&mut self, rest: Rest, limit: Duration) -> Result<()> {
         for host in &mut self.hosts {
             host.stop_sending()?;
@@ -106,7 +108,7 @@ impl Stage {
         })
     }
 
-    /// Frames that hosts have received whole, each counted once.
+    /// Returns frames that hosts have received whole, each counted once.
     fn arrived_frames(&mut self) -> Result<u64> {
         let mut arrived = 0;
         for host in &mut self.hosts {
@@ -116,12 +118,12 @@ impl Stage {
         Ok(arrived)
     }
 
-    /// Ends the hosts and adds up; also what each host reported. To be called when the network has
-    /// [settled](Self::settle).
+    /// Ends the hosts and adds up; also returns each host's report. To be called when the network
+    /// has [settled](Self::settle).
     ///
     /// # Errors
     ///
-    /// When somebody does not answer, or a host fails.
+    /// When a switch or host does not answer, or a host fails.
     pub fn balance(&mut self) -> Result<(Balance, Vec<EndpointReport>)> {
         // First: what is held for the sake of a host may leave when that is gone.
         let mut balance = Balance::of_switches(self)?;

@@ -16,13 +16,13 @@ use super::topology::device;
 
 /// Interval of the occupancy curves.
 pub const HISTORY_INTERVAL: weir_core::Duration = weir_core::Duration::from_millis(10);
-/// Short runs have whole intervals of peaks, too.
+/// Short runs also have whole intervals of peaks.
 const WATERMARK_INTERVAL: weir_core::Duration = weir_core::Duration::from_secs(1);
 
-/// Where every switch serves its metrics, in its own namespace.
+/// Address of every switch's metrics, in its own namespace.
 pub const METRICS_ADDRESS: SocketAddr = SocketAddr::new(IpAddr::V4(Ipv4Addr::LOCALHOST), 9464);
 
-/// Where every switch serves its live page, in its own namespace.
+/// Address of every switch's live page, in its own namespace.
 pub const PAGE_ADDRESS: SocketAddr = SocketAddr::new(IpAddr::V4(Ipv4Addr::LOCALHOST), 9465);
 
 /// The configuration of switch `index` in a lab.
@@ -40,7 +40,7 @@ pub fn lab_config(scenario: &Scenario, index: usize, names: &Names) -> DaemonCon
             ..PageConfig::OFF
         },
         dataplane: DataplaneConfig {
-            // Many switches share few cores: whoever has nothing to do sleeps at once.
+            // Many switches share few cores: an idle thread sleeps at once.
             spin: weir_core::Duration::ZERO,
             history_interval: HISTORY_INTERVAL,
             history_length: samples as usize,
@@ -146,7 +146,8 @@ pub fn daemon_config(scenario: &Scenario, index: usize, run_dir: PathBuf) -> Dae
     }
 }
 
-/// Hosts with a kernel and the addresses that the lab gives them, where their switches are to know them.
+/// Returns hosts with a kernel and the addresses that the lab gives them, if their switches are to
+/// know them.
 fn stations(scenario: &Scenario) -> Vec<Station> {
     let multicast = scenario.multicast.as_ref();
     if !multicast.is_some_and(|multicast| multicast.suppress) {
@@ -167,8 +168,9 @@ mod tests {
 
     use super::*;
 
-    /// The core's configuration is the same whether a daemon or the simulator is to run the switch, but for what rings and
-    /// late threads need and for what follows from a daemon's name; and the file that the daemon gets says all of it.
+    /// The core's configuration is the same whether a daemon or the simulator runs the switch,
+    /// except for the needs of rings and late threads and values derived from a daemon's name; and
+    /// the daemon's file contains all of it.
     #[test]
     fn a_daemon_of_the_lab_is_the_switch_of_the_scenario() {
         let file = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../scenarios/ring4.toml");

@@ -32,11 +32,11 @@ pub fn check() -> Result<(), Interrupted> {
     }
 }
 
-/// Looks at `condition` until it gives a value, for `limit` at most; `Ok(None)` then.
+/// Polls `condition` until it returns a value, for `limit` at most; `Ok(None)` then.
 ///
 /// # Errors
 ///
-/// [`Interrupted`], or what `condition` says.
+/// [`Interrupted`], or the error of `condition`.
 pub fn wait_for<T>(
     limit: Duration,
     mut condition: impl FnMut() -> anyhow::Result<Option<T>>,

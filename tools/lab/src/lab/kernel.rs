@@ -8,7 +8,6 @@ use weir_config::scenario::{Host, HostKind, Scenario, PREFIX_LENGTH};
 use super::names::Names;
 use super::process::{inside, program};
 
-/// What makes a host obey PFC.
 const WEIR_HOST: &str = "weir-host";
 
 /// Hosts that are set up. Those that obey PFC stop doing so with the value.
@@ -21,12 +20,12 @@ pub struct KernelHosts {
 }
 
 impl KernelHosts {
-    /// Gives each host its address, and a line of its rate: `weir-host`, or a token bucket. Does nothing where hosts are
-    /// endpoints.
+    /// Gives each host its address, and a line of its rate: `weir-host`, or a token bucket. Does
+    /// nothing where hosts are endpoints.
     ///
     /// # Errors
     ///
-    /// What ip(8) or tc(8) says.
+    /// The error of ip(8) or tc(8).
     pub(super) fn set_up(scenario: &Scenario, names: &Names) -> Result<Self> {
         let mut hosts = Self {
             attached: Vec::new(),
@@ -64,18 +63,19 @@ impl KernelHosts {
         Ok(hosts)
     }
 
-    /// What whoever reads the result must know of the hosts.
+    /// Returns notes on the hosts for readers of the result.
     pub fn notes(&self) -> &[String] {
         &self.notes
     }
 
-    /// Whether the host in this namespace obeys PFC.
+    /// Returns true if the host in this namespace obeys PFC.
     pub fn obeys(&self, namespace: &str) -> bool {
         self.attached.iter().any(|attached| attached == namespace)
     }
 
-    /// `Err` with the reason for which the host does not obey PFC. Priorities are those that the switch reads from frames,
-    /// and the rate, which pauses are told by, is the switch's: veth says another one.
+    /// Returns `Err` with the reason for which the host does not obey PFC. Priorities are those
+    /// that the switch reads from frames, and the rate, which pause times depend on, is the
+    /// switch's: veth reports another one.
     fn attach(&self, scenario: &Scenario, host: &Host, namespace: &str) -> Result<(), String> {
         if !host.obeys_pfc {
             return Err("obeys-pfc = false".to_owned());
@@ -103,7 +103,8 @@ impl KernelHosts {
         Err(said.unwrap_or("weir-host attach failed").trim().to_owned())
     }
 
-    /// A line of the scenario's rate. What does not fit waits, as in a NIC: TCP feels it and drops nothing.
+    /// Sets a line of the scenario's rate. Excess frames wait, as in a NIC: TCP feels it and drops
+    /// nothing.
     fn limit(&self, scenario: &Scenario, namespace: &str) -> Result<()> {
         const BURST: &str = "16kb";
         const LIMIT: &str = "4mb";

@@ -24,7 +24,7 @@ pub struct Raw {
     pub applications: Vec<ApplicationResult>,
     /// By switch, after the drain.
     pub statuses: Vec<Status>,
-    /// By switch, after the drain: queues, and what it told those that fill them.
+    /// By switch, after the drain: queues, and pauses of their neighbours.
     pub buffers: Vec<(Vec<Queue>, Vec<Pfc>)>,
     /// By switch.
     pub events: Vec<Vec<Event>>,
@@ -60,10 +60,10 @@ fn received(raw: &Raw, id: u32) -> Option<&ReceivedFlow> {
         .find(|flow| flow.id == id)
 }
 
-/// What the switches hold at the end is in flight; what is neither there nor received is lost.
+/// Frames in the switches at the end are in flight; those neither there nor received are lost.
 ///
-/// Flows keep their order, so a number that is missing below the highest one seen was lost. What is
-/// missing above it is in flight as far as the switches hold frames, and lost beyond.
+/// Flows keep their order, so a number that is missing below the highest received one was lost.
+/// Numbers missing above it are in flight as far as the switches hold frames, and lost beyond.
 fn flows(scenario: &Scenario, raw: &Raw) -> Vec<FlowResult> {
     let mut held = held(raw);
     scenario
@@ -135,7 +135,7 @@ fn buffers(scenario: &Scenario, raw: &Raw) -> Vec<BufferResult> {
     buffers
 }
 
-/// Drops of the switches, and of the kernel under switches and hosts.
+/// Sums drops of the switches, and of the kernel under switches and hosts.
 fn drops(raw: &Raw) -> BTreeMap<String, u64> {
     let mut drops = BTreeMap::new();
     let mut add = |reason: String, count: u64| {
@@ -217,7 +217,7 @@ fn series(scenario: &Scenario, raw: &Raw) -> Series {
     }
 }
 
-/// The largest sample of each interval; an interval without one repeats the one before.
+/// Returns the largest sample of each interval; an interval without one repeats the previous one.
 fn curve(
     samples: &[Sample],
     port: &str,

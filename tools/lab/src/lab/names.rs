@@ -1,4 +1,4 @@
-//! What one run calls its namespaces, devices and directories. Two runs at a time do not collide.
+//! Names of one run's namespaces, devices and directories. Concurrent runs do not collide.
 
 use std::path::{Path, PathBuf};
 
@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicU32, Ordering};
 /// Every namespace of every run begins with this.
 pub const PREFIX: &str = "weir-";
 
-/// Where run directories are, unless a configuration says otherwise.
+/// Default parent of run directories.
 pub const RUN: &str = "/run/weir";
 
 /// Names of one run.
@@ -29,7 +29,7 @@ impl Names {
         }
     }
 
-    /// What all namespaces of this run begin with.
+    /// Returns the common prefix of this run's namespaces.
     pub fn prefix(&self) -> &str {
         &self.prefix
     }

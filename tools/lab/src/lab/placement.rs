@@ -1,7 +1,7 @@
-//! UDP source ports that lead flows the way they are to go.
+//! UDP source ports that lead flows along their paths.
 //!
-//! Where a route has several members a switch chooses by the flow hash. A scenario that says `via` for a flow asks for
-//! certain members; the lab looks for a source port whose hash picks them all.
+//! Where a route has several members a switch chooses by the flow hash. A scenario with `via` for a
+//! flow needs certain members; the lab looks for a source port whose hash picks them all.
 
 use anyhow::{Context, Result};
 use weir_config::scenario::{PortPeer, Scenario};
@@ -85,7 +85,7 @@ mod tests {
             for flow in 0..scenario.flows.len() {
                 let port = source_port(&scenario, flow).unwrap();
                 let taken = way(&scenario, flow, port);
-                // Where the hash decides, the way still leads to the host.
+                // Where the hash decides, the path still leads to the host.
                 let expected = scenario.way(flow).unwrap_or_else(|| taken.clone());
                 assert_eq!(taken, expected, "{}", scenario.name);
                 let to = scenario.flows[flow].to;

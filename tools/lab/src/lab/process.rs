@@ -115,11 +115,11 @@ impl Process {
         }
     }
 
-    /// Asks it to end, waits, and kills it when it does not.
+    /// Requests its end, waits, and kills it after the limit.
     ///
     /// # Errors
     ///
-    /// When it had to be killed, or says that it failed.
+    /// When it had to be killed, or reports a failure.
     pub fn end(mut self, limit: Duration) -> Result<()> {
         self.ask_to_end();
         match self.wait(limit)? {
@@ -173,7 +173,6 @@ impl Drop for Process {
     }
 }
 
-/// A process and those below it, each before those that it has started.
 fn with_descendants(process: u32) -> Vec<u32> {
     let mut all = vec![process];
     let mut next = 0;

@@ -18,7 +18,7 @@ use super::measure::{result, Raw};
 use super::stage::Stage;
 use crate::endpoint::run::clock;
 
-/// How a run is done.
+/// Options of a run.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Options {
     /// Leave logs and configurations behind.
@@ -27,7 +27,7 @@ pub struct Options {
     pub quiet: bool,
     /// Threads of each switch that serve its sockets.
     pub workers: Workers,
-    /// Whether their ports use the express path; `None` for what the configuration says.
+    /// Use of the express path by their ports; `None` for the configuration's.
     pub express: Option<Express>,
 }
 
@@ -39,13 +39,13 @@ const DRAIN_LIMIT: Duration = Duration::from_secs(20);
 ///
 /// # Errors
 ///
-/// When anything fails that is not a matter of the experiment, and for what the lab cannot do. What was built is removed
-/// then, too.
+/// When anything fails that is not a matter of the experiment, and for features that the lab lacks.
+/// All that was built is removed then as well.
 pub fn run(scenario: &Scenario, options: Options) -> Result<RunResult> {
     run_and(scenario, options, |_| Ok(())).map(|(result, ())| result)
 }
 
-/// As [`run`], and takes a look at the network when it has drained and still stands.
+/// Like [`run`], and calls `look` with the network when it has drained and still runs.
 ///
 /// # Errors
 ///
@@ -85,7 +85,6 @@ pub fn run_and<T>(
     Ok(outcome)
 }
 
-/// The faults of the scenario, if the lab can run it.
 fn faults(scenario: &Scenario) -> Result<Faults<'_>> {
     let mut gaps = scenario.lab_gaps();
     let faults = Faults::new(scenario);
@@ -118,7 +117,8 @@ fn run_on(
     Ok(result(scenario, &raw))
 }
 
-/// The same with hosts that are ordinary kernels: from the first application to the end of the last one, or of the time.
+/// Runs hosts that are ordinary kernels: from the first application to the end of the last one, or
+/// of the time.
 fn run_applications(
     scenario: &Scenario,
     stage: &mut Stage,
@@ -169,7 +169,7 @@ fn run_applications(
     Ok(result(scenario, &raw))
 }
 
-/// What the switches have counted, and all they have to tell.
+/// Collects the switches' counters and records.
 fn collect(stage: &mut Stage, start: Instant) -> Result<Raw> {
     let mut raw = Raw {
         start,
@@ -256,7 +256,7 @@ fn watch(
     }
 }
 
-/// Waits until the switches hold nothing, or hold on to what they have.
+/// Waits until the switches hold nothing, or drain no further.
 fn drain(stage: &mut Stage, progress: &Progress) -> Result<()> {
     let mut last = (u64::MAX, std::time::Instant::now());
     let emptied = wait_for(DRAIN_LIMIT, || {
@@ -273,7 +273,7 @@ fn drain(stage: &mut Stage, progress: &Progress) -> Result<()> {
     Ok(())
 }
 
-/// Lines for whoever waits: overwritten on a terminal, one after the other elsewhere.
+/// Progress lines: overwritten on a terminal, one after the other elsewhere.
 struct Progress {
     quiet: bool,
     is_terminal: bool,

@@ -23,10 +23,9 @@ use crate::endpoint::config::{EndpointConfig, ExpectFlow, SendFlow};
 use crate::endpoint::report::{EndpointReport, OutputLine, Snapshot};
 use crate::endpoint::run::clock;
 
-/// How long an endpoint may take to answer.
 const ANSWER_LIMIT: Duration = Duration::from_secs(30);
-/// From the moment in which all endpoints are ready to the first frame: they have heard by then when that is, and switches, which look
-/// twice a second, have seen that their ports lead to somebody.
+/// Time from all endpoints being ready to the first frame: by then they know when that is, and
+/// switches, which check twice a second, have seen that their ports have a peer.
 const BEGIN_MARGIN: weir_core::Duration = weir_core::Duration::from_millis(800);
 
 /// A running endpoint.
@@ -46,14 +45,14 @@ pub struct Stage {
     pub hosts: Vec<HostProcess>,
     /// The switches, as in the scenario.
     pub switches: Vec<SwitchProcess>,
-    /// What makes hosts of ordinary kernels, where they are that.
+    /// State of hosts that are ordinary kernels.
     pub kernel: KernelHosts,
     _topology: Topology,
     directory: Directory,
     names: Names,
 }
 
-/// The run's directory, removed with the value unless it is to be kept.
+/// The run's directory, removed on drop unless it is to be kept.
 #[derive(Debug)]
 struct Directory {
     path: PathBuf,
@@ -65,7 +64,7 @@ impl Stage {
     ///
     /// # Errors
     ///
-    /// What failed, with the end of the log that says why.
+    /// The failure, with the end of the log that contains the reason.
     pub fn set_up(scenario: &Scenario, keep: bool) -> Result<Self> {
         Self::set_up_with(scenario, keep, |_| ())
     }
@@ -114,7 +113,7 @@ impl Stage {
         &self.names
     }
 
-    /// Where logs and configurations are.
+    /// Returns the directory of logs and configurations.
     pub fn directory(&self) -> &std::path::Path {
         &self.directory.path
     }
@@ -124,8 +123,8 @@ impl Stage {
         self.directory.keep = true;
     }
 
-    /// Starts an endpoint on every host and waits until all are ready. Then traffic begins, at the moment that this gives:
-    /// whoever sent before would send to hosts that are not there.
+    /// Starts an endpoint on every host and waits until all are ready. Then traffic begins, at the
+    /// time that this returns: earlier frames would go to hosts that are not there.
     ///
     /// # Errors
     ///
@@ -228,8 +227,8 @@ impl HostProcess {
         Ok(start)
     }
 
-    /// Starts the endpoint of host `index` in its namespace, and does not wait for it. It sends nothing before it is told to
-    /// [begin](Self::begin).
+    /// Starts the endpoint of host `index` in its namespace, and does not wait for it. It sends
+    /// nothing before [`begin`](Self::begin).
     ///
     /// # Errors
     ///
@@ -408,7 +407,7 @@ fn endpoint_config(
                 bits_per_second: flow.rate.unwrap_or(line).get(),
                 start_nanos: flow.start.as_nanos(),
                 stop_nanos: flow.stop.as_nanos(),
-                // Whoever marks frames on purpose wants to see them marked.
+                // Deliberate marks are visible only on ECN-capable frames.
                 ecn_capable: scenario.faults.iter().any(is_mark),
             })
         })

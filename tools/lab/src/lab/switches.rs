@@ -16,7 +16,8 @@ use super::interrupt::wait_for;
 use super::names::Names;
 use super::process::{inside, program, Process};
 
-/// How long a daemon may take to start, to answer, and to end: also in an emulated machine (`cargo xtask vm-test --ring`).
+/// Time for a daemon to start, to answer, and to end: also in an emulated machine (`cargo xtask
+/// vm-test --ring`).
 const START_LIMIT: Duration = Duration::from_secs(120);
 const ANSWER_LIMIT: Duration = Duration::from_secs(30);
 const END_LIMIT: Duration = Duration::from_secs(60);
@@ -34,7 +35,7 @@ pub struct SwitchProcess {
     process: Option<Process>,
     is_frozen: bool,
     has_keeper: bool,
-    /// Another file than the one that was built.
+    /// Program file, if not the built one.
     program: Option<PathBuf>,
     events: Vec<Event>,
     next_event: u64,
@@ -119,7 +120,8 @@ impl SwitchProcess {
         self.program = Some(program);
     }
 
-    /// Has the daemon's keeper start it anew; gives what that took, once the new one forwards.
+    /// Makes the daemon's keeper restart it; returns the restart's duration, once the new one
+    /// forwards.
     ///
     /// # Errors
     ///
@@ -182,7 +184,7 @@ impl SwitchProcess {
         self.process.as_mut().map_or(Ok(()), Process::check)
     }
 
-    /// True while a fault has killed it, or has it stand still: it answers nothing.
+    /// Returns true while a fault has killed or frozen it: it answers nothing.
     pub fn is_silent(&self) -> bool {
         self.is_frozen || self.process.is_none()
     }
@@ -202,7 +204,7 @@ impl SwitchProcess {
         Ok(())
     }
 
-    /// Has the daemon stand still, or go on where it stood.
+    /// Freezes the daemon, or resumes it.
     pub fn freeze(&mut self, is_frozen: bool) {
         if let Some(process) = &self.process {
             process.signal(match is_frozen {

@@ -54,11 +54,11 @@ pub struct Topology {
 }
 
 impl Topology {
-    /// Builds what `plan` says. What was built is removed again when something fails.
+    /// Builds the namespaces of `plan`. After a failure all that was built is removed again.
     ///
     /// # Errors
     ///
-    /// What the script says; without root it cannot work.
+    /// The script's error; it requires root.
     pub fn build(plan: &str, names: &Names) -> Result<Self> {
         if !nix::unistd::geteuid().is_root() {
             bail!("network namespaces need root; try `sudo -E env \"PATH=$PATH\" …`");
@@ -100,9 +100,9 @@ fn run_script(name: &str, arguments: &[std::ffi::OsString]) -> Result<()> {
     Ok(())
 }
 
-/// The scripts stand in `WEIR_SCRIPTS`, above the running program (of a source tree, or in its share/weir where that is
-/// installed), or beside the package that cargo runs a test of. No path of the machine that compiled this is asked: the program
-/// is the same wherever it is built.
+/// Finds the scripts in `WEIR_SCRIPTS`, above the running program (of a source tree, or in its
+/// installed share/weir), or beside the package that cargo runs a test of. No path of the build
+/// machine is used: the program is the same wherever it is built.
 fn script(name: &str) -> Result<PathBuf> {
     const DIRECTORY: &str = "netns-scripts";
     let here = std::env::current_exe().context("the running program has no path")?;

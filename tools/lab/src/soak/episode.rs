@@ -17,14 +17,14 @@ use crate::lab::interrupt;
 use crate::lab::stage::Stage;
 use crate::lab::switches::SwitchProcess;
 
-/// Between two looks at the books.
 const AUDIT_INTERVAL: Duration = Duration::from_millis(200);
-/// Between two faults: this and as much again, by chance.
+/// Time between two faults: this and a random part of as much again.
 const FAULT_INTERVAL: Duration = Duration::from_secs(2);
-/// How long all that is under way may take to arrive once nobody sends: a loop is released step by step.
+/// Time for all frames under way to arrive once hosts are silent: a loop is released step by step.
 const SETTLE_LIMIT: Duration = Duration::from_secs(120);
 
-/// Builds a network, lets hosts send while faults come, and adds up; what was not as promised.
+/// Builds a network, lets hosts send during faults, and adds up the counts; returns the broken
+/// promises.
 ///
 /// # Errors
 ///
@@ -59,7 +59,8 @@ pub(super) fn run(kind: &Kind, plan: Plan, seed: u64, sums: &mut Sums) -> Result
     let lived = lived.and_then(|()| stage.settle(Rest::Drained, SETTLE_LIMIT));
     if let Err(error) = lived {
         interrupt::check()?;
-        // What has ended or does not answer has broken its promise, and there is nothing to add up.
+        // A process that has ended or does not answer has broken its promise, and there is nothing
+        // to add up.
         broken.push(format!("{error:#}"));
         return Ok(broken);
     }
@@ -74,7 +75,7 @@ pub(super) fn run(kind: &Kind, plan: Plan, seed: u64, sums: &mut Sums) -> Result
     Ok(broken)
 }
 
-/// A history that is soon full, so that what still grows is a leak.
+/// Sets a short history that is soon full, so that any further growth is a leak.
 fn keep_little(config: &mut DaemonConfig) {
     config.dataplane.history_interval = weir_core::Duration::from_millis(100);
     config.dataplane.history_length = 100;
@@ -110,7 +111,6 @@ fn live(
     Ok(())
 }
 
-/// Every sum of every switch.
 fn audit(stage: &Stage, sums: &mut Sums) -> Result<Vec<String>> {
     let mut broken = Vec::new();
     for switch in &stage.switches {
@@ -127,7 +127,7 @@ fn audit(stage: &Stage, sums: &mut Sums) -> Result<Vec<String>> {
     Ok(broken)
 }
 
-/// Ends the hosts and compares what was sent, has arrived, and was counted as lost.
+/// Ends the hosts and compares the frames sent, arrived, and counted as lost.
 fn add_up(kind: &Kind, stage: &mut Stage, sums: &mut Sums) -> Result<Vec<String>> {
     let mut broken = audit(stage, sums)?;
     let hosts: Vec<String> = stage

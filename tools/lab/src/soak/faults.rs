@@ -1,4 +1,4 @@
-//! What happens to a network during a soak.
+//! Faults of a network during a soak.
 
 use std::process::{Command, Stdio};
 use std::time::Duration;
@@ -11,10 +11,10 @@ use crate::lab::faults::set_link;
 use crate::lab::process::{program, Process};
 use crate::lab::stage::Stage;
 
-/// One thing that goes wrong, or is asked of a switch under load.
+/// A fault, or a request to a switch under load.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Fault {
-    /// A switch's process stands still for a while, for less than fills its rings.
+    /// A switch's process stalls for a while, too short to fill its rings.
     Freeze,
     /// It reads its configuration again.
     Reload,
@@ -26,12 +26,12 @@ pub(super) enum Fault {
     Restart,
     /// It is killed and started again.
     Kill,
-    /// Its keeper starts it anew.
+    /// Its keeper restarts it.
     StartAnew,
 }
 
 impl Fault {
-    /// In the summary.
+    /// Name in the summary.
     pub(super) const fn name(self) -> &'static str {
         match self {
             Self::Freeze => "freeze",
@@ -44,7 +44,7 @@ impl Fault {
         }
     }
 
-    /// Does it to a switch that `random` chooses; all is as before when this returns.
+    /// Applies the fault to a random switch, and reverts it before returning.
     ///
     /// # Errors
     ///
@@ -100,7 +100,7 @@ impl Fault {
     }
 }
 
-/// A number below `limit`, which is not zero.
+/// Returns a number below `limit`, which is not zero.
 pub(super) fn below(random: &mut SplitMix64, limit: u64) -> u64 {
     random.next_u64() % limit.max(1)
 }

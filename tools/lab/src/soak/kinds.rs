@@ -15,15 +15,14 @@ pub struct Kind {
     pub name: &'static str,
     text: &'static str,
     overrides: &'static [&'static str],
-    /// What happens to it, in random order.
+    /// Faults that occur, in random order.
     pub(super) faults: &'static [Fault],
-    /// What has to hold in spite of all that.
+    /// Promise to keep nevertheless.
     pub(super) promise: Promise,
-    /// Whether a keeper stands beside each switch.
     pub(super) has_keepers: bool,
 }
 
-/// What has to hold for the frames of a network. In all of them none arrives twice or changed.
+/// Promise for the frames of a network. In all of them none arrives twice or changed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Promise {
     /// Every frame arrives, in order.
@@ -47,12 +46,12 @@ impl Promise {
 const RING: &str = include_str!("../../../../scenarios/ring4.toml");
 const SYMMETRIC_RING: &str = include_str!("../../../../scenarios/ring4-symmetric.toml");
 const LEAF_SPINE: &str = include_str!("../../../../scenarios/figure7.toml");
-/// Half a second's frames: a switch that stands still must be able to take what has come meanwhile.
+/// Half a second's frames: a frozen switch must be able to take the frames that arrive meanwhile.
 const LEAF_SPINE_HEADROOM: &str = "class.lossless.headroom=1536KiB";
 
-/// Nobody is away for long, and no link is down.
+/// Short interruptions, and no link goes down.
 const GENTLE: &[Fault] = &[Fault::Freeze, Fault::Reload, Fault::Capture];
-/// The same, and switches are replaced by others.
+/// Like [`GENTLE`], with replaced switches.
 const KEPT: &[Fault] = &[Fault::StartAnew, Fault::Reload, Fault::Capture];
 const ALL: &[Fault] = &[
     Fault::Freeze,
@@ -124,7 +123,8 @@ pub const KINDS: [Kind; 7] = [
 ];
 
 impl Kind {
-    /// Its scenario: hosts send until they are told to stop, at a rate that a machine of few cores can carry.
+    /// Returns its scenario: hosts send until they are stopped, at a rate that a machine of few
+    /// cores can carry.
     pub(super) fn scenario(&self) -> Result<Scenario> {
         let overrides: Vec<Override> = ["duration=600s", "link-defaults.rate=25Mbit"]
             .iter()

@@ -1,17 +1,17 @@
-//! What a process occupies, as it was a while after its start and as it is now.
+//! Growth of a process from a while after its start until now.
 
 use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
 
-/// Resident memory may grow by this much: tables and buffers that are touched for the first time.
+/// Maximum growth of resident memory: tables and buffers that are touched for the first time.
 const MEMORY_GROWTH_MAX: u64 = 8 << 20;
 /// Connections of clients that come and go.
 const DESCRIPTOR_GROWTH_MAX: u64 = 16;
 
-/// What one process had once it had run for a while, and the most since.
+/// Resources of one process once it had run for a while, and their maximum since.
 #[derive(Clone, Copy, Debug)]
 struct Occupied {
-    /// When it was first looked at.
+    /// Time of the first check.
     since: Instant,
     /// `None` until it has warmed up.
     at_first: Option<(u64, u64)>,
@@ -22,9 +22,8 @@ struct Occupied {
 /// All processes of an episode.
 #[derive(Debug)]
 pub(super) struct Leaks {
-    /// For so long a process touches memory for the first time, and is not held to anything.
+    /// Time for which a process touches memory for the first time, without any limit.
     warm_up: Duration,
-    /// By process.
     processes: BTreeMap<u32, Occupied>,
 }
 
@@ -37,7 +36,8 @@ impl Leaks {
         }
     }
 
-    /// Looks at a process that runs. The first look once it has warmed up is what later ones are compared with.
+    /// Checks a running process. The first check once it has warmed up is the reference for later
+    /// ones.
     pub(super) fn look(&mut self, process: u32) {
         let (Some(memory_bytes), Some(descriptors)) = (memory_of(process), descriptors_of(process))
         else {
@@ -60,7 +60,7 @@ impl Leaks {
         occupied.descriptor_growth = occupied.descriptor_growth.max(descriptor_growth);
     }
 
-    /// The most that any grew by: bytes of memory, and descriptors.
+    /// Returns the largest growth of any: bytes of memory, and descriptors.
     pub(super) fn growth_max(&self) -> (u64, u64) {
         let all = self.processes.values();
         all.fold((0, 0), |(memory, descriptors), it| {
@@ -71,7 +71,6 @@ impl Leaks {
         })
     }
 
-    /// What grew by more than there is a reason for.
     pub(super) fn broken(&self) -> Option<String> {
         let (memory, descriptors) = self.growth_max();
         (memory > MEMORY_GROWTH_MAX || descriptors > DESCRIPTOR_GROWTH_MAX)

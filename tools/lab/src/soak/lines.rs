@@ -9,11 +9,13 @@ use weir_api::daemon::Port;
 use crate::endpoint::report::EndpointReport;
 use crate::lab::stage::Stage;
 
-/// A line in one direction: from node to node. A switch's ports and devices have the names of what they lead to.
+/// A line in one direction: from node to node. A switch's ports and devices are named after their
+/// peers.
 type Line = (String, String);
 
-/// Every line on which not as many data frames came as were given to it, with what the devices at its ends have dropped. To be called
-/// before the network is torn down, with the hosts' names and reports. Only for a network whose switches all run since its start.
+/// Returns every line with fewer arrived than sent data frames, with the drops of the devices at
+/// its ends. To be called before the network is torn down, with the hosts' names and reports. Only
+/// for a network whose switches all run since its start.
 ///
 /// # Errors
 ///
@@ -46,7 +48,7 @@ pub(super) fn unequal(stage: &Stage, hosts: &[(String, EndpointReport)]) -> Resu
     Ok(lines.collect())
 }
 
-/// Data frames that a host has taken from its line, whatever it thought of them.
+/// Returns the data frames that a host has taken from its line, valid or not.
 fn arrived(report: &EndpointReport) -> u64 {
     let of_flows = report
         .received
@@ -76,7 +78,7 @@ fn told(stage: &Stage, line: &Line, given: u64, came: u64) -> String {
     )
 }
 
-/// What the device has dropped and what went wrong there, where it is not zero: as `ip -s link` and `ethtool -S` have it.
+/// Returns the non-zero drops and errors of the device, as in `ip -s link` and `ethtool -S`.
 fn dropped_by_device(namespace: &str, device: &str) -> Result<String> {
     let statistics = format!("/sys/class/net/{device}/statistics");
     let script = format!("ethtool -S {device}; cd {statistics} && grep . *");

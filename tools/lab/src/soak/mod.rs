@@ -1,8 +1,9 @@
-//! Hours of switches in namespaces under random faults, with their books looked at all the while.
+//! Hours of switches in namespaces under random faults, with their accounts checked all the while.
 //!
-//! A soak is made of episodes. Each is one network with traffic, and faults that follow from the seed; meanwhile every
-//! switch that runs is audited again and again, and what its process occupies is noted. At the end of an episode the hosts
-//! stop, everything drains, and the frames that they numbered are added up.
+//! A soak is made of episodes. Each is one network with traffic, and faults that follow from the
+//! seed; meanwhile every running switch is audited repeatedly, and the resources of its process are
+//! noted. At the end of an episode the hosts stop, everything drains, and the frames that they
+//! numbered are added up.
 
 mod episode;
 mod faults;
@@ -20,22 +21,22 @@ use crate::lab::interrupt;
 
 pub use kinds::{Kind, KINDS};
 
-/// How long, and from where.
+/// Duration and start of a soak.
 #[derive(Clone, Copy, Debug)]
 pub struct Plan {
     /// In all; an episode that has begun is not cut short.
     pub length: Duration,
-    /// How long hosts send in an episode.
+    /// Sending time of hosts in an episode.
     pub episode: Duration,
     /// Faults follow from it.
     pub seed: u64,
     /// The first episode's number, which decides of what kind it is, and with the seed what happens in it.
     pub first: u64,
-    /// Whether all frames that may use the express path.
+    /// True if all permitted frames use the express path.
     pub express: bool,
 }
 
-/// What a soak was, and what went wrong.
+/// Description of a soak, and its errors.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Summary {
     /// Of the faults.
@@ -44,7 +45,7 @@ pub struct Summary {
     pub seconds: f64,
     /// By kind of network.
     pub kinds: BTreeMap<String, Sums>,
-    /// What was promised and not kept; empty for a clean soak.
+    /// Broken promises; empty for a clean soak.
     pub broken: Vec<String>,
 }
 
@@ -66,10 +67,10 @@ pub struct Sums {
     pub express_frames: u64,
     /// Of those that arrived, those that a later one of their flow had overtaken.
     pub reordered_frames: u64,
-    /// Frames that did not arrive and that somebody has counted, by reason.
+    /// Frames that did not arrive and that are counted, by reason.
     pub lost_frames: BTreeMap<String, u64>,
-    /// Frames that did not arrive and that nobody who still runs has counted: those of switches that were killed or
-    /// started again, and of links that were down.
+    /// Frames that did not arrive and that no running process has counted: those of switches that
+    /// were killed or restarted, and of links that were down.
     pub gone_frames: u64,
     /// The most that a switch's resident memory grew by once it had run for a third of an episode, in bytes.
     pub memory_growth_bytes_max: u64,
@@ -77,11 +78,11 @@ pub struct Sums {
     pub descriptor_growth_max: u64,
 }
 
-/// Episodes of all kinds in turns until the time is over. `progress` is told a line now and then.
+/// Runs episodes of all kinds in turns until the time is over. `progress` gets a line now and then.
 ///
 /// # Errors
 ///
-/// When a network cannot be built, or interrupted. What was promised and not kept is in the summary.
+/// When a network cannot be built, or interrupted. Broken promises are in the summary.
 pub fn run(plan: Plan, progress: &mut dyn FnMut(&str)) -> Result<Summary> {
     let began = Instant::now();
     let mut summary = Summary {

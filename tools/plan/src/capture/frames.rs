@@ -26,10 +26,10 @@ const SECTION_HEADER: [u8; 4] = [0x0a, 0x0d, 0x0d, 0x0a];
 const DIRECTION: u32 = 0b11;
 const OUTBOUND: u32 = 0b10;
 const TAGS: [[u8; 2]; 2] = [[0x81, 0x00], [0x88, 0xa8]];
-/// Lines may be off by half a frame of this length.
+/// Maximum error of lines, as half a frame of this length.
 const FRAME: f64 = 1500.0;
 
-/// One frame that came in, as far as arrivals depend on it.
+/// One received frame, as far as arrivals depend on it.
 struct Frame {
     /// In µs.
     time: f64,
@@ -41,7 +41,7 @@ struct Frame {
     length: Bytes,
 }
 
-/// What one (source, destination, class) has sent so far.
+/// Data sent so far by one (source, destination, class).
 struct Gathered {
     sum: f64,
     charged: u64,
@@ -51,8 +51,8 @@ struct Gathered {
     line: Thinned,
 }
 
-/// Frames between hosts of the scenario in its classes. Frames that a pcapng file says went out are left out: a switch has
-/// them twice.
+/// Frames between hosts of the scenario in its classes. Frames that a pcapng file marks as outgoing
+/// are left out: a switch has them twice.
 pub fn read(mut file: impl BufRead, scenario: &Scenario) -> Result<Recorded> {
     let is_pcapng = file.fill_buf()?.starts_with(&SECTION_HEADER);
     let mut gathering = Gathering::new(scenario);
@@ -113,7 +113,7 @@ fn check_link(link: DataLink) -> Result<()> {
     }
 }
 
-/// What a tick of an interface's timestamps is in µs: if_tsresol, by default 1.
+/// Returns a tick of an interface's timestamps in µs: if_tsresol, by default 1.
 fn resolution_micros(interface: &InterfaceDescriptionBlock<'_>) -> f64 {
     const IS_BINARY: u8 = 0x80;
     let options = interface.options.iter();
@@ -136,7 +136,7 @@ struct Gathering<'a> {
     /// Host by address, class by priority.
     hosts: BTreeMap<MacAddress, usize>,
     classes: BTreeMap<u8, usize>,
-    /// When the recording begins, in the file's time.
+    /// Beginning of the recording, in the file's time.
     origin: Option<f64>,
     /// Since the origin: the last frame's time.
     span: f64,
@@ -239,7 +239,7 @@ impl<'a> Gathering<'a> {
     }
 }
 
-/// `None` for what is shorter than an Ethernet header.
+/// Returns `None` for data shorter than an Ethernet header.
 fn frame(time: f64, length: u32, data: &[u8]) -> Option<Frame> {
     let address = |at: usize| -> Option<MacAddress> {
         let bytes: [u8; 6] = data.get(at..at + 6)?.try_into().ok()?;

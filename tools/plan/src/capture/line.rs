@@ -2,7 +2,7 @@
 
 use anyhow::{bail, Result};
 
-/// Straight lines of one function at most.
+/// Maximum number of straight lines of one function.
 const POINTS_MAX: usize = 200_000;
 
 /// Takes points in order of time and keeps those between which a straight line is never further than a tolerance from what
@@ -11,11 +11,11 @@ const POINTS_MAX: usize = 200_000;
 pub struct Thinned {
     tolerance: f64,
     kept: Vec<(f64, f64)>,
-    /// Where the straight line from the last kept point ends so far.
+    /// Present end of the straight line from the last kept point.
     last: (f64, f64),
-    /// The point that came last; more may come of its moment.
+    /// The last point; more may come at the same time.
     pending: (f64, f64),
-    /// The slopes that are close enough to all that lies between.
+    /// The slopes that are close enough to all points between.
     slopes: (f64, f64),
 }
 
@@ -31,7 +31,7 @@ impl Thinned {
         }
     }
 
-    /// What has come by a time that is not before the last one.
+    /// Adds the total by a time that is not before the last one.
     ///
     /// # Errors
     ///
@@ -58,7 +58,7 @@ impl Thinned {
         self.kept[self.kept.len() - 1]
     }
 
-    /// The line goes on to the pending point, or another one begins.
+    /// Continues the line to the pending point, or begins another one.
     fn draw(&mut self) -> Result<()> {
         let (time, value) = self.pending;
         if time <= self.last.0 {
@@ -97,7 +97,6 @@ impl Thinned {
 mod tests {
     use super::*;
 
-    /// The value at `time` on the lines through `points`.
     fn at(points: &[(f64, f64)], time: f64) -> f64 {
         let next = points.partition_point(|point| point.0 < time).max(1);
         let (from, to) = (points[next - 1], points[next.min(points.len() - 1)]);

@@ -1,4 +1,4 @@
-//! `switchctl plan --from-capture`: arrivals as they were recorded, in the place of a scenario's flows.
+//! `switchctl plan --from-capture`: recorded arrivals instead of a scenario's flows.
 
 mod frames;
 mod line;

@@ -1,4 +1,4 @@
-//! What the switches of a run counted, beside what the plan says: peaks and pauses.
+//! Counts of a run's switches, beside the plan: peaks and pauses.
 
 use anyhow::Result;
 use serde::Serialize;
@@ -20,10 +20,10 @@ pub struct CountedBuffer {
     pub predicted_peak_bytes: u64,
     /// Of the peak; absent when the buffer held nothing.
     pub peak_error: Option<f64>,
-    /// How often the switch paused the neighbour.
+    /// Number of pauses of the neighbour by the switch.
     pub pauses: u64,
-    /// How often it is to; absent where the plan does not look at the whole run, and where pauses are not what holds the
-    /// neighbour back.
+    /// Planned number; absent if the plan does not cover the whole run, and if the neighbour is not
+    /// held back by pauses.
     pub predicted_pauses: Option<u64>,
     /// Of the pauses; absent when there were none.
     pub pauses_error: Option<f64>,
@@ -42,7 +42,7 @@ pub struct CountedQueue {
     pub peak_error: Option<f64>,
 }
 
-/// What was counted of all that is planned, by buffer and by queue.
+/// Counts of all planned objects, by buffer and by queue.
 #[derive(Debug, Default, PartialEq, Serialize)]
 pub struct Counted {
     /// Buffers.

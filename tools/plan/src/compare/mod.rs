@@ -17,7 +17,7 @@ use crate::predict::buffers::{self, Buffer};
 use counted::{percent, Counted};
 use weir_output::{bytes, seconds, table, Output, NONE};
 
-/// What a run counted and recorded, and what is planned for its scenario.
+/// Counts and recordings of a run, and the plan of its scenario.
 #[derive(Debug, PartialEq, Serialize)]
 pub struct Comparison {
     /// The scenario.

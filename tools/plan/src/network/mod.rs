@@ -1,4 +1,5 @@
-//! What is planned: switches with ports, classes, and the traffic through them, from a scenario or a configuration.
+//! Planned network: switches with ports, classes, and the traffic through them, from a scenario or
+//! a configuration.
 
 pub mod recorded;
 
@@ -15,15 +16,15 @@ use weir_core::{BitRate, Bytes, Duration, FeedbackCoding, PortRole};
 
 use recorded::{Recorded, RecordedFlow};
 
-/// Streams of a plan at most: each flow is one at each switch that it passes.
+/// Maximum number of streams of a plan: each flow is one at each switch that it passes.
 const STREAMS_MAX: usize = 100_000;
 
-/// What the command line says about links.
+/// Command-line options about links.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct LinkOptions {
-    /// T of every link, in the place of what the file says.
+    /// T of every link, instead of the file's.
     pub round_trip: Option<Duration>,
-    /// Propagation delay of every link, in the place of what the file says.
+    /// Propagation delay of every link, instead of the file's.
     pub delay: Option<Duration>,
     /// Reaction time of every neighbour.
     pub reaction: Duration,
@@ -40,7 +41,7 @@ pub struct Switch {
     pub ports: Vec<Port>,
     /// Its classes.
     pub classes: Vec<Class>,
-    /// What passes through it.
+    /// Traffic through it.
     pub streams: Vec<Stream>,
 }
 
@@ -49,7 +50,7 @@ pub struct Switch {
 pub struct Port {
     /// Its name.
     pub name: String,
-    /// What it faces.
+    /// Kind of device that it faces.
     pub role: PortRole,
     /// Its link.
     pub link: Link,
@@ -57,7 +58,7 @@ pub struct Port {
     pub cable_headroom: Option<Bytes>,
     /// T for budgets of a class of mode `level`.
     pub round_trip: Duration,
-    /// How its Feedback is told.
+    /// Coding of its Feedback.
     pub coding: FeedbackCoding,
 }
 
@@ -74,7 +75,7 @@ pub struct Stream {
     pub frame: Bytes,
     /// The length of which most is charged for each byte on the line.
     pub wasteful: Bytes,
-    /// What is charged for each byte on the line.
+    /// Charge for each byte on the line.
     pub charge: f64,
     /// On the line, in Gbit/s; `None`: as fast as the line.
     pub rate: Option<f64>,
@@ -86,7 +87,8 @@ pub struct Stream {
     pub volume: Option<f64>,
     /// For how long it sends and for how long it does not, in µs, again and again.
     pub on_off: Option<[f64; 2]>,
-    /// In the place of all these: how much has come by when, in µs and kbit on the line. Beside it, `start` shifts all times.
+    /// Replaces all these: arrivals over time, in µs and kbit on the line. Beside it, `start`
+    /// shifts all times.
     pub recorded: Option<Rc<[(f64, f64)]>>,
 }
 
@@ -97,7 +99,7 @@ pub struct Network {
     pub switches: Vec<Switch>,
     /// The end of the plan, in µs; `None` where traffic has none.
     pub end: Option<f64>,
-    /// What the reader should know about how the plan comes about.
+    /// Notes for the reader on the derivation of the plan.
     pub notes: Vec<String>,
 }
 
@@ -127,7 +129,7 @@ impl LinkOptions {
     }
 }
 
-/// How the switches of a scenario charge frames.
+/// Returns the charging of frames by a scenario's switches.
 pub fn scenario_charging(scenario: &Scenario) -> Charging {
     scenario.frames().charging()
 }
@@ -209,7 +211,7 @@ impl Network {
         Ok(network)
     }
 
-    /// Each switch of a scenario with the arrivals that were recorded, in the place of its flows.
+    /// Returns each switch of a scenario with the recorded arrivals instead of its flows.
     ///
     /// # Errors
     ///
@@ -226,7 +228,7 @@ impl Network {
             total += arrivals.total();
             let flow = as_flow(scenario, arrivals);
             let mut streams = streams_of(scenario, &all_ports, &flow);
-            // What was recorded is what came to the first switch.
+            // The recording is of arrivals at the first switch.
             let starts = streams.iter().map(|(_, stream)| stream.start);
             let first = starts.fold(f64::INFINITY, f64::min);
             for (_, stream) in &mut streams {
@@ -252,7 +254,7 @@ struct Gathered<'a> {
     scenario: &'a Scenario,
     streams: Vec<Vec<Stream>>,
     count: usize,
-    /// True when some flow may take several ways.
+    /// True when some flow may take several paths.
     is_spread: bool,
 }
 
@@ -266,7 +268,7 @@ impl<'a> Gathered<'a> {
         }
     }
 
-    /// One flow, at all switches that it can pass.
+    /// Adds one flow, at all switches that it can pass.
     fn add(&mut self, found: Vec<(usize, Stream)>) -> Result<()> {
         self.is_spread |= found
             .windows(2)
@@ -320,7 +322,6 @@ impl<'a> Gathered<'a> {
     }
 }
 
-/// A flow that goes where the recorded one went.
 fn as_flow(scenario: &Scenario, arrivals: &RecordedFlow) -> Flow {
     Flow {
         name: String::new(),
@@ -394,7 +395,8 @@ fn scenario_port(scenario: &Scenario, port: &SwitchPort, options: &LinkOptions) 
     }
 }
 
-/// A flow at every switch that it can pass: by its `via`, else by every member that its hash may pick.
+/// Returns a flow at every switch that it can pass: by its `via`, else by every member that its
+/// hash may pick.
 fn streams_of(scenario: &Scenario, ports: &[Vec<SwitchPort>], flow: &Flow) -> Vec<(usize, Stream)> {
     let port_to = |switch: usize, peer: PortPeer| {
         let mut of_switch = ports[switch].iter();

@@ -1,17 +1,17 @@
-//! Arrivals that were recorded, in the place of a scenario's flows.
+//! Recorded arrivals, instead of a scenario's flows.
 
 use std::rc::Rc;
 
 use weir_core::Bytes;
 
-/// What was recorded.
+/// Recorded traffic.
 #[derive(Debug)]
 pub struct Recorded {
     /// Each with at least one frame.
     pub flows: Vec<RecordedFlow>,
     /// From the beginning to the last arrival, in µs.
     pub span: f64,
-    /// What the reader should know.
+    /// Notes for the reader.
     pub notes: Vec<String>,
 }
 
@@ -30,9 +30,10 @@ pub struct RecordedFlow {
     pub longest: Bytes,
     /// The length of which most is charged for each byte on the line.
     pub wasteful: Bytes,
-    /// What is charged for each byte on the line, of all frames together.
+    /// Charge for each byte on the line, of all frames together.
     pub charge: f64,
-    /// How much has come by when: µs and kbit on the line, with straight lines between them. Ends with all that came.
+    /// Arrivals over time: µs and kbit on the line, with straight lines between them. Ends with the
+    /// total.
     pub points: Rc<[(f64, f64)]>,
 }
 

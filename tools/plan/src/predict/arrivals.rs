@@ -1,4 +1,4 @@
-//! What comes by one ingress port over time, for one queue.
+//! Arrivals by one ingress port over time, for one queue.
 
 use std::rc::Rc;
 
@@ -6,7 +6,7 @@ use anyhow::Result;
 use weir_calculus::algebra::Curve;
 use weir_calculus::multiflow::control::{FixedRate, RateControl, ScheduledRate};
 
-/// Silences of a flow that a plan looks at, at most; after them it sends all the time.
+/// Maximum number of a flow's silences in a plan; after them it sends all the time.
 const SILENCES_MAX: usize = 10_000;
 
 /// Traffic from one ingress port, on the line: kbit, µs and Gbit/s.
@@ -16,7 +16,7 @@ pub struct Input {
     pub ingress: usize,
     /// Its flows.
     pub flows: Vec<Arrivals>,
-    /// What of the ingress port's line these flows have.
+    /// These flows' part of the ingress port's line.
     pub line: f64,
     /// From the crossing of a threshold to its effect.
     pub feedback_delay: f64,
@@ -31,11 +31,12 @@ pub struct Arrivals {
     pub stop: Option<f64>,
     /// At which rate; `None`: as fast as the line.
     pub rate: Option<f64>,
-    /// How much at most, however long it takes; `None`: what it can while it lasts, and nothing later of what a pause kept it from.
+    /// Total volume, however long it takes; `None`: as much as possible in its time, and nothing
+    /// later of the part that a pause held back.
     pub volume: Option<f64>,
-    /// How long it sends and how long it is silent, again and again.
+    /// Alternating durations of sending and silence.
     pub on_off: Option<[f64; 2]>,
-    /// In the place of all but `start`: how much has come by when, `start` later.
+    /// Replaces all but `start`: arrivals over time, `start` later.
     pub recorded: Option<Rc<[(f64, f64)]>>,
 }
 
@@ -46,10 +47,10 @@ impl Input {
         rates.sum::<f64>().min(self.line)
     }
 
-    /// What is there to send and how fast it may come, up to `end`.
+    /// Returns the traffic to send and its possible rate, up to `end`.
     ///
-    /// Flows without volumes offer what they can at each time. Where a flow with a volume is among them, the others count as
-    /// volumes, too: their rate for as long as they last. O(flows²).
+    /// Flows without volumes offer what they can at each time. Where a flow with a volume is among
+    /// them, the others also count as volumes: their rate for as long as they last. O(flows²).
     pub fn offered(&self, end: f64) -> Result<(Curve<f64>, Box<dyn RateControl<f64>>)> {
         let has_volume = |flow: &Arrivals| flow.volume.is_some() || flow.recorded.is_some();
         if self.flows.iter().any(has_volume) {
@@ -82,7 +83,7 @@ impl Input {
         Ok(sum)
     }
 
-    /// The rate of all flows together from each time at which it changes.
+    /// Returns the rate of all flows together from each time at which it changes.
     fn schedule(&self, end: f64) -> Vec<(f64, f64)> {
         let mut steps: Vec<(f64, f64)> = Vec::new();
         for flow in &self.flows {
@@ -97,7 +98,7 @@ impl Input {
         let mut changes: Vec<(f64, f64)> = Vec::new();
         for (time, step) in steps {
             sum += step;
-            // What rounding leaves of a sum is no traffic.
+            // Rounding residue of a sum is no traffic.
             let rate = if sum > 1e-9 * self.line { sum } else { 0.0 };
             let rate = rate.min(self.line);
             match changes.last_mut() {
@@ -110,7 +111,7 @@ impl Input {
 }
 
 impl Arrivals {
-    /// From when to when it sends.
+    /// Returns the begins and ends of its sending.
     fn spans(&self, end: f64) -> Vec<(f64, Option<f64>)> {
         let Some([on, off]) = self.on_off else {
             return vec![(self.start, self.stop)];

@@ -9,7 +9,7 @@ use super::egress::peak;
 use super::{computed, has_budgets, limits, xoff_time, Computed};
 use crate::network::{Network, Switch};
 
-/// What one ingress port holds over time.
+/// Contents of one ingress port over time.
 pub struct Buffer {
     /// The port.
     pub port: String,
@@ -30,7 +30,7 @@ pub struct Buffer {
 }
 
 impl Buffer {
-    /// What it holds; `None` beyond the end.
+    /// Returns its contents; `None` beyond the end.
     pub fn bytes_at(&self, time: f64) -> Option<f64> {
         const BYTES_PER_KILOBIT: f64 = 125.0;
         let kilobits = self.curve.at(&time).finite()?;
@@ -38,7 +38,6 @@ impl Buffer {
     }
 }
 
-/// A buffer's frames for one egress.
 struct Part {
     /// As charged, in kbit.
     curve: Curve<f64>,

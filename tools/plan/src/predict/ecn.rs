@@ -1,4 +1,4 @@
-//! Whether ECN acts before PFC.
+//! Order of ECN and PFC.
 
 use anyhow::Result;
 use weir_core::{MarkAt, RedConfig};
@@ -8,7 +8,6 @@ use super::Computed;
 use crate::network::kilobits;
 use crate::result::EcnPlan;
 
-/// K_max is advised in whole numbers of this.
 const STEP_BYTES: u64 = 1024;
 
 /// When a queue's thresholds are reached without PFC, and when senders know, against the first XOFF of a buffer that feeds it.

@@ -1,4 +1,4 @@
-//! What waits at one egress port in one class: fluid prediction with and without PFC.
+//! Backlog of one egress port in one class: fluid prediction with and without PFC.
 
 use anyhow::Result;
 use weir_calculus::algebra::{Crossing, Curve, Extended};
@@ -9,11 +9,11 @@ use weir_calculus::multiflow::scenario::{Discipline, PauseScope, Pfc, Scenario, 
 use super::arrivals::Input;
 use super::shares;
 
-/// Periods of PFC that a plan without an end looks at.
+/// Periods of PFC covered by a plan without an end.
 const PERIODS: f64 = 8.0;
-/// A plan without an end waits for the slowest buffer this many times as long as for the fastest, at most.
+/// Maximum ratio of the fill times of the slowest and the fastest buffer in a plan without an end.
 const FILLING_SPAN: f64 = 100.0;
-/// Pauses and resumptions of all ports that a plan looks at, at most.
+/// Maximum number of pauses and resumptions of all ports in a plan.
 const PAUSES_MAX: f64 = 20_000.0;
 
 /// Thresholds of a class, for what an ingress port holds, as bytes on the line (kbit).
@@ -30,13 +30,13 @@ pub struct Limits {
 pub struct Egress {
     /// C: what the class has of the line at least, in Gbit/s.
     pub rate: f64,
-    /// Where traffic comes from.
+    /// Sources of traffic.
     pub inputs: Vec<Input>,
     /// The end of traffic, if it has one.
     pub end: Option<f64>,
 }
 
-/// What happens at an egress.
+/// Result at an egress.
 #[derive(Debug)]
 pub struct Outcome {
     /// Without PFC: what waits, until the end or until thresholds are long crossed.
@@ -51,7 +51,7 @@ impl Egress {
         self.inputs.iter().map(Input::rate).sum()
     }
 
-    /// What happens. The latest flow decides how long a plan without an end lasts.
+    /// Computes the result. The latest flow determines the duration of a plan without an end.
     pub fn outcome(&self, limits: Option<Limits>, full: f64) -> Result<Outcome> {
         let latest = self.inputs.iter().flat_map(|input| &input.flows);
         let latest = latest.map(|flow| flow.start).fold(0.0, f64::max);
@@ -73,8 +73,8 @@ impl Egress {
         Ok(Outcome { free, paused })
     }
 
-    /// How long the last of the buffers that grow takes to be full, if all begin together and there are no pauses; at most
-    /// [`FILLING_SPAN`] times as long as the first one.
+    /// Returns how long the last of the growing buffers takes to fill, if all begin together and
+    /// there are no pauses; at most [`FILLING_SPAN`] times as long as the first one.
     fn longest_filling(&self, full: f64) -> f64 {
         let demands: Vec<(f64, f64)> = self
             .inputs
@@ -142,7 +142,7 @@ impl Egress {
 }
 
 impl Outcome {
-    /// What waits of one input without PFC.
+    /// Returns the backlog of one input without PFC.
     pub fn free_backlog(&self, input: usize) -> Result<Curve<f64>> {
         let free = &self.free;
         Ok(free.admitted[input].minus_until(&free.departures[input], &free.end)?)

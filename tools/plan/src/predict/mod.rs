@@ -29,11 +29,11 @@ pub struct Computed {
     pub class: usize,
     /// The port.
     pub egress: usize,
-    /// What goes there.
+    /// Egress.
     pub queue: Egress,
-    /// What is charged for each byte on the line.
+    /// Charge for each byte on the line.
     pub factor: f64,
-    /// What happens.
+    /// Result.
     pub outcome: Outcome,
 }
 
@@ -88,7 +88,7 @@ pub fn computed(network: &Network, switch: &Switch, alone: bool) -> Result<Vec<C
     }
     let part = |ingress: usize, streams: &[&Stream]| {
         let wanted = wanted(ingress, streams);
-        // What was recorded has shared the line already.
+        // Recorded traffic has already shared the line.
         let is_recorded = streams.iter().all(|stream| stream.recorded.is_some());
         if alone || is_recorded {
             wanted
@@ -140,7 +140,7 @@ fn input(switch: &Switch, ingress: usize, line: f64, streams: &[&Stream]) -> Inp
     let delay = switch.ports[ingress]
         .link
         .feedback_delay(longest.unwrap_or(Bytes::ZERO));
-    // What flows without a rate send in all is bound by the line.
+    // The total of flows without a rate is bounded by the line.
     let flows = streams.iter().map(|stream| Arrivals {
         start: stream.start,
         stop: stream.stop,
@@ -175,12 +175,13 @@ pub fn limits(class: &Class, charging: Charging, factor: f64) -> (Option<Limits>
     }
 }
 
-/// Charged bytes of so much on the line.
+/// Returns the charge of this much on the line.
 fn charged(kilobits: f64, factor: f64) -> u64 {
     (kilobits * 1e3 / 8.0 * factor).round() as u64
 }
 
-/// When each input's buffer reaches xoff, or its end, before any pause. Other egress ports fill it, too.
+/// Returns when each input's buffer reaches xoff, or its end, before any pause. Other egress ports
+/// also fill it.
 fn xoff_times(
     switch: &Switch,
     one: &Computed,
@@ -271,7 +272,7 @@ fn ingress_plan(
     lengths.sort_unstable();
     lengths.dedup();
     let headroom = if alone {
-        // Nobody says which frames come.
+        // The lengths of frames are unknown.
         headroom(
             switch.charging,
             settings,

@@ -1,4 +1,4 @@
-//! What pools have to hold.
+//! Required sizes of pools.
 
 use weir_config::switch::Switch;
 use weir_core::config::PoolShare;
@@ -66,7 +66,7 @@ pub fn pools(name: &str, switch: &Switch) -> Vec<PoolPlan> {
 }
 
 impl PoolPlan {
-    /// What the reader should know of it.
+    /// Returns notes on it for the reader.
     pub fn notes(&self) -> Vec<String> {
         let place = format!("{}, pool {}", self.switch, self.pool);
         let mut notes = Vec::new();

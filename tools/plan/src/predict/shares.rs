@@ -1,4 +1,4 @@
-//! How a line is divided.
+//! Division of a line.
 
 use weir_config::daemon::Class;
 use weir_core::units::BitRate;
@@ -6,16 +6,16 @@ use weir_core::{Algorithm, PartsPerMillion, SwitchConfig};
 
 use crate::network::gigabits;
 
-/// What a class asks of a line; rates as those of the line.
+/// Demand of a class on a line; rates as those of the line.
 #[derive(Clone, Copy, Debug)]
 pub struct Demand {
     class: usize,
-    /// What its flows send, and its highest rate lets out.
+    /// Rate of its flows, limited by its highest rate.
     rate: f64,
     weight: f64,
     /// The highest of its priorities; `None` for one that takes turns.
     strict: Option<u8>,
-    /// Before which it goes first.
+    /// Guaranteed rate, up to which it goes first.
     least: f64,
     most: f64,
 }
@@ -44,7 +44,8 @@ impl Demand {
     }
 }
 
-/// What is left for `class` when the others take what they want: strict ones first, the others at most their part by weight.
+/// Returns the rest for `class` when the others take as much as they can: strict ones first, the
+/// others at most their part by weight.
 pub fn class_rate(line: f64, class: usize, demands: &[Demand]) -> f64 {
     let Some(own) = demands.iter().find(|demand| demand.class == class) else {
         return line;
@@ -92,8 +93,8 @@ pub fn class_rate(line: f64, class: usize, demands: &[Demand]) -> f64 {
     rate.max(own.least).min(own.most)
 }
 
-/// Max-min fair shares of `capacity` by weight: nobody gets more than it asks for, and what is left over goes to
-/// those who ask for more. Deficit round robin does so. O(n²).
+/// Max-min fair shares of `capacity` by weight: no one gets more than its demand, and the rest goes
+/// to those with larger demands. Deficit round robin does so. O(n²).
 pub fn weighted(capacity: f64, demands: &[(f64, f64)]) -> Vec<f64> {
     let mut shares = vec![0.0; demands.len()];
     let mut open: Vec<usize> = (0..demands.len()).collect();

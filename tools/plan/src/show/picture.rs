@@ -15,10 +15,10 @@ use crate::result::{IngressPlan, Plan};
 use crate::show::text::{grouped, place, same_ingress};
 use weir_output::bytes;
 
-/// Panels of one switch at most: the fullest buffers have them.
+/// Maximum number of panels of one switch, for the fullest buffers.
 const PANELS_MAX: usize = 8;
-/// A curve with more points than a screen shows is drawn in so many spans of time: of each its least, its greatest and its last
-/// value.
+/// A curve with more points than a screen shows is drawn in this many spans of time: the least, the
+/// greatest and the last value of each.
 const SPANS: usize = 700;
 const BYTES_PER_KILOBIT: f64 = 125.0;
 const SECONDS_PER_MICRO: f64 = 1e-6;
@@ -64,7 +64,7 @@ fn chart(network: &Network, plan: &Plan) -> Result<Chart> {
     })
 }
 
-/// `None` where nothing ever waits.
+/// Returns `None` if no frame ever waits.
 fn panel(buffer: &Buffer, row: &IngressPlan, class: &Class, count: usize) -> Result<Option<Panel>> {
     let end = buffer.end * SECONDS_PER_MICRO;
     let held = thinned(points(buffer)?, end);
@@ -110,7 +110,7 @@ fn panel(buffer: &Buffer, row: &IngressPlan, class: &Class, count: usize) -> Res
     }))
 }
 
-/// Thresholds in bytes, each with its name and value.
+/// Returns thresholds in bytes, each with its name and value.
 fn levels(row: &IngressPlan, class: &Class) -> Vec<(f64, String)> {
     let level = |name: &str, value: Bytes| {
         let text = format!("{name} {}", bytes(value.get()));
@@ -138,7 +138,7 @@ fn levels(row: &IngressPlan, class: &Class) -> Vec<(f64, String)> {
     }
 }
 
-/// Seconds and bytes, with straight lines between them.
+/// Returns seconds and bytes, with straight lines between them.
 fn points(buffer: &Buffer) -> Result<Vec<(f64, f64)>> {
     let mut points = Vec::new();
     let mut add = |time: f64, value: f64| {
@@ -164,7 +164,7 @@ fn points(buffer: &Buffer) -> Result<Vec<(f64, f64)>> {
     Ok(points)
 }
 
-/// No more than a screen shows, extremes kept.
+/// Reduces the points to a screen's resolution, and keeps extremes.
 fn thinned(points: Vec<(f64, f64)>, end: f64) -> Vec<(f64, f64)> {
     if points.len() <= 4 * SPANS {
         return points;
@@ -185,7 +185,7 @@ fn thinned(points: Vec<(f64, f64)>, end: f64) -> Vec<(f64, f64)> {
     kept
 }
 
-/// A line on the axis that stands `height` above it during pauses.
+/// Draws a line on the axis that rises to `height` during pauses.
 fn paused(pauses: &[[f64; 2]], end: f64, height: f64) -> Vec<(f64, f64)> {
     let mut points = vec![(0.0, 0.0)];
     for [from, to] in pauses {

@@ -5,7 +5,7 @@ use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-/// What a finished run of the program left.
+/// Result of a finished run of the program.
 #[derive(Debug)]
 pub struct Run {
     pub code: Option<i32>,
@@ -24,7 +24,7 @@ pub fn run<S: AsRef<OsStr>>(arguments: &[S]) -> Run {
     }
 }
 
-/// A file in a directory that goes with the returned guard.
+/// Creates a file in a directory that is removed with the returned guard.
 pub fn file(name: &str, text: &str) -> (tempfile::TempDir, PathBuf) {
     let directory = tempfile::tempdir().unwrap();
     let path = directory.path().join(name);

@@ -44,8 +44,8 @@ impl Case {
         }
     }
 
-    /// Virtual time until the network is as full as it stays, and virtual time that is measured after that: a few
-    /// million frame-hops.
+    /// Virtual time until the network has reached its steady fill, and virtual time that is then
+    /// measured: a few million frame-hops.
     fn spans(self) -> [Duration; 2] {
         let micros = match self {
             Self::FatTreeHalf => [100, 200],
@@ -64,7 +64,8 @@ impl Case {
     }
 }
 
-/// Runs a case on `threads` threads; gives what was measured. A network that loses count of a frame is a panic.
+/// Runs a case on `threads` threads; returns the measurements. A network that loses count of a
+/// frame is a panic.
 pub fn run(case: Case, threads: usize) -> Value {
     let plan = case.plan();
     let counts = (plan.switches.len(), plan.hosts.len());
@@ -111,7 +112,7 @@ pub fn run(case: Case, threads: usize) -> Value {
     })
 }
 
-/// What this process has had of the CPU, so that what else runs on the machine counts less.
+/// Returns the CPU time of this process, so that other load on the machine counts less.
 pub fn cpu_seconds() -> f64 {
     let clock = nix::time::ClockId::CLOCK_PROCESS_CPUTIME_ID;
     let time = nix::time::clock_gettime(clock).expect("every Linux has this clock");

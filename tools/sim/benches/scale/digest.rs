@@ -1,4 +1,4 @@
-//! A number that tells whether two runs did the same.
+//! A number by which two runs can be compared.
 
 use weir_core::PortId;
 use weir_sim::network::Network;

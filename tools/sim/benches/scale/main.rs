@@ -1,8 +1,9 @@
-//! How fast the simulator is. `cargo xtask bench --sim` runs the whole table: events and frame-hops per second and memory
-//! of a fat-tree and of networks of 100, 1,000 and 10,000 switches, and the same fat-tree in ns-3.
+//! Speed of the simulator. `cargo xtask bench --sim` runs the whole table: events and frame-hops
+//! per second and memory of a fat-tree and of networks of 100, 1,000 and 10,000 switches, and the
+//! same fat-tree in ns-3.
 //!
-//! `cargo bench -p weir-sim --bench scale -- 16` runs both loads of a fat-tree in steps, the number being k; a second one
-//! gives the microseconds of each step. Rates are by CPU time.
+//! `cargo bench -p weir-sim --bench scale -- 16` runs both loads of a fat-tree in steps, the number
+//! being k; a second one gives the microseconds of each step. Rates are by CPU time.
 #![allow(clippy::disallowed_methods, clippy::disallowed_types)]
 
 mod case;

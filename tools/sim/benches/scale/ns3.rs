@@ -18,14 +18,14 @@ pub const K: u32 = 16;
 const WARM_UP: Duration = Duration::from_micros(20);
 const MEASURED: Duration = Duration::from_micros(20);
 
-/// Where Debian puts what this needs.
+/// Path of Debian's ns-3 headers.
 const HEADER: &str = "/usr/include/ns3/core-module.h";
-/// What to do without it.
+/// Instructions if it is missing.
 pub const HOW_TO_INSTALL: &str =
     "ns-3 is not installed, so that its column is left out; on Debian and Ubuntu: \
                                   apt-get install --no-install-recommends libns3-dev g++";
 
-/// What nodes do with frames: see the program.
+/// Treatment of frames by nodes: see the program.
 pub const MODES: [&str; 2] = ["ip", "link"];
 
 /// A compiled program and its plan.
@@ -56,7 +56,7 @@ impl Ns3 {
         Ok(Some(Self { program, plan }))
     }
 
-    /// Runs it once; gives what it has counted.
+    /// Runs it once; returns its counts.
     pub fn run(&self, mode: &str, pages: Pages) -> Result<Value> {
         let mut child = pages
             .command(&self.program)
@@ -81,7 +81,7 @@ impl Ns3 {
     }
 }
 
-/// What a run is called.
+/// Returns the name of a run.
 pub fn name(mode: &str, pages: Pages) -> String {
     format!("ns3-{mode}{}", pages.suffix())
 }
@@ -93,7 +93,6 @@ fn target_directory() -> Result<PathBuf> {
     Ok(directory.to_owned())
 }
 
-/// The plan as the program reads it.
 fn plan() -> String {
     use std::fmt::Write as _;
     let mut text = String::new();

@@ -25,7 +25,7 @@ impl Pages {
         command
     }
 
-    /// What a run's name ends with.
+    /// Returns the suffix of a run's name.
     pub const fn suffix(self) -> &'static str {
         match self {
             Self::Small => "",

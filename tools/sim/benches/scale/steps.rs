@@ -8,7 +8,7 @@ use crate::{case, digest};
 
 const STEPS: usize = 6;
 
-/// Both loads on a fat-tree of `k`, told step by step.
+/// Runs both loads on a fat-tree of `k`, and reports each step.
 pub fn run(k: u32, step: Duration) {
     for (name, load) in [("half", Load::Half), ("full", Load::Full)] {
         let begun = std::time::Instant::now();

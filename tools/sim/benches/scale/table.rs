@@ -10,10 +10,9 @@ use crate::case::Case;
 use crate::ns3::{self, Ns3};
 use crate::pages::Pages;
 
-/// The case that ns-3 runs, too.
+/// The case that ns-3 also runs.
 const COMPARED: Case = Case::FatTreeHalf;
 
-/// Cases that run with huge pages, too.
 const WITH_HUGE_PAGES: [Case; 2] = [Case::FatTreeHalf, Case::FatTreeFull];
 
 /// Runs all, prints tables, and writes everything that was measured to `json`.
@@ -54,14 +53,14 @@ pub fn run(rounds: u32, json: Option<&Path>) -> Result<()> {
     Ok(())
 }
 
-/// One case and how it is run.
+/// One case and its way of running.
 struct Job {
     case: Case,
     pages: Pages,
     threads: usize,
 }
 
-/// Cases that run on all cores, too: those with much to do in each window.
+/// Cases that also run on all cores: those with much to do in each window.
 const ON_ALL_CORES: [Case; 3] = [Case::FatTreeHalf, Case::FatTreeFull, Case::Regular10000];
 
 fn jobs(cores: usize) -> Vec<Job> {
@@ -94,7 +93,7 @@ impl Job {
         }
     }
 
-    /// A process of its own has a peak of memory of its own.
+    /// Uses a process of its own, which has its own peak of memory.
     fn run(&self) -> Result<Value> {
         let case = self.case.name();
         let output = self
@@ -116,7 +115,7 @@ fn name(case: Case, pages: Pages) -> String {
     format!("{}{}", case.name(), pages.suffix())
 }
 
-/// Its model, as Linux tells it.
+/// Returns its model, as Linux reports it.
 fn processor() -> Option<String> {
     let text = std::fs::read_to_string("/proc/cpuinfo").ok()?;
     let mut lines = text.lines().filter_map(|line| line.split_once(':'));
@@ -220,7 +219,7 @@ fn number(run: &Value, key: &str) -> f64 {
     run[key].as_f64().unwrap_or(f64::NAN)
 }
 
-/// Millions in a second of CPU.
+/// Returns millions per second of CPU time.
 fn rate(run: &Value, key: &str) -> f64 {
     number(run, key) / number(run, "cpu_seconds") / 1e6
 }
@@ -232,7 +231,7 @@ struct Spread {
 }
 
 impl Spread {
-    /// Of at least one number.
+    /// Needs at least one number.
     fn new(numbers: impl Iterator<Item = f64>) -> Self {
         let mut numbers: Vec<f64> = numbers.collect();
         numbers.sort_by(f64::total_cmp);
@@ -252,7 +251,6 @@ impl Spread {
     }
 }
 
-/// As a table of Markdown, columns aligned.
 fn print_rows<const COLUMNS: usize>(rows: &[[String; COLUMNS]]) {
     let width = |column: usize| rows.iter().map(|row| row[column].chars().count()).max();
     for (index, row) in rows.iter().enumerate() {

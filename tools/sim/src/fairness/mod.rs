@@ -15,12 +15,12 @@ pub use tables::{json, markdown};
 
 /// No flow may wait longer than this many times the longest wait under PFC, and one refresh.
 const TIMES_PFC: u64 = 5;
-/// The least part of PFC's throughput, in hundredths.
+/// Minimum part of PFC's throughput, in hundredths.
 const THROUGHPUT_PERCENT: u64 = 95;
-/// The bound on waiting must be below this part of the duration, in hundredths, or a flow could stand still all the time
-/// without breaking it.
+/// Maximum ratio of the bound on waiting to the duration, in hundredths; above it a flow could
+/// stall all the time without breaking the bound.
 const BOUND_PERCENT: u64 = 70;
-/// A network whose bound is too long is run for twice as long, so often at most.
+/// Maximum number of times that the duration is doubled for a network whose bound is too long.
 const DOUBLINGS_MAX: u32 = 3;
 
 /// T that are tried: 10 µs, 100 µs, 1 ms and 10 ms.
@@ -31,14 +31,14 @@ pub const ROUND_TRIPS: [Duration; 4] = [
     Duration::from_millis(10),
 ];
 
-/// What is compared.
+/// Comparison to make.
 #[derive(Clone, Debug)]
 pub struct Question {
     /// T, each.
     pub round_trips: Vec<Duration>,
     /// Codings, each with each T.
     pub codings: Vec<FeedbackCoding>,
-    /// How long lines are.
+    /// Lengths of lines.
     pub lines: Lines,
     /// For how long traffic is offered at least.
     pub duration: Duration,
@@ -67,11 +67,11 @@ pub struct Comparison {
     pub seed: u64,
     /// T.
     pub round_trip: Duration,
-    /// How Feedback is told.
+    /// Coding of Feedback.
     pub coding: FeedbackCoding,
     /// For how long traffic was offered.
     pub duration: Duration,
-    /// What no flow may wait longer than.
+    /// Bound on the waits of flows.
     pub bound: Duration,
     /// Under Levels.
     pub level: Trial,
@@ -80,7 +80,7 @@ pub struct Comparison {
 }
 
 impl Comparison {
-    /// The longest wait as a part of the bound; `None` where the bound is so long that it says nothing.
+    /// The longest wait as a part of the bound; `None` if the bound is too long to be meaningful.
     pub fn wait_of_bound(&self) -> Option<f64> {
         let wait = self.level.longest_wait().as_secs_f64();
         is_told(self.bound, self.duration).then(|| wait / self.bound.as_secs_f64())
@@ -111,7 +111,8 @@ fn is_told(bound: Duration, duration: Duration) -> bool {
         <= u128::from(duration.as_nanos()) * u128::from(BOUND_PERCENT)
 }
 
-/// Compares the network of `topology` and `seed`, once for each T and coding. `ran` is told after each run.
+/// Compares the network of `topology` and `seed`, once for each T and coding. `ran` is called after
+/// each run.
 ///
 /// # Errors
 ///
@@ -123,7 +124,7 @@ pub fn compare(
     ran: &dyn Fn(),
 ) -> Result<Vec<Comparison>, FairnessError> {
     let mut comparisons = Vec::new();
-    // Where lines do not depend on T, PFC does not either.
+    // Without lines that depend on T, PFC does not depend on it either.
     let mut known: Option<(Duration, Reference)> = None;
     for round_trip in &question.round_trips {
         let of = match question.lines {
@@ -163,14 +164,13 @@ pub fn compare(
     Ok(comparisons)
 }
 
-/// The network under PFC.
 struct Reference {
     trial: Trial,
     duration: Duration,
     bound: Duration,
 }
 
-/// Runs it for so long that the bound tells a flow that waits from one that stands still for good.
+/// Runs it long enough for the bound to tell a flow that waits from one that stalls for good.
 fn reference(
     topology: Topology,
     seed: u64,
@@ -201,7 +201,6 @@ fn reference(
     }
 }
 
-/// What a network did, and how often its switches tell Feedback again.
 fn run(network: &Network) -> Result<(Trial, Duration), FairnessError> {
     let scenario = network.scenario()?;
     let trial = trial::run(plan(&scenario)?, scenario.duration, None)?;

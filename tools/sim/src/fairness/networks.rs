@@ -99,7 +99,6 @@ impl Topology {
         }
     }
 
-    /// Hosts of the whole network, and the key that says how many each switch has.
     fn hosts(&self) -> (usize, &'static str) {
         let switches = match self.0 {
             TopologyKind::Torus { rows, columns } => rows * columns,
@@ -111,7 +110,7 @@ impl Topology {
             TopologyKind::Ring { switches } | TopologyKind::RandomRegular { switches, .. } => {
                 switches
             }
-            // What the generator hangs on the lowest switches by itself.
+            // Hosts that the generator itself adds to the lowest switches.
             TopologyKind::FatTree { k } => return (k * k * k / 4, ""),
             _ => 0,
         };
@@ -119,16 +118,16 @@ impl Topology {
     }
 }
 
-/// How long lines are.
+/// Lengths of lines.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Lines {
-    /// 1 µs, whatever T says: T is what an operator has configured, or a switch takes to react.
+    /// 1 µs, regardless of T: T is the operator's setting, or a switch's reaction time.
     Short,
-    /// What T leaves when two of the longest frames have been sent: T is what it says.
+    /// As long as T permits after two of the longest frames: T is exact.
     Long,
 }
 
-/// What a network is run with.
+/// Protocol of a network.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Protocol {
     /// Plain PFC with the Deadlock Breaker, on lines for this T.
@@ -137,14 +136,13 @@ pub enum Protocol {
     Level {
         /// T.
         round_trip: Duration,
-        /// How Feedback is told.
+        /// Coding of Feedback.
         coding: FeedbackCoding,
     },
 }
 
-/// Rate of all lines.
 const RATE_BITS_PER_NANOSECOND: u64 = 1;
-/// The longest frame and what a line needs besides.
+/// The longest frame with the line's overhead.
 const FRAME_ON_LINE: u64 = 1522 + 20;
 
 impl Lines {
@@ -160,7 +158,8 @@ impl Lines {
         }
     }
 
-    /// Room for what a pause finds under way: plenty on short lines, rT more on long ones.
+    /// Returns the room for frames under way at a pause: plenty on short lines, rT more on long
+    /// ones.
     fn headroom(self, round_trip: Duration) -> Bytes {
         let on_line = round_trip.as_nanos() * RATE_BITS_PER_NANOSECOND / 8;
         // A frame of 60 bytes takes a cell of 256, on a line where it counts 84: what is under way may need three times
@@ -173,16 +172,16 @@ impl Lines {
     }
 }
 
-/// What is run.
+/// Network to run.
 #[derive(Clone, Copy, Debug)]
 pub struct Network {
     /// Its graph.
     pub topology: Topology,
     /// Of its flows, and of a random graph.
     pub seed: u64,
-    /// How long its lines are.
+    /// Lengths of its lines.
     pub lines: Lines,
-    /// How its class treats congestion.
+    /// Treatment of congestion by its class.
     pub protocol: Protocol,
     /// For how long traffic is offered.
     pub duration: Duration,

@@ -1,5 +1,5 @@
-//! What each way to live with credit loops costs in throughput and in buffers: the prior art that the papers argue against, and
-//! our own, on three networks.
+//! Cost of each remedy for credit loops in throughput and in buffers: the prior art that the papers
+//! argue against, and our own, on three networks.
 
 use serde_json::{json, Value};
 use weir_api::run::{FlowResult, RunResult};
@@ -14,8 +14,8 @@ use super::setting::set;
 use super::{clcm_fig7, File, ReproduceError, Reproduction, ScenarioFile};
 use crate::scenario::{run, Options};
 
-/// Over the scenario files: links that are fast enough for headroom to be what it is in hardware, and slow enough that a watchdog,
-/// which takes 100 ms at least, has its turn.
+/// Overrides of the scenario files: links fast enough for headroom to be as in hardware, and slow
+/// enough that a watchdog, which takes at least 100 ms, has its turn.
 const SPEED: [(&str, &str); 12] = [
     ("link-defaults.rate", "1Gbit"),
     ("link-defaults.delay", "5us"),
@@ -31,7 +31,7 @@ const SPEED: [(&str, &str); 12] = [
     ("expect", ""),
 ];
 
-/// A way to live with credit loops.
+/// A remedy for credit loops.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Way {
     Plain,
@@ -76,17 +76,16 @@ impl Way {
     }
 }
 
-/// One network.
 #[derive(Clone, Debug)]
 struct Network {
     name: &'static str,
     file: ScenarioFile,
     overrides: Vec<Override>,
-    /// A list of links in TOML at which virtual channels change; `None` where no loop needs it.
+    /// A list of links in TOML at which virtual channels change; `None` if no loop needs it.
     change_at: Option<&'static str>,
     /// A switch at the top for up*/down* routes.
     root: &'static str,
-    /// What stands in the file about ways, which routes of another mode cannot keep.
+    /// Path settings of the file, which routes of another mode cannot keep.
     ways: Vec<String>,
 }
 
@@ -97,15 +96,16 @@ pub struct Line {
     pub network: &'static str,
     /// The way's name.
     pub way: &'static str,
-    /// What came out.
+    /// Result of the run.
     pub result: RunResult,
     /// Lossless priorities that it needs.
     pub priorities: usize,
-    /// What the ingress buffers of one fabric port take.
+    /// Size of the ingress buffers of one fabric port.
     pub buffer_bytes: u64,
     /// Credit loops that its routes close.
     pub loops: usize,
-    /// Flows between switches, by their place in the result: those that stay on one switch are in nobody's way.
+    /// Flows between switches, by their place in the result: those that stay on one switch disturb
+    /// no other.
     fabric_flows: Vec<usize>,
 }
 
@@ -192,7 +192,7 @@ fn networks(duration: Duration) -> Result<Vec<Network>, ReproduceError> {
     ])
 }
 
-/// `None` where a way makes no difference.
+/// Returns `None` if a remedy makes no difference.
 fn line(network: &Network, way: Way) -> Result<Option<Line>, ReproduceError> {
     let mut overrides = network.overrides.clone();
     let mut put = |values: &[(&str, &str)]| overrides.extend(set(values.iter().copied()));
@@ -255,14 +255,14 @@ fn priorities(count: usize) -> String {
     format!("[{}]", numbers.join(", "))
 }
 
-/// Links between switches on the longest way of any flow.
+/// Returns the number of links between switches on the longest path of any flow.
 fn longest_way(scenario: &Scenario) -> usize {
     let ports = scenario.all_ports();
     let longest = |flow: &Flow| {
         if let Some(via) = &flow.via {
             return via.len() - 1;
         }
-        // Shortest ways: whatever members the hash picks, they are equally long.
+        // Shortest paths: all members that the hash may pick are equally long.
         let mut at = scenario.hosts[flow.from].switch;
         let mut links = 0;
         while at != scenario.hosts[flow.to].switch && links < scenario.switches.len() {
@@ -287,8 +287,9 @@ fn lossless_priorities(scenario: &Scenario) -> impl Iterator<Item = ClassMode> +
     lossless.flat_map(|class| class.priorities.iter().map(|_| class.mode))
 }
 
-/// What a fabric port needs so that its lossless classes lose nothing. Only a release of the Deadlock Breaker makes use of a second
-/// headroom or of what it lends to Level D, and only frames from hosts are in the first of structured buffer pools.
+/// Returns the buffer that a fabric port needs so that its lossless classes lose nothing. Only a
+/// release of the Deadlock Breaker makes use of a second headroom or of what it lends to Level D,
+/// and only frames from hosts are in the first of structured buffer pools.
 fn buffer_bytes(scenario: &Scenario) -> u64 {
     let releases = scenario.deadlock.policy.releases();
     let at_hosts_alone = usize::from(scenario.baseline == Baseline::BufferPools);

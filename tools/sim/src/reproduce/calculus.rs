@@ -18,32 +18,31 @@ use crate::scenario::{plan, PrepareError};
 
 pub use report::{dependence, figure, Dependence, Figure, Finding, Reproduction};
 
-/// The scenario file, with PFC and DCQCN.
 const SCENARIO: &str = include_str!("../../../../scenarios/incast.toml");
 
 /// The interval of the curves: the paper's rates are averages over it.
 pub const INTERVAL: Duration = Duration::from_micros(1);
 
-/// A lossy ingress buffer that holds all that one host sends: what the paper calls large enough.
+/// A lossy ingress buffer that holds all frames of one host: the paper's "large enough".
 const LARGE_ENOUGH: Bytes = Bytes::new(12_000_000);
 
-/// RoCE's 1024 B, which also are whole cells: thresholds count what frames hold.
+/// RoCE's 1024 B, which also are whole cells: thresholds count the cells of frames.
 const FRAME: Bytes = Bytes::new(1024);
 
-/// What the paper leaves open.
+/// Settings that the paper leaves open.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Setting {
     /// α at the beginning.
     pub initial_alpha: Fraction,
-    /// Whether each notification sets the target rate.
+    /// True if each notification sets the target rate.
     pub clamp_target: bool,
     /// Which backlog marks a frame.
     pub mark_at: MarkAt,
 }
 
 impl Setting {
-    /// What comes nearest to the paper's figures, and what simulators of the kind that it used do: α = ½, cuts in a row recover
-    /// to the rate before them, marks on departure.
+    /// Settings nearest to the paper's figures, which simulators of its kind used: α = ½,
+    /// consecutive cuts recover to the rate before them, marks on departure.
     pub const NEAREST: Self = Self {
         initial_alpha: thousandths(500),
         clamp_target: false,
@@ -66,7 +65,7 @@ pub struct Configuration {
     pub has_dcqcn: bool,
     /// The switch has PFC; without it the class is lossy with a buffer that never fills.
     pub has_pfc: bool,
-    /// What the paper leaves open.
+    /// Settings that the paper leaves open.
     pub setting: Setting,
 }
 
@@ -134,7 +133,8 @@ pub fn reproduce(which: Figure, setting: Setting) -> Result<super::Reproduction,
     })
 }
 
-/// What Figure 7 depends on, as a table and numbers; `progress` is told how many runs of how many are done.
+/// Returns the dependence of Figure 7 on the settings, as a table and numbers; `progress` gets the
+/// number of finished runs and of all runs.
 ///
 /// # Errors
 ///
@@ -153,7 +153,7 @@ pub fn reproduce_dependence(
     })
 }
 
-/// What one configuration shows.
+/// Observations of one configuration.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Trace {
     /// Which one.
@@ -231,7 +231,7 @@ fn scenario(configuration: Configuration) -> Result<Scenario, FileError> {
     Ok(scenario)
 }
 
-/// What is read from the network after each interval.
+/// Values read from the network after each interval.
 struct Recorder {
     trace: Trace,
     ports: Vec<PortId>,
@@ -239,7 +239,7 @@ struct Recorder {
     priority: Priority,
     /// Bytes that had arrived before the interval.
     arrived: u64,
-    /// By flow: first and last cut, and how many.
+    /// By flow: first and last cut, and their number.
     cuts: Vec<Option<(Duration, Duration, u64)>>,
 }
 

@@ -47,7 +47,7 @@ pub struct RingRun {
     pub seed: u64,
     /// Names of the switches.
     pub switches: Vec<String>,
-    /// What it showed.
+    /// Observations.
     pub seen: Observation,
 }
 
@@ -112,7 +112,6 @@ impl RingRun {
     }
 }
 
-/// The loop of four switches.
 fn ring(loops: Vec<CreditLoop>) -> Option<CreditLoop> {
     loops.into_iter().find(|found| found.switches.len() == 4)
 }
@@ -120,19 +119,19 @@ fn ring(loops: Vec<CreditLoop>) -> Option<CreditLoop> {
 /// Everything that the figure is made of.
 #[derive(Clone, Debug)]
 pub struct Figure5 {
-    /// The ring without a way out.
+    /// The ring without a remedy.
     pub plain: RingRun,
     /// The ring of the figure.
     pub breaker: RingRun,
     /// By rate and X_off.
     pub locks: Vec<LockPoint>,
-    /// What they say.
+    /// The law of the lock times.
     pub lock_law: LockLaw,
     /// By detection time, then by control latency.
     pub reroutes: Vec<ReroutePoint>,
     /// The figure's ring with other seeds, hence other masters.
     pub seeds: Vec<RingRun>,
-    /// The same with other first steps of the traffic release.
+    /// Runs with other first steps of the traffic release.
     pub first_steps: Vec<RingRun>,
 }
 

@@ -1,8 +1,10 @@
-//! The CLCM paper's Figure 7: a miswired 3-level fat tree with nine flows. Without a way out the flows on the loop stand
-//! still for ever; with the Deadlock Breaker they make progress, and nothing is lost.
+//! The CLCM paper's Figure 7: a miswired 3-level fat tree with nine flows. Without a remedy the
+//! flows on the loop stall for ever; with the Deadlock Breaker they make progress, and nothing is
+//! lost.
 //!
-//! The wiring of the paper's Figure 6 is only in its picture; `scenarios/figure7.toml` is a design with the properties that
-//! the text names. Two more runs show that it takes both, the mistakes and the six flows that press on the loop.
+//! The wiring of the paper's Figure 6 is only in its picture; `scenarios/figure7.toml` is a design
+//! with the properties that the text names. Two more runs show that both are needed, the mistakes
+//! and the six flows that load the loop.
 
 use serde_json::{json, Value};
 use weir_api::run::FlowResult;
@@ -24,7 +26,7 @@ pub const LOOP_FLOWS: [&str; 3] = ["9-15", "13-32", "30-17"];
 /// The flows that press on it.
 pub const PRESSING_FLOWS: [&str; 6] = ["14-15", "16-15", "18-17", "20-17", "29-32", "31-32"];
 
-/// Cables in each other's place: where the two of each pair should be.
+/// Swapped cables: the correct places of the two of each pair.
 const MISTAKES: [[[&str; 2]; 2]; 4] = [
     [["a2-2", "l5"], ["a4-2", "l13"]],
     [["a4-1", "l15"], ["a2-2", "l6"]],
@@ -48,18 +50,18 @@ pub const SETTING: Setting = Setting {
 pub struct Figure7 {
     /// By policy: off, then the Deadlock Breaker, then the others.
     pub runs: Vec<TreeRun>,
-    /// What must not lock.
+    /// Runs that must not lock.
     pub controls: Vec<TreeRun>,
 }
 
 /// One run of the tree.
 #[derive(Clone, Debug)]
 pub struct TreeRun {
-    /// What is special about it.
+    /// Name of the variant.
     pub name: &'static str,
-    /// Whether its routes close a loop.
+    /// True if its routes close a loop.
     pub has_loop: bool,
-    /// What it showed; without a loop only its result.
+    /// Observations; without a loop only its result.
     pub seen: Seen,
 }
 
@@ -228,7 +230,7 @@ fn without_pressing_flows() -> Vec<Override> {
     set(paths.iter().map(|path| (path.as_str(), "")))
 }
 
-/// Every cable where it should be, and flows wherever shortest ways lead.
+/// Every cable in its correct place, and flows on shortest paths.
 pub(super) fn wired_right() -> Result<Vec<Override>, ReproduceError> {
     let scenario = ScenarioFile::FIGURE7.with(&[])?;
     let mut changes = Vec::new();

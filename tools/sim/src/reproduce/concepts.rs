@@ -1,5 +1,5 @@
-//! Pictures of the book's concepts, from runs: a ring that locks, the same ring with each way out, and one buffer that goes over
-//! X_off into its headroom.
+//! Pictures of the book's concepts, from runs: a ring that locks, the same ring with each remedy,
+//! and one buffer that exceeds X_off into its headroom.
 
 mod animation;
 mod headroom;
@@ -25,12 +25,11 @@ const SETTING: Setting = Setting {
     ..Setting::DATA_CENTRE
 };
 
-/// What is put over the ring, and how it is shown.
+/// Overrides of the ring, and their presentation.
 struct Way {
     file: &'static str,
     title: &'static str,
     overrides: &'static [(&'static str, &'static str)],
-    /// What holds a port back.
     held_back: &'static str,
 }
 

@@ -27,7 +27,7 @@ use crate::scenario::RunError;
 pub struct Reproduction {
     /// For people.
     pub report: String,
-    /// What else there is.
+    /// Further files.
     pub files: Vec<File>,
 }
 
@@ -36,7 +36,7 @@ pub struct Reproduction {
 pub struct File {
     /// Its name, without a directory.
     pub name: String,
-    /// What is in it.
+    /// Contents.
     pub text: String,
 }
 
@@ -49,8 +49,8 @@ impl File {
 }
 
 impl Reproduction {
-    /// What most figures have: picture, table and numbers, in files called `name`. `numbers` has their kind, which is the end of the
-    /// file's name, and their text.
+    /// Builds the usual parts of a figure: picture, table and numbers, in files called `name`.
+    /// `numbers` has their kind, which is the end of the file's name, and their text.
     pub fn figure(name: &str, chart: &Chart, report: String, numbers: (&str, String)) -> Self {
         let (kind, numbers) = numbers;
         let files = vec![
@@ -76,12 +76,11 @@ pub enum ReproduceError {
     NotAsInThePaper {
         /// Which scenario, with what put over it.
         scenario: String,
-        /// What is missing.
+        /// Missing object.
         what: &'static str,
     },
 }
 
-/// A scenario file of the project, as it was when the program was built.
 #[derive(Clone, Copy, Debug)]
 struct ScenarioFile {
     path: &'static str,
@@ -110,7 +109,6 @@ impl ScenarioFile {
         Scenario::parse(self.text, Path::new(self.path), overrides)
     }
 
-    /// The command that runs it.
     fn command(self, overrides: &[Override]) -> String {
         let mut words = vec![format!("weir-sim run {}", self.path)];
         words.extend(overrides.iter().map(|change| format!("--set '{change}'")));

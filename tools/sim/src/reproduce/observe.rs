@@ -1,4 +1,5 @@
-//! A run with an eye on its credit loop: when it stands still, what the switches said, and how its buffers and links fill.
+//! A run with an observed credit loop: its standstill, the switches' reports, and the fill of its
+//! buffers and links.
 
 use weir_api::run::RunResult;
 use weir_config::scenario::{CreditLoop, PortPeer, Scenario};
@@ -12,7 +13,7 @@ use crate::scenario::{plan, result_of, Delivered, RunError};
 /// Values at even distances.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Series {
-    /// What it is of.
+    /// Subject.
     pub name: String,
     /// One value for each interval: bytes in the interval, or bytes at its end.
     pub values: Vec<u64>,
@@ -27,7 +28,7 @@ pub struct Standstill {
     pub to: Option<Instant>,
 }
 
-/// What led out of the first standstill, each at its first time since. `None`: it did not happen.
+/// Events that ended the first standstill, each at its first time since. `None`: it did not happen.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Moments {
     /// A port of the loop sent the last frame.
@@ -46,7 +47,7 @@ pub struct Moments {
     pub moved_again: Option<Instant>,
 }
 
-/// What a run showed.
+/// Observations of a run.
 #[derive(Clone, Debug)]
 pub struct Observation {
     /// As any run has it; what the network held when traffic ended is in flight.
@@ -57,7 +58,7 @@ pub struct Observation {
     pub occupancy: Vec<Series>,
     /// By port of the loop: bytes sent.
     pub sent: Vec<Series>,
-    /// By port of the loop: 1 while the next switch pauses it, or the Feedback above 0 that it was told.
+    /// By port of the loop: 1 while the next switch pauses it, or the received Feedback above 0.
     pub held_back: Vec<Series>,
     /// By flow: bytes delivered.
     pub delivered: Vec<Series>,
@@ -69,7 +70,6 @@ pub struct Observation {
     pub forced_frames: u64,
 }
 
-/// One link of the loop, by its two ends.
 struct LoopLink {
     switch: usize,
     egress: PortId,
@@ -174,7 +174,6 @@ fn forced_frames(network: &Network) -> u64 {
         .sum()
 }
 
-/// Finds standstills.
 #[derive(Default)]
 struct Watch {
     sent_frames: u64,

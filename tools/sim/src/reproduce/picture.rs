@@ -5,7 +5,7 @@ use weir_results::chart::{carried, Curve, Moment, Style};
 
 use super::observe::Series;
 
-/// When a frame's bytes are counted.
+/// Time at which a frame's bytes are counted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Counted {
     /// When it begins to leave.
@@ -14,8 +14,9 @@ pub(super) enum Counted {
     AtItsEnd,
 }
 
-/// Bytes for each interval as a rate in bits per second: each point is the mean over `window` around it. Frames are counted whole,
-/// and are on a line of rate `line` for longer than that moment: what it cannot carry in an interval is part of the one beside it.
+/// Converts bytes for each interval to a rate in bits per second: each point is the mean over
+/// `window` around it. Frames are counted whole, and are on a line of rate `line` for longer than
+/// that moment: bytes beyond the line's capacity in an interval are moved to the next one.
 pub(super) fn rates(
     series: &[Series],
     interval: Duration,
@@ -45,7 +46,8 @@ pub(super) fn amounts(series: &[Series], interval: Duration) -> Vec<Curve> {
     })
 }
 
-/// When values are above zero, as bars, each series at a height of its own: half below 1, 2 and so on, the last one lowest.
+/// Returns spans of values above zero as bars, each series at a height of its own: half below 1, 2
+/// and so on, the last one lowest.
 pub(super) fn spans(series: &[Series], interval: Duration) -> Vec<Curve> {
     let heights = (0..series.len()).rev().map(|below| below as f64 + 0.5);
     series
@@ -62,7 +64,7 @@ pub(super) fn spans(series: &[Series], interval: Duration) -> Vec<Curve> {
         .collect()
 }
 
-/// Where runs of values above zero begin and end, in turns.
+/// Returns the beginnings and ends of runs of values above zero, alternating.
 fn edges(values: &[u64]) -> Vec<usize> {
     let is_up = |index: usize| index < values.len() && values[index] > 0;
     (0..=values.len())
@@ -85,7 +87,7 @@ fn curves(series: &[Series], interval: Duration, of: impl Fn(&[u64]) -> Vec<f64>
         .collect()
 }
 
-/// What happened at `at`, if it did.
+/// Returns an event at `at`, if it happened.
 pub(super) fn moment(at: Option<Instant>, text: impl Into<String>) -> Option<Moment> {
     at.map(|at| Moment {
         at: seconds(at),
@@ -93,7 +95,6 @@ pub(super) fn moment(at: Option<Instant>, text: impl Into<String>) -> Option<Mom
     })
 }
 
-/// The largest value of all curves.
 pub(super) fn most(curves: &[Curve]) -> f64 {
     let values = curves.iter().flat_map(|curve| &curve.points);
     values.map(|(_, value)| *value).fold(0.0, f64::max)

@@ -7,7 +7,7 @@ use weir_core::{BitRate, Bytes, Duration};
 /// Longest frame of all flows.
 pub const FRAME: Bytes = Bytes::new(1500);
 
-/// What the paper's figures leave open.
+/// Settings that the paper's figures leave open.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Setting {
     /// Of every link.
@@ -20,9 +20,9 @@ pub struct Setting {
     pub detect: Duration,
     /// Between two CLCM of one suspected port.
     pub clcm_interval: Duration,
-    /// What a Loop Breaker forces out first; each step is twice the one before, up to twice X_off.
+    /// Amount that a Loop Breaker forces out first; each step doubles it, up to twice X_off.
     pub traffic_release: Bytes,
-    /// How long a release of the Deadlock Breaker holds.
+    /// Duration of a release of the Deadlock Breaker.
     pub release: Duration,
     /// From the dataplane to the control CPU, and the same back.
     pub control_latency: Duration,
@@ -49,7 +49,7 @@ impl Setting {
         self.rate.time_for(self.xoff)
     }
 
-    /// How long a frame occupies a line.
+    /// Returns the time that a frame occupies a line.
     pub fn frame_time(&self) -> Duration {
         self.rate.time_for(FRAME + LINE_OVERHEAD)
     }

@@ -12,7 +12,7 @@ use crate::network::faults::disturbance::{Disturbance, DisturbanceKind};
 use crate::network::faults::impairment::{Doing, DutyAction, FrameAction, ImpairmentPlan};
 use crate::network::plan::{End, NetworkPlan};
 
-/// Adds what the faults do to `plan`. `link_of` has the place of each link of the scenario in the plan.
+/// Adds the faults to `plan`. `link_of` has the place of each link of the scenario in the plan.
 pub(super) fn apply(
     scenario: &Scenario,
     ports: &[Vec<SwitchPort>],
@@ -126,7 +126,7 @@ pub(super) fn apply(
     plan.actions.sort_by_key(|(at, _)| *at);
 }
 
-/// D of each priority whose class has Levels, and 0 for others.
+/// Returns D of each priority whose class has Levels, and 0 for others.
 fn depths(config: &SwitchConfig) -> [u8; 8] {
     config.classes.map(|class| class.mode.depth().get())
 }
@@ -152,7 +152,7 @@ fn doing(what: &Impairing, depths: [u8; 8]) -> Doing {
     }
 }
 
-/// What control frames meet, on which links and when; `None` for other faults.
+/// Returns the disturbance of control frames, with its links and times; `None` for other faults.
 fn disturbance(fault: &Fault) -> Option<(&[usize], FaultTime, Disturbance)> {
     use DisturbanceKind::{Corruption, Delay, Duplication, Loss};
     let (links, probability, time, kind) = match fault {
@@ -190,7 +190,6 @@ fn disturbance(fault: &Fault) -> Option<(&[usize], FaultTime, Disturbance)> {
     ))
 }
 
-/// The ports that lead to these switches.
 fn ports_to(ports: &[SwitchPort], members: &[usize]) -> PortSet {
     let mut set = PortSet::EMPTY;
     for (index, port) in ports.iter().enumerate() {
@@ -208,7 +207,8 @@ struct Spans<'a> {
 }
 
 impl Spans<'_> {
-    /// Faults end with the traffic: what comes after is for the network to recover.
+    /// Adds a fault. Faults end with the traffic: the rest of the time is for the network to
+    /// recover.
     fn add(&mut self, time: FaultTime, begin: Action, end: Action) {
         for (from, to) in time.spans(self.end) {
             self.plan.actions.push((Instant::ZERO + from, begin));
@@ -217,7 +217,7 @@ impl Spans<'_> {
     }
 }
 
-/// Both ends of a link take T for what it is not.
+/// Sets a wrong T at both ends of a link.
 fn believe(plan: &mut NetworkPlan, link: u32, round_trip: Duration) {
     for end in plan.links[link as usize].ends {
         if let End::Port { switch, port } = end {

@@ -6,10 +6,12 @@ use weir_core::config::default_member;
 use crate::network::plan::mixed_hash;
 use crate::random::Random;
 
-/// Hashes that are tried for one flow at most: a way of ten switches with four members each needs a million.
+/// Maximum number of hashes tried for one flow: a path of ten switches with four members each needs
+/// a million.
 const TRIES_MAX: usize = 4_000_000;
 
-/// A random flow hash; for a flow with `via` one that picks all members on its way. `None`: there is none.
+/// Finds a random flow hash; for a flow with `via` one that picks all members on its path. `None`
+/// if there is none.
 pub(super) fn flow_hash(
     scenario: &Scenario,
     (ports, hash_seeds): (&[Vec<SwitchPort>], &[u32]),

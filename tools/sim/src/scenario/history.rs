@@ -1,4 +1,4 @@
-//! What the network looked like during a run, for the page of it.
+//! Recorded state of the network during a run, for its page.
 
 use weir_config::scenario::Scenario;
 use weir_core::{Instant, PortId, Priority};
@@ -30,7 +30,7 @@ pub fn lossless_buffers(scenario: &Scenario) -> Vec<(Buffer, String)> {
     all
 }
 
-/// Writes down the buffers and pauses of every port and class, whenever it is told to.
+/// Records the buffers and pauses of every port and class at each call.
 #[derive(Debug, Default)]
 pub struct Recorder {
     history: History,
@@ -68,7 +68,7 @@ impl Recorder {
         }
     }
 
-    /// What was written down.
+    /// Returns the record.
     pub fn into_history(self) -> History {
         self.history
     }

@@ -1,4 +1,4 @@
-//! How long a flow would take if the network were its own.
+//! Ideal completion time of a flow that has the network to itself.
 
 use weir_config::scenario::{PortPeer, Scenario, SwitchPort};
 use weir_core::config::default_member;
@@ -7,15 +7,16 @@ use weir_core::{BitRate, Bytes, Duration};
 
 use crate::network::plan::{FlowPlan, NetworkPlan};
 
-/// A line on a flow's way.
+/// A line on a flow's path.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Hop {
     pub(super) rate: BitRate,
     pub(super) delay: Duration,
 }
 
-/// The lines from a flow's sender to its receiver, by the routes that the scenario begins with and the members that its hash
-/// picks; where frames spread, that of the flow itself. `None` where they do not lead there.
+/// Returns the lines from a flow's sender to its receiver, by the scenario's initial routes and the
+/// members that its hash picks; where frames spread, that of the flow itself. `None` if the routes
+/// do not lead there.
 pub(super) fn way(
     scenario: &Scenario,
     ports: &[Vec<SwitchPort>],
@@ -46,12 +47,13 @@ pub(super) fn way(
     None
 }
 
-/// From the flow's start to the arrival of its last byte over `hops`, when nothing else is sent and nothing stops it: each
-/// switch has a frame whole before it sends it on, and each line is busy with one frame at a time. The flow's own `rate` holds.
-/// `None`: it has no end.
+/// From the flow's start to the arrival of its last byte over `hops`, when nothing else is sent and
+/// nothing stops it: each switch has a frame whole before it sends it on, and each line is busy
+/// with one frame at a time. The flow's own `rate` holds. `None`: it has no end.
 ///
-/// All frames but the last are of one length, and the k-th of them leaves a line when the slowest line before has let k − 1 go
-/// by. The last frame may be shorter, and then waits where a line is slower than the one before it.
+/// All frames but the last are of one length, and the k-th of them leaves a line when the slowest
+/// line before has let k − 1 go by. The last frame may be shorter, and then waits where a line is
+/// slower than the one before it.
 pub(super) fn completion(flow: &FlowPlan, hops: &[Hop]) -> Option<Duration> {
     let size = flow.size?.get();
     let frame = flow.frame.get().max(1);

@@ -13,12 +13,12 @@ use weir_results::assemble::{assemble, run_event, Parts};
 use super::ideal;
 use crate::network::{Counters, LogKind, Network, Totals};
 
-/// What each flow had delivered when traffic ended, and how long neighbours had been held: what the drain brings after it is
+/// Deliveries of each flow and pauses of neighbours when traffic ended: the drain after it is
 /// neither throughput nor pause of the run.
 pub(crate) struct Delivered {
     /// By flow: bytes, of the whole run and of its last part.
     bytes: Vec<[u64; 2]>,
-    /// By buffer, in the order of [`places`]: for how long the neighbour was held.
+    /// By buffer, in the order of [`places`]: total pause of the neighbour.
     pauses: Vec<Duration>,
 }
 
@@ -37,7 +37,6 @@ impl Delivered {
     }
 }
 
-/// A buffer: the switch, the place of its port in the scenario's list, the port, and the priority.
 type Place = (usize, usize, PortId, Priority);
 
 /// All buffers, by switch, port and priority of a class.
@@ -57,7 +56,6 @@ fn places<'a>(
     })
 }
 
-/// The result of a run.
 pub(crate) fn outcome(scenario: &Scenario, network: &Network, delivered: &Delivered) -> RunResult {
     let counters = network.counters();
     let ports = scenario.all_ports();

@@ -12,10 +12,9 @@ use crate::network::plan::{
 };
 use crate::random::Random;
 
-/// Curves have about this many points.
+/// Approximate number of points of a curve.
 const POINTS: u64 = 800;
 
-/// Entries of the log that are kept.
 const LOG_CAPACITY: usize = 500_000;
 
 /// Streams of randomness of one seed.
@@ -31,10 +30,10 @@ pub enum PrepareError {
     Gap {
         /// The scenario's name.
         scenario: String,
-        /// What it is, and who runs it.
+        /// Missing feature, and the programs that have it.
         gap: &'static str,
     },
-    /// The hash picks another way, whatever it is.
+    /// The hash picks another path.
     #[error("flow `{0}`: no flow hash selects the path in `via`")]
     Via(String),
     /// A switch has more ports than the core knows.
@@ -42,7 +41,7 @@ pub enum PrepareError {
     Ports {
         /// Which one.
         switch: String,
-        /// How many.
+        /// Number of ports.
         ports: usize,
     },
 }
@@ -113,7 +112,7 @@ pub fn plan(scenario: &Scenario) -> Result<NetworkPlan, PrepareError> {
     Ok(plan)
 }
 
-/// A round time (1, 2 or 5 of a power of ten) that gives about [`POINTS`] points.
+/// Returns a round time (1, 2 or 5 of a power of ten) that gives about [`POINTS`] points.
 fn sample_interval(duration: Duration) -> Duration {
     let wanted = duration.as_nanos().div_ceil(POINTS).max(1);
     let mut power = 1u64;
@@ -128,7 +127,7 @@ fn sample_interval(duration: Duration) -> Duration {
     }
 }
 
-/// Room for what an operator may add to a switch's tables is not needed where nobody adds anything.
+/// Switches get no spare room for an operator's additions to their tables, which do not occur here.
 fn spare(scenario: &Scenario, built: &mut Switch) {
     if !ways::changes_routes(scenario) {
         built.forwarding.spare_routes = 0;
@@ -167,7 +166,7 @@ fn switch_plan(
     }
 }
 
-/// What LLDP would find out: who knows Levels.
+/// Sets the results of LLDP: neighbours with Levels.
 fn introduce(scenario: &Scenario, switch: usize, ports: &[SwitchPort], built: &mut Switch) {
     for (port, config) in ports.iter().zip(&mut built.ports) {
         if let PortPeer::Switch(peer) = port.peer {
@@ -190,7 +189,8 @@ fn hosts(scenario: &Scenario) -> Vec<HostPlan> {
     scenario.hosts.iter().map(host).collect()
 }
 
-/// Links between switches, then those of hosts; and for each link of the scenario its place, if it works.
+/// Returns links between switches, then those of hosts; and for each link of the scenario its
+/// place, if it works.
 fn links(scenario: &Scenario, ports: &[Vec<SwitchPort>]) -> (Vec<LinkPlan>, Vec<Option<u32>>) {
     let port_to = |switch: usize, peer: PortPeer| {
         let index = ports[switch].iter().position(|port| port.peer == peer)?;
@@ -230,8 +230,8 @@ fn links(scenario: &Scenario, ports: &[Vec<SwitchPort>]) -> (Vec<LinkPlan>, Vec<
     (plans, link_of)
 }
 
-/// Each priority of a lossless class becomes the one that the baseline says. The last one stays: no way of a flow goes
-/// further, which is checked when a scenario is read.
+/// Maps each priority of a lossless class to the one of the baseline. The last one stays: no path
+/// of a flow goes further, which is checked when a scenario is read.
 fn priority_map(scenario: &Scenario, from: usize, to: usize) -> PriorityMap {
     let mut map = PriorityMap::IDENTITY;
     let lossless = scenario
@@ -248,7 +248,7 @@ fn priority_map(scenario: &Scenario, from: usize, to: usize) -> PriorityMap {
     map
 }
 
-/// By switch; none where all hash alike.
+/// By switch; none if all hash alike.
 fn hash_seeds(scenario: &Scenario) -> Vec<u32> {
     let mut random = Random::for_purpose(scenario.seed, HASH_SEEDS);
     let switches = match scenario.balancing.has_seeds {
@@ -291,7 +291,7 @@ fn flows(
     scenario.flows.iter().enumerate().map(flow).collect()
 }
 
-/// By the flows that wait: what each one waits for.
+/// By the waiting flows: dependencies of each one.
 fn dependencies(scenario: &Scenario) -> Vec<Dependency> {
     let flows = scenario.flows.iter().enumerate();
     let pairs = flows.flat_map(|(next, flow)| {

@@ -9,8 +9,8 @@ use crate::network::plan::{FlowPlan, NetworkPlan};
 use crate::transport::telemetry::TELEMETRY_LENGTH_BYTES;
 use crate::transport::ANSWER_LENGTH_BYTES;
 
-/// The longest that any flow of `plan` has whose transport goes by it; zero where none does. A full frame there, and the answer
-/// back. O(flows × hops).
+/// Returns the longest round trip of any flow of `plan` whose transport uses it; zero if none does.
+/// A full frame there, and the answer back. O(flows × hops).
 pub(super) fn longest(
     scenario: &Scenario,
     ports: &[Vec<SwitchPort>],
@@ -27,7 +27,7 @@ pub(super) fn longest(
     trips.max().unwrap_or(Duration::ZERO)
 }
 
-/// `None` where routes do not lead there and back.
+/// Returns `None` if routes do not lead there and back.
 fn round_trip(
     scenario: &Scenario,
     ports: &[Vec<SwitchPort>],

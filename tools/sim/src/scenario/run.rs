@@ -10,18 +10,18 @@ use super::outcome::{outcome, Delivered};
 use super::plan::{plan, PrepareError};
 use crate::network::{Imbalance, Network, PlanError};
 
-/// How a run is done.
+/// Options of a run.
 #[derive(Default)]
 pub struct Options<'a> {
     /// On how many threads; zero is one, and there are no more of them than switches. The result is the same.
     pub threads: usize,
-    /// Is told how far the run is, now and then.
+    /// Called with the run's progress now and then.
     pub progress: Option<&'a mut dyn FnMut(Progress)>,
     /// Is shown the network at the end of each of the run's parts, two hundred at most.
     pub observe: Option<&'a mut dyn FnMut(&Network)>,
 }
 
-/// How far a run is.
+/// Progress of a run.
 #[derive(Clone, Copy, Debug)]
 pub struct Progress {
     /// Virtual time so far.
@@ -49,7 +49,7 @@ pub enum RunError {
         /// Why.
         error: String,
     },
-    /// A frame went missing that nobody counted: an error of the simulator or the switch.
+    /// A frame is missing without being counted: an error of the simulator or the switch.
     #[error("after {seconds:.9} s of virtual time: {imbalance}; replay with: weir-sim run FILE --seed {seed}")]
     Imbalance {
         /// The seed.
@@ -61,15 +61,15 @@ pub enum RunError {
     },
 }
 
-/// Parts of a run after each of which its books are checked.
+/// Parts of a run after each of which its accounts are checked.
 const CHECKS: u64 = 200;
 
-/// Runs `scenario` in virtual time: for its duration, and then without traffic until the network is empty or stands
-/// still.
+/// Runs `scenario` in virtual time: for its duration, and then without traffic until the network is
+/// empty or stalls.
 ///
 /// # Errors
 ///
-/// See [`RunError`]. An expectation that does not hold is no error; the result says so.
+/// See [`RunError`]. An expectation that does not hold is no error; the result contains it.
 pub fn run(scenario: &Scenario, options: Options<'_>) -> Result<RunResult, RunError> {
     let mut network = Network::new(plan(scenario)?)?;
     let end = Instant::ZERO + scenario.duration;
@@ -79,7 +79,7 @@ pub fn run(scenario: &Scenario, options: Options<'_>) -> Result<RunResult, RunEr
     });
     let stops: Vec<Instant> = stops.skip(1).collect();
     let (mut progress, mut observe) = (options.progress, options.observe);
-    // Whoever looks at the network needs it in one piece, which it is between two runs.
+    // An observer of the network needs it in one piece, which it is between two runs.
     let at_a_time = match observe {
         Some(_) => 1,
         None => stops.len().max(1),
@@ -121,7 +121,6 @@ fn check(scenario: &Scenario, network: &Network) -> Result<(), RunError> {
 }
 
 impl RunError {
-    /// Of a network that is as it is now.
     pub(crate) fn imbalance(scenario: &Scenario, network: &Network, imbalance: Imbalance) -> Self {
         let now = network.now().saturating_since(Instant::ZERO);
         Self::Imbalance {
@@ -132,8 +131,8 @@ impl RunError {
     }
 }
 
-/// A network in which nothing has moved for this long will not move: longer than a pause lasts that nobody renews, and
-/// than the policy takes for a deadlock.
+/// Returns the time after which a network without any movement will not move: longer than an
+/// unrefreshed pause lasts, and than the policy takes for a deadlock.
 fn standstill(scenario: &Scenario) -> Duration {
     let rates = scenario.links.iter().map(|link| link.properties.rate);
     let slowest = rates

@@ -2,9 +2,9 @@
 
 use weir_config::scenario::{Fault, PortPeer, Scenario, SwitchPort};
 
-/// By switch: the hosts to which frames can come by it, whatever members flow hashes pick, in rising order. A switch needs no
-/// routes to others: in a network of many switches each has a small part of all routes. `None` where routes change during
-/// the run, so that frames can come by anywhere.
+/// Returns by switch the hosts whose frames can pass it, for any flow hashes, in rising order. A
+/// switch needs no routes to others: in a network of many switches each has a small part of all
+/// routes. `None` where routes change during the run, so that frames can come by anywhere.
 ///
 /// O(hosts that frames go to × switches on their ways).
 pub(super) fn targets_by_switch(
@@ -39,7 +39,6 @@ pub(super) fn targets_by_switch(
     Some(targets)
 }
 
-/// Whether routes change during the run.
 pub(super) fn changes_routes(scenario: &Scenario) -> bool {
     let changes = |fault: &Fault| matches!(fault, Fault::RouteChange { .. });
     scenario.faults.iter().any(changes)

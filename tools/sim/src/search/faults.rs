@@ -7,10 +7,10 @@ use crate::network::faults::disturbance::{Disturbance, DisturbanceKind};
 use crate::network::plan::{End, NetworkPlan};
 use crate::random::Random;
 
-/// Tells the stream of randomness for faults from others of the same seed.
+/// Identifies the stream of randomness for faults.
 const FAULTS: u64 = 5;
 
-/// A few faults, all of which end before `arrivals` are over.
+/// Draws a few faults, all of which end before `arrivals` are over.
 pub(crate) fn actions(seed: u64, plan: &NetworkPlan, arrivals: Duration) -> Vec<(Instant, Action)> {
     let mut random = Random::for_purpose(seed, FAULTS);
     let mut actions = Vec::new();
@@ -63,9 +63,9 @@ pub(crate) fn actions(seed: u64, plan: &NetworkPlan, arrivals: Duration) -> Vec<
     actions
 }
 
-/// True for faults that take frames with them: those on a link that fails or in a switch that stops, and those for which
-/// buffers have no room when a sender does not do, or hear in time, what it is told. Storms take none, nor does what is
-/// told twice.
+/// Returns true for faults that lose frames: those on a link that fails or in a switch that stops,
+/// and those for which buffers have no room when a sender does not obey in time. Storms lose none,
+/// nor do repeated control frames.
 pub(super) fn may_lose(action: &Action) -> bool {
     match action {
         Action::LinkDown(_) | Action::Freeze(_) | Action::Stop(_) | Action::Notice { .. } => true,

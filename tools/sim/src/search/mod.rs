@@ -14,15 +14,16 @@ use crate::network::{Flow, Imbalance, Network, PlanError};
 
 pub use network::{Case, Mode};
 
-/// What is asked of each network.
+/// Test of each network.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Question {
-    /// Links, switches, hosts and control frames fail while traffic is offered, and no more after it. Frames may
-    /// then be lost where a fault says so, but none may go astray, and in the end all must have left.
+    /// Links, switches, hosts and control frames fail while traffic is offered, and no more after
+    /// it. Frames may then be lost where a fault permits it, but none may go astray, and in the end
+    /// all must have left.
     pub with_faults: bool,
 }
 
-/// What one network did.
+/// Result of one network.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Answer {
     /// Frames that hosts sent.
@@ -33,7 +34,7 @@ pub struct Answer {
     pub frame_hops: u64,
     /// Frames still inside when nothing had moved for longer than any pause lasts: a deadlock.
     pub stuck: u64,
-    /// Frames that were lost, for whatever reason.
+    /// Frames that were lost, for any reason.
     pub lost: u64,
     /// Frames that a switch dropped of its own.
     pub dropped: u64,
@@ -56,14 +57,14 @@ pub enum SearchError {
     Imbalance(#[from] Imbalance),
 }
 
-/// Books are checked this often.
+/// Number of checks of the accounts.
 const CHECKS: u64 = 20;
 
 /// Runs the random network of `seed` with classes of `mode`.
 ///
 /// # Errors
 ///
-/// See [`SearchError`]: both are errors of this program, whatever the mode.
+/// See [`SearchError`]: both are errors of this program in any mode.
 pub fn ask(seed: u64, mode: Mode, question: Question) -> Result<Answer, SearchError> {
     let case = Case::new(seed);
     let mut plan = case.plan(mode);
@@ -99,14 +100,14 @@ pub fn ask(seed: u64, mode: Mode, question: Question) -> Result<Answer, SearchEr
 }
 
 impl Answer {
-    /// Whether nothing of the lossless classes was lost or overtaken, whatever waits for ever: what buffers promise
-    /// by themselves.
+    /// Returns true if no frame of the lossless classes was lost or overtaken, whatever waits for
+    /// ever: the guarantee of the buffers alone.
     pub fn loses_nothing(&self) -> bool {
         self.reordered == 0 && self.lost == 0 && self.dropped == 0
     }
 
-    /// Whether this is what Theorem 1 promises: nothing lost but to a fault that takes it, nothing reordered, nothing
-    /// left.
+    /// Returns true if the result keeps Theorem 1: no loss except by a fault that causes it, no
+    /// reordering, no frame left.
     pub fn keeps_the_promise(&self) -> bool {
         self.reordered == 0 && self.stuck == 0 && (self.may_lose || self.lost == 0)
     }

@@ -18,7 +18,7 @@ use crate::network::plan::{
 };
 use crate::random::Random;
 
-/// How the classes of a network treat congestion.
+/// Treatment of congestion by the classes of a network.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Mode {
     /// Protocol P.
@@ -29,7 +29,7 @@ pub enum Mode {
     Pool,
 }
 
-/// Tells the stream of randomness for networks from others of the same seed.
+/// Identifies the stream of randomness for networks.
 const NETWORKS: u64 = 4;
 pub(super) const FRAME_MAX: Bytes = Bytes::new(1522);
 pub(super) const CELL: Bytes = Bytes::new(256);
@@ -50,11 +50,11 @@ pub struct Case {
     routes: Vec<RoutesTo>,
     coding: FeedbackCoding,
     neighbour: Neighbour,
-    /// What each budget has beyond what it must have, in frames.
+    /// Budget beyond the minimum, in frames.
     spare: Vec<u64>,
-    /// For how long hosts offer traffic.
+    /// Time for which hosts offer traffic.
     arrivals: Duration,
-    /// Of ports that face hosts, in frames.
+    /// For ports that face hosts, in frames.
     edge_xoff: u64,
     flows: Vec<FlowPlan>,
 }
@@ -74,8 +74,8 @@ impl LineOf {
         }
     }
 
-    /// T: a Feedback waits for the frame that is on our line and for control frames before it, crosses, and meets a
-    /// neighbour whose last frame has just begun.
+    /// Returns T: a Feedback waits for the frame that is on our line and for control frames before
+    /// it, crosses, and meets a neighbour whose last frame has just begun.
     fn round_trip(&self) -> Duration {
         const CONTROL_BEFORE: u64 = 3;
         let frame = self.rate.time_for(FRAME_MAX + LINE_OVERHEAD);
@@ -185,7 +185,7 @@ impl Case {
         self.arrivals
     }
 
-    /// So long that a host could fill the buffers of several links by itself.
+    /// Draws a time in which a host could fill the buffers of several links by itself.
     fn time_to_fill(&self, random: &mut Random) -> Duration {
         let total: Bytes = self.budgets().into_iter().sum();
         let times = random.between(2, 12);
@@ -202,7 +202,7 @@ impl Case {
             .map(|line| line.rate)
             .min()
             .unwrap_or(self.host_line.rate);
-        // Where grants are counted wrongly after a fault, the next echo messages put them right.
+        // If grants are counted wrongly after a fault, the next echo messages correct them.
         let echo = match self.coding {
             FeedbackCoding::Grants => Duration::from_millis(2_500),
             _ => Duration::ZERO,
@@ -210,7 +210,7 @@ impl Case {
         Quanta::MAX.at(slowest).saturating_mul(2) + Duration::from_millis(1) + echo
     }
 
-    /// Edges at `switch` in the order of its ports; hosts follow.
+    /// Returns edges at `switch` in the order of its ports; hosts follow.
     fn fabric_ports(&self, switch: usize) -> Vec<usize> {
         self.graph
             .neighbours(switch)
@@ -335,7 +335,8 @@ impl Case {
         config
     }
 
-    /// What comes after a pause at most, by the closed form, and a pause of the other class that goes before.
+    /// Returns the most that arrives after a pause, by the closed form, and a pause of the other
+    /// class that goes before.
     fn headroom(&self) -> Bytes {
         let lines = self.lines.iter().chain([&self.host_line]);
         let needed = lines.map(|line| pool::headroom(line.rate, line.delay, CELL, FRAME_MAX));

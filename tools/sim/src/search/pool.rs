@@ -10,11 +10,12 @@ use weir_core::{
 use super::network::{CELL, CLASSES, FRAME_MAX};
 use crate::random::Random;
 
-/// Tells the stream of randomness for pools from others of the same seed.
+/// Identifies the stream of randomness for pools.
 const POOLS: u64 = 40;
 
-/// The headroom of a buffer at such a line whose neighbour obeys at once. The pool may be full when a frame comes, so that
-/// nothing of it is below a threshold, and a pause of another class may be on the line.
+/// Returns the headroom of a buffer at such a line whose neighbour obeys at once. The pool may be
+/// full when a frame comes, so that nothing of it is below a threshold, and a pause of another
+/// class may be on the line.
 pub(super) fn headroom(rate: BitRate, delay: Duration, cell: Bytes, longest: Bytes) -> Bytes {
     let charging = Charging {
         cell,
@@ -31,7 +32,6 @@ pub(super) fn headroom(rate: BitRate, delay: Duration, cell: Bytes, longest: Byt
     link.headroom_needed(charging, Bytes::ZERO, &charging.worst_frames())
 }
 
-/// Gives the lossless classes shares of a pool, which the seed says; its headroom follows from the ports.
 pub(super) fn share(seed: u64, classes: &mut [ClassConfig; 8], headroom: Bytes) -> PoolConfig {
     let mut random = Random::for_purpose(seed, POOLS);
     let frame = FRAME_MAX.round_up_to(CELL).get();
@@ -64,7 +64,7 @@ pub(super) fn share(seed: u64, classes: &mut [ClassConfig; 8], headroom: Bytes) 
     pool
 }
 
-/// The lowest α, from 1 on, with which a buffer that is alone has a frame.
+/// Returns the lowest α, from 1 on, with which a buffer that is alone has a frame.
 fn least_alpha(pool: &PoolConfig) -> Alpha {
     let frame = FRAME_MAX.round_up_to(CELL);
     let alphas = (0..=Alpha::EXPONENT_MAX).filter_map(Alpha::new);
@@ -77,7 +77,6 @@ fn least_alpha(pool: &PoolConfig) -> Alpha {
     })
 }
 
-/// The pools' headroom is what all buffers need together.
 pub(super) fn fit_headroom(config: &mut SwitchConfig) {
     for pool in 0..config.pools.len() {
         config.pools[pool].headroom = config.headroom_wanted(pool);

@@ -10,11 +10,10 @@ pub(super) struct Graph {
     pub(super) node_count: usize,
 }
 
-/// The most edges at one node.
 const DEGREE_MAX: usize = 6;
 
 impl Graph {
-    /// A connected graph: a ring or a tree, with some edges more.
+    /// Draws a connected graph: a ring or a tree, with some further edges.
     pub(super) fn random(random: &mut Random) -> Self {
         let node_count = random.between(2, 10) as usize;
         let mut graph = Self {
@@ -56,7 +55,7 @@ impl Graph {
         }
     }
 
-    /// Neighbours of `node`, each with the edge that leads there.
+    /// Iterates over neighbours of `node`, each with the edge that leads there.
     pub(super) fn neighbours(&self, node: usize) -> impl Iterator<Item = (usize, usize)> + '_ {
         let edges = self.edges.iter().enumerate();
         edges.filter_map(move |(edge, [a, b])| match node {
@@ -67,23 +66,22 @@ impl Graph {
     }
 }
 
-/// How routes are drawn.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Style {
-    /// As short as they can be.
+    /// Shortest paths.
     Shortest,
-    /// As they come, up to this many links.
+    /// Random paths, up to this many links.
     Wandering(usize),
-    /// Along the first edges of the graph, from each node to the one before it, up to this many links. In a ring that
-    /// is the way all round, on which credit loops close.
+    /// Along the first edges of the graph, from each node to the previous one, up to this many
+    /// links. In a ring that is the path all round, on which credit loops close.
     Backwards(usize),
 }
 
-/// Routes to one node: by node, its distance along the longest route and the edges that lead on. `None` where no route
-/// of legal length was found.
+/// Routes to one node: by node, its distance along the longest route and the edges that lead on.
+/// `None` if no route of legal length was found.
 pub(super) type RoutesTo = Vec<Option<(usize, Vec<usize>)>>;
 
-/// Routes to `target`. Along each of them the distance falls, so that none closes a circle.
+/// Finds routes to `target`. Along each of them the distance falls, so that none closes a circle.
 pub(super) fn routes_to(
     graph: &Graph,
     target: usize,
@@ -127,7 +125,7 @@ pub(super) fn routes_to(
     routes
 }
 
-/// Other ways that are no longer become members of the same group.
+/// Adds other paths that are no longer as members of the same group.
 fn add_members(graph: &Graph, routes: &mut RoutesTo, random: &mut Random) {
     let distances: Vec<Option<usize>> = routes
         .iter()

@@ -12,26 +12,25 @@ use weir_config::{FileError, Override};
 use super::{outcome, Cell, CellKind, Column, SWEEP_FORMAT};
 use crate::scenario::{run as simulate, Options};
 
-/// How many runs are looked at for one that can be run, before a sweep is refused.
+/// Runs that are tried until one can be run, before a sweep is refused.
 const LOOKED_AT: u64 = 32;
 
 /// A sweep with its scenario.
 pub struct Campaign {
     sweep: Sweep,
     text: String,
-    /// The scenario's name.
     scenario: String,
     scenario_sha256: String,
-    /// The seed that the scenario has without the sweep's.
+    /// The scenario's seed without the sweep.
     first_seed: u64,
 }
 
-/// What a run has come to.
+/// Result of a run.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Finished {
     /// [`Campaign::key`] of the run.
     pub key: String,
-    /// What follows [`Campaign::identity`] in its row.
+    /// Cells after [`Campaign::identity`] in its row.
     pub outcome: Vec<Cell>,
     /// A row for each flow, behind the run's number.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
@@ -41,7 +40,7 @@ pub struct Finished {
     pub ports: Vec<Vec<Cell>>,
 }
 
-/// What follows the identity of a run in its row, and the rows of its flows and ports.
+/// Cells after the identity of a run in its row, and the rows of its flows and ports.
 type Rows = (Vec<Cell>, Vec<Vec<Cell>>, Vec<Vec<Cell>>);
 
 /// One of several parts of a sweep. Of as many runs in a row as there are parts each has one, which one is drawn: were it every
@@ -50,7 +49,7 @@ type Rows = (Vec<Cell>, Vec<Vec<Cell>>, Vec<Vec<Cell>>);
 pub struct Shard {
     /// From 0.
     pub index: u64,
-    /// How many there are.
+    /// Number of parts.
     pub count: u64,
 }
 
@@ -98,12 +97,12 @@ impl std::str::FromStr for Shard {
 }
 
 impl Campaign {
-    /// `text` is what stands in the sweep's scenario file.
+    /// `text` is the text of the sweep's scenario file.
     ///
     /// # Errors
     ///
-    /// When the scenario is wrong by itself, or every run that was looked at is: in terms of the sweep's file where that is to
-    /// blame.
+    /// When the scenario is wrong by itself, or every tried run is: in terms of the sweep's file
+    /// where that is to blame.
     pub fn new(sweep: Sweep, text: String) -> Result<Self, FileError> {
         let count = sweep.run_count();
         let looked_at = count.min(LOOKED_AT);
@@ -137,7 +136,7 @@ impl Campaign {
         }))
     }
 
-    /// Columns of parameters have names of their own, for readers to whom capitals are the same as other letters, too.
+    /// Checks that columns of parameters have unique names, also for readers that ignore case.
     fn check_columns(&self) -> Result<(), FileError> {
         let (fixed, results) = (identity_columns(), outcome::run_columns());
         let mut names: Vec<String> = fixed
@@ -164,7 +163,7 @@ impl Campaign {
         &self.sweep
     }
 
-    /// What is put over the scenario in the run `index`.
+    /// Returns the overrides of the scenario in the run `index`.
     pub fn overrides(&self, index: u64) -> Vec<Override> {
         let run = self.sweep.run(index);
         self.sweep.overrides(&run, self.seed(&run))
@@ -247,7 +246,7 @@ impl Campaign {
         self.seed(&self.sweep.run(index))
     }
 
-    /// What a run's row begins with: what it is, before anything is known of its results.
+    /// Returns the first cells of a run's row, which are known before its results.
     pub fn identity(&self, index: u64) -> Vec<Cell> {
         let run = self.sweep.run(index);
         let mut row = vec![
@@ -297,7 +296,8 @@ impl Campaign {
         hex(&hash.finalize())
     }
 
-    /// Whether what was kept of a run, perhaps for another version of the sweep's file, has all that its rows need.
+    /// Returns true if the stored result of a run, perhaps for another version of the sweep's file,
+    /// has all parts of its rows.
     pub fn is_complete(&self, finished: &Finished) -> bool {
         let tables = self.sweep.tables;
         let is_of = |rows: &[Vec<Cell>], wanted: bool, columns: usize| match wanted {
@@ -331,7 +331,7 @@ fn identity_columns() -> Vec<Column> {
     ]
 }
 
-/// Its values, and behind it the numbers of values with a unit.
+/// Columns of its values, and of the numbers of values with a unit.
 fn parameter_columns(parameter: &Parameter) -> impl Iterator<Item = Column> + use<> {
     let values = Column::of(&parameter.name, kind(parameter), false);
     let numbers = parameter.unit.map(|unit| {

@@ -1,7 +1,8 @@
-//! Sweeps: each run of a sweep file becomes rows of tables, which are the same bytes whoever runs them, when, and in what order.
+//! Sweeps: each run of a sweep file becomes rows of tables, which are the same bytes on any machine
+//! and in any order.
 //!
-//! No files and no threads here: whoever has them asks for one run at a time, keeps the [`Finished`] ones, and asks for a
-//! [`table`](parquet::table) of them at the end.
+//! No files and no threads here: the caller has them, requests one run at a time, keeps the
+//! [`Finished`] ones, and requests a [`table`](parquet::table) of them at the end.
 
 mod campaign;
 mod outcome;
@@ -19,13 +20,13 @@ pub const SWEEP_FORMAT: u32 = 2;
 pub struct Column {
     /// Its name.
     pub name: String,
-    /// What its values are.
+    /// Type of its values.
     pub kind: CellKind,
-    /// Whether a value can be missing.
+    /// True if a value can be missing.
     pub is_optional: bool,
 }
 
-/// What the values of a column are.
+/// Type of a column's values.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum CellKind {
     /// Yes or no.

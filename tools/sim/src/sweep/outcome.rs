@@ -1,4 +1,5 @@
-//! From the result of a run to rows: one of the run, and where they are asked for one for each flow and for each buffer.
+//! From the result of a run to rows: one of the run, and on request one for each flow and for each
+//! buffer.
 
 use weir_api::run::{BufferResult, FlowResult, RunResult};
 use weir_config::scenario::Scenario;
@@ -8,7 +9,7 @@ use super::{Cell, CellKind, Column};
 
 use CellKind::{Count, Flag, Number, Text};
 
-/// What is known of a run: the rest of its row is empty where there is an error.
+/// Columns of a run: those after an error are empty.
 const RUN: &[(&str, CellKind)] = &[
     ("error", Text),
     ("duration_seconds", Number),
@@ -104,14 +105,12 @@ pub(super) fn port_columns() -> Vec<Column> {
     columns(PORT, true)
 }
 
-/// A run that has no result.
 pub(super) fn failed(error: &str) -> Vec<Cell> {
     let mut row = vec![Cell::Null; RUN.len()];
     row[0] = Cell::text(error);
     row
 }
 
-/// The run's row.
 pub(super) fn run(result: &RunResult) -> Vec<Cell> {
     let mut row = vec![Cell::Null];
     row.extend(verdict(result));
@@ -214,7 +213,6 @@ fn buffers(buffers: &[BufferResult]) -> Vec<Cell> {
     ]
 }
 
-/// A row for each flow.
 pub(super) fn flows(scenario: &Scenario, result: &RunResult) -> Vec<Vec<Cell>> {
     let flows = scenario.flows.iter().zip(&result.flows);
     flows

@@ -15,7 +15,6 @@ use parquet::schema::types::{Type, TypePtr};
 
 use super::{Cell, CellKind, Column};
 
-/// Rows of one group. A reader takes a group at a time, a thread each.
 const GROUP_ROWS: usize = 100_000;
 
 /// A Parquet file with `rows`, each with a cell for each of `columns`, and with `notes` in its footer. The same bytes each time.
@@ -57,7 +56,7 @@ pub fn table(
     Ok(file)
 }
 
-/// What the footer of `file` says under `key`.
+/// Returns the value of `key` in the footer of `file`.
 ///
 /// # Errors
 ///
@@ -87,7 +86,6 @@ fn field(column: &Column) -> Result<TypePtr, ParquetError> {
         .map(Arc::new)
 }
 
-/// The cells of one column in one group.
 fn write<'a>(
     writer: &mut ColumnWriter<'_>,
     column: &Column,

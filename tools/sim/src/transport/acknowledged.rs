@@ -12,7 +12,7 @@ use super::swift::Swift;
 use super::telemetry::Hop;
 use super::timely::Timely;
 
-/// What limits a flow.
+/// Limit of a flow.
 #[derive(Clone, Debug)]
 pub enum Control {
     /// A rate, by notifications.
@@ -25,7 +25,7 @@ pub enum Control {
     Hpcc(Box<Hpcc>),
 }
 
-/// What a flow is made in.
+/// Context in which a flow is made.
 #[derive(Clone, Copy, Debug)]
 pub struct Surroundings<'a> {
     /// `[dcqcn]`.
@@ -43,11 +43,11 @@ pub struct Surroundings<'a> {
 pub struct Acknowledgement<'a> {
     /// The frame that it answers.
     pub number: u32,
-    /// What it says.
+    /// Contents.
     pub reply: Reply,
     /// When that frame was sent.
     pub sent: Instant,
-    /// What that frame has met, where switches tell.
+    /// Telemetry of the acknowledged frame, if switches add it.
     pub hops: &'a [Hop],
 }
 
@@ -57,7 +57,7 @@ pub struct Sender {
     control: Control,
     resender: Resender,
     frame: Bytes,
-    /// Bytes under way at most, whatever the control says.
+    /// Maximum number of bytes under way, regardless of the control.
     limit: Option<u64>,
 }
 
@@ -98,17 +98,17 @@ impl Sender {
         })
     }
 
-    /// What limits it.
+    /// Returns its limit.
     pub const fn control(&self) -> &Control {
         &self.control
     }
 
-    /// Whether a frame may be sent now, but for the [pace](Self::pace).
+    /// Returns true if a frame may be sent now, except for the [pace](Self::pace).
     pub fn may_send(&self) -> bool {
         self.resender.has_selected() || (self.resender.has_frame() && self.fits_window())
     }
 
-    /// Whether what may be sent now was sent before.
+    /// Returns true if the next frame was sent before.
     pub const fn repeats(&self) -> bool {
         self.resender.repeats()
     }
@@ -194,7 +194,7 @@ impl Sender {
         }
     }
 
-    /// One frame may always be under way: what is less is a matter of the pace.
+    /// One frame may always be under way: lower rates are a matter of the pace.
     fn fits_window(&self) -> bool {
         let frames = self.resender.in_flight();
         let bytes = u64::from(frames) * self.frame.get();
@@ -208,14 +208,15 @@ impl Sender {
     }
 }
 
-/// How lost frames of a flow are sent again; `None` where nothing of it is acknowledged, or by a [window](super::window) alone.
+/// Returns the recovery of lost frames of a flow; `None` if none of it is acknowledged, or by a
+/// [window](super::window) alone.
 pub fn recovery(transport: Transport, config: &RecoveryConfig) -> Option<Recovery> {
     let is_here = transport == Transport::Dcqcn || transport.needs_recovery();
     let recovery = config.of(transport);
     (is_here && recovery != Recovery::None).then_some(recovery)
 }
 
-/// Bytes on a line of rate `line` in `time`.
+/// Returns the bytes on a line of rate `line` in `time`.
 fn bandwidth_delay(line: BitRate, time: Duration) -> u64 {
     let bits = u128::from(line.get()) * u128::from(time.as_nanos()) / 1_000_000_000;
     u64::try_from(bits / 8).unwrap_or(u64::MAX).max(1)

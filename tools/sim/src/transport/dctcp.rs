@@ -2,18 +2,18 @@
 
 use weir_config::scenario::DctcpConfig;
 
-/// What DCTCP knows of marks.
+/// State of DCTCP's marks.
 #[derive(Clone, Debug)]
 pub(super) struct Dctcp {
     config: DctcpConfig,
     /// DCTCP.Alpha.
     alpha: f64,
-    /// DCTCP.WindowEnd: α is computed anew when this frame is acknowledged.
+    /// DCTCP.WindowEnd: α is updated when this frame is acknowledged.
     window_end: u32,
     /// DCTCP.BytesAcked and DCTCP.BytesMarked, in frames.
     acknowledged: u32,
     marked: u32,
-    /// What was sent before the window was last cut: it is cut again by what was sent after that.
+    /// Frames sent before the window was last cut: only marks of later frames cut it again.
     cut_before: u32,
 }
 
@@ -33,8 +33,8 @@ impl Dctcp {
         self.alpha
     }
 
-    /// A frame is acknowledged, which was marked or not; everything before `before` has arrived, and `next` is sent next. What
-    /// is left of the window, if it is to be cut.
+    /// Handles an acknowledgement: every frame before `before` has arrived, and `next` is sent
+    /// next. Returns the factor of the window, if it is to be cut.
     pub(super) fn acknowledge(&mut self, is_marked: bool, before: u32, next: u32) -> Option<f64> {
         self.acknowledged += 1;
         self.marked += u32::from(is_marked);
@@ -53,7 +53,7 @@ impl Dctcp {
         Some(1.0 - self.alpha / 2.0)
     }
 
-    /// Frames were lost, and the window was cut for that: all that was sent before `next` has been answered for.
+    /// Notes losses for which the window was cut: all frames sent before `next` are accounted for.
     pub(super) fn lost(&mut self, next: u32) {
         self.cut_before = next;
     }

@@ -14,7 +14,7 @@ pub struct Hpcc {
     config: HpccConfig,
     /// T, in nanoseconds.
     base_nanos: f64,
-    /// W_init, the most; and the least.
+    /// W_init, the maximum; and the minimum.
     bounds: [f64; 2],
     /// W.
     window: f64,
@@ -26,7 +26,7 @@ pub struct Hpcc {
     utilization: f64,
     /// lastUpdateSeq.
     updated_until: u32,
-    /// L: what the last acknowledgement has brought.
+    /// L: telemetry of the last acknowledgement.
     hops: Vec<Hop>,
 }
 

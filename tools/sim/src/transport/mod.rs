@@ -1,7 +1,8 @@
-//! How flows answer to congestion: state machines without clock or queue. The network tells them what was sent, what
-//! came back and what time it is; they tell when the next frame may leave.
+//! Transports: state machines without clock or queue. The network passes them the frames sent, the
+//! answers and the time; they return when the next frame may leave.
 //!
-//! Frames are counted, not bytes: windows, acknowledgements and numbers are those of a flow's frames.
+//! Frames are counted, not bytes: windows, acknowledgements and numbers are those of a flow's
+//! frames.
 
 pub mod acknowledged;
 pub mod dcqcn;

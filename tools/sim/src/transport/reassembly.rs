@@ -4,16 +4,16 @@ use std::collections::VecDeque;
 
 use super::WINDOW_FRAMES_MAX;
 
-/// What has arrived of one flow.
+/// Received part of one flow.
 #[derive(Clone, Debug, Default)]
 pub struct Reassembly {
     /// Every frame before this one has arrived.
     expected: u32,
-    /// From `expected` on: whether it has arrived. The first one has not.
+    /// From `expected` on: true for frames that have arrived. The first one has not.
     held: VecDeque<bool>,
 }
 
-/// What a receiver says to one frame.
+/// Answer of a receiver to one frame.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Receipt {
     /// The number of the first frame that is missing.

@@ -2,7 +2,7 @@
 
 use weir_core::{Duration, Instant};
 
-/// Doublings of the timeout at most.
+/// Maximum number of doublings of the timeout.
 const BACK_OFF_MAX: u32 = 6;
 
 #[derive(Clone, Debug)]
@@ -24,7 +24,6 @@ impl RetransmissionTimer {
         }
     }
 
-    /// A round trip took so long.
     pub(super) fn measure(&mut self, round_trip: Duration) {
         let sample = round_trip.as_nanos();
         self.smoothed = Some(match self.smoothed {
@@ -56,13 +55,13 @@ impl RetransmissionTimer {
         }
     }
 
-    /// Something new was acknowledged; it goes on while something is not.
+    /// Notes that new frames were acknowledged; the timer goes on while others are not.
     pub(super) fn acknowledged(&mut self, now: Instant, is_outstanding: bool) {
         self.doublings = 0;
         self.expires_at = is_outstanding.then(|| now + self.timeout());
     }
 
-    /// It has expired: the next timeout is twice as long.
+    /// Doubles the next timeout after an expiry.
     pub(super) fn back_off(&mut self) {
         self.doublings = (self.doublings + 1).min(BACK_OFF_MAX);
         self.expires_at = None;

@@ -58,7 +58,8 @@ impl Swift {
         (self.window < 1.0).then(|| Duration::from_nanos(nanos as u64))
     }
 
-    /// The target delay over so many switches: t = base + #hops ħ + max(0, min(α/√cwnd + β, fs_range)).
+    /// Returns the target delay over `hops` switches: t = base + #hops ħ + max(0, min(α/√cwnd + β,
+    /// fs_range)).
     pub fn target(&self, hops: u32) -> Duration {
         let [alpha, beta] = self.scale;
         let range = self.config.flow_scale.as_nanos() as f64;
@@ -68,7 +69,7 @@ impl Swift {
             + Duration::from_nanos(scaled as u64)
     }
 
-    /// `frames` more are acknowledged, by one that took so long over so many switches.
+    /// `frames` more are acknowledged, by one with this round trip over `hops` switches.
     pub fn acknowledge(&mut self, now: Instant, round_trip: Duration, hops: u32, frames: u32) {
         self.timeouts = 0;
         self.round_trip = round_trip;

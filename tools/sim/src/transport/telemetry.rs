@@ -1,4 +1,4 @@
-//! What switches tell a frame on its way (in-band network telemetry).
+//! In-band network telemetry that switches add to frames.
 
 use weir_core::{BitRate, Instant};
 
@@ -9,7 +9,7 @@ pub const HOPS_MAX: usize = 64;
 /// part of their length.
 pub const TELEMETRY_LENGTH_BYTES: u64 = 42;
 
-/// What one switch writes when the frame begins to leave.
+/// Values that one switch writes when the frame begins to leave.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Hop {
     /// By which line it leaves.

@@ -19,9 +19,9 @@ pub struct Timely {
     previous: Option<f64>,
     /// rtt_diff, in nanoseconds.
     difference: f64,
-    /// Completions in a row without a positive gradient.
+    /// Consecutive completions without a positive gradient.
     falling: u32,
-    /// Acknowledged since the last completion.
+    /// Bytes acknowledged since the last completion.
     bytes: u64,
 }
 
@@ -43,7 +43,7 @@ impl Timely {
         }
     }
 
-    /// What the flow may send, over frame bytes.
+    /// Returns the flow's rate, over frame bytes.
     pub fn rate(&self) -> BitRate {
         BitRate::new(self.rate_bps as u64).unwrap_or(BitRate::from_mbit(1))
     }
@@ -62,7 +62,7 @@ impl Timely {
         }
     }
 
-    /// Algorithm 1: a segment is complete.
+    /// Algorithm 1: completes a segment.
     fn complete(&mut self, round_trip: Duration) {
         let config = &self.config;
         let new = round_trip.as_nanos() as f64;
@@ -106,7 +106,7 @@ mod tests {
         Timely::new(config, LINE)
     }
 
-    /// One segment; the rate after it, in Mbit/s.
+    /// Completes one segment; returns the rate after it, in Mbit/s.
     fn segment(timely: &mut Timely, micros: u64) -> f64 {
         for _ in 0..15 {
             timely.acknowledge(Duration::from_micros(999), Bytes::new(1000));

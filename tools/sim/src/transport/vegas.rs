@@ -4,17 +4,17 @@
 use weir_config::scenario::WindowConfig;
 use weir_core::Duration;
 
-/// The least window in congestion avoidance: with fewer frames there is no difference to see.
+/// The least window in congestion avoidance: fewer frames show no difference.
 const WINDOW_MIN: f64 = 2.0;
 
-/// What Vegas knows of its round trips.
+/// Round trips measured by Vegas.
 #[derive(Clone, Debug)]
 pub(super) struct Vegas {
     /// baseRTT.
     base: Option<Duration>,
-    /// minRTT: the shortest one since the window was last looked at.
+    /// minRTT: the shortest one since the window was last updated.
     shortest: Option<Duration>,
-    /// The window is looked at when this frame is acknowledged.
+    /// The window is updated when this frame is acknowledged.
     next_look: u32,
     in_slow_start: bool,
     /// In slow start the window grows in every other round trip, so that it can be compared with the one before.
@@ -32,14 +32,12 @@ impl Vegas {
         }
     }
 
-    /// Frames have been lost.
     pub(super) fn lost(&mut self, in_slow_start: bool) {
         self.in_slow_start = in_slow_start;
         self.grows = true;
         self.shortest = None;
     }
 
-    /// A round trip took so long.
     pub(super) fn measure(&mut self, round_trip: Duration) {
         let least =
             |known: Option<Duration>| known.map_or(round_trip, |known| known.min(round_trip));
@@ -47,7 +45,8 @@ impl Vegas {
         self.shortest = Some(least(self.shortest));
     }
 
-    /// Everything before `acknowledged` has arrived, `next` is the next frame to be sent: the window after that.
+    /// Returns the window after the arrival of every frame before `acknowledged`; `next` is the
+    /// next frame to be sent.
     pub(super) fn window(
         &mut self,
         window: f64,
@@ -99,7 +98,7 @@ mod tests {
         gamma: 1,
     };
 
-    /// One whole window of frames with one round trip time; returns the window after it.
+    /// Sends one whole window of frames with one round-trip time; returns the window after it.
     fn round(vegas: &mut Vegas, window: f64, number: &mut u32, micros: u64) -> f64 {
         let frames = window as u32;
         let next = *number + frames;
@@ -107,7 +106,7 @@ mod tests {
         while *number < next {
             *number += 1;
             vegas.measure(Duration::from_micros(micros));
-            // What leaves by each acknowledgement is of the next round.
+            // Frames sent after each acknowledgement belong to the next round.
             let sent = next + (*number + frames - next);
             window = vegas.window(window, f64::INFINITY, *number, sent, &CONFIG);
         }

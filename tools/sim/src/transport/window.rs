@@ -1,8 +1,9 @@
 //! Senders with a window: Tahoe, Reno, Vegas and DCTCP.
 //!
-//! Slow start, congestion avoidance, fast retransmit and fast recovery are those of RFC 5681; Reno recovers from several
-//! losses in one window as in RFC 6582 (NewReno). Each acknowledgement says when the frame that it answers was sent, as with
-//! RFC 7323's timestamps, so that every one of them measures a round trip.
+//! Slow start, congestion avoidance, fast retransmit and fast recovery are those of RFC 5681; Reno
+//! recovers from several losses in one window as in RFC 6582 (NewReno). Each acknowledgement
+//! contains the sending time of its frame, as with RFC 7323's timestamps, so that every one of them
+//! measures a round trip.
 
 use weir_config::scenario::{DctcpConfig, WindowConfig};
 use weir_core::Instant;
@@ -15,7 +16,7 @@ use super::WINDOW_FRAMES_MAX;
 /// The least threshold after a loss (RFC 5681, equation 4).
 const THRESHOLD_MIN: f64 = 2.0;
 
-/// What a window does when frames are lost or wait.
+/// Reaction of a window to losses or delays.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Algorithm {
     /// A loss sets it to one frame, and everything from the lost frame on is sent again.
@@ -38,18 +39,18 @@ pub struct WindowSender {
     /// w_th: slow start ends here.
     threshold: f64,
     frame_count: Option<u32>,
-    /// Everything before it is acknowledged.
+    /// Every frame before it is acknowledged.
     acknowledged: u32,
-    /// What is sent next, but for repetitions.
+    /// Next frame to send, except for repetitions.
     next: u32,
-    /// Everything from here on was never sent.
+    /// No frame from here on was ever sent.
     unsent: u32,
     duplicates: u32,
-    /// What was sent before the last loss showed: another one shows only behind it.
+    /// Frames sent before the last loss showed: another loss counts only behind them.
     lost_before: u32,
-    /// In fast recovery, until everything before `lost_before` is acknowledged.
+    /// In fast recovery, until every frame before `lost_before` is acknowledged.
     is_recovering: bool,
-    /// A frame that is to be sent again at once.
+    /// A frame to send again at once.
     repeat: Option<u32>,
     timer: RetransmissionTimer,
     vegas: Vegas,
@@ -78,7 +79,7 @@ impl WindowSender {
         }
     }
 
-    /// The same flow with other parameters of DCTCP.
+    /// Returns the flow with other parameters of DCTCP.
     #[must_use]
     pub fn with_dctcp(mut self, config: DctcpConfig) -> Self {
         self.dctcp = Dctcp::new(config);
@@ -95,12 +96,12 @@ impl WindowSender {
         self.dctcp.alpha()
     }
 
-    /// Whether a frame may be sent now.
+    /// Returns true if a frame may be sent now.
     pub fn may_send(&self) -> bool {
         self.repeat.is_some() || self.fits_window()
     }
 
-    /// Whether what may be sent now was sent before.
+    /// Returns true if the next frame was sent before.
     pub fn repeats(&self) -> bool {
         self.repeat.is_some() || self.next < self.unsent
     }
@@ -121,8 +122,8 @@ impl WindowSender {
         })
     }
 
-    /// The receiver has everything before `number`; it answers a frame that was sent at `sent`, and says whether that was
-    /// marked (ECE of a receiver that acknowledges every frame).
+    /// The receiver has everything before `number`; it answers a frame that was sent at `sent`, and
+    /// reports whether that was marked (ECE of a receiver that acknowledges every frame).
     pub fn acknowledge(&mut self, now: Instant, number: u32, sent: Instant, is_marked: bool) {
         let round_trip = now.saturating_since(sent);
         self.timer.measure(round_trip);
@@ -142,7 +143,7 @@ impl WindowSender {
         self.timer.expires_at()
     }
 
-    /// Begins anew with one frame, if the timer has expired.
+    /// Restarts with one frame, if the timer has expired.
     pub fn handle_timeout(&mut self, now: Instant) {
         if self.timer.expires_at().is_none_or(|at| at > now) {
             return;
@@ -180,7 +181,7 @@ impl WindowSender {
         if !self.is_recovering {
             self.grow();
         } else if number < self.lost_before {
-            // RFC 6582, 3.2, step 3: the next one is lost, too.
+            // RFC 6582, 3.2, step 3: the next one is also lost.
             self.repeat = Some(number);
             self.window = (self.window - f64::from(count) + 1.0).max(1.0);
         } else {

@@ -1,4 +1,4 @@
-//! Windows by hand, and a property: whatever is lost, everything arrives.
+//! Windows by hand, and a property: with any losses everything arrives.
 
 use proptest::prelude::*;
 use weir_config::scenario::WindowConfig;
@@ -18,7 +18,6 @@ fn config(ssthresh: Option<u32>) -> WindowConfig {
     }
 }
 
-/// Sends all that may be sent.
 fn burst(sender: &mut WindowSender, micros: u64) -> Vec<u32> {
     let mut numbers = Vec::new();
     while sender.may_send() {
@@ -44,7 +43,7 @@ fn slow_start_doubles_and_congestion_avoidance_adds_one_for_each_round_trip() {
     assert_eq!(windows, [1, 2, 4, 8, 8, 9]);
 }
 
-/// A sender with frames 0 … 7 sent and nothing acknowledged but 0.
+/// A sender with frames 0 … 7 sent and only 0 acknowledged.
 fn eight_in_flight(algorithm: Algorithm) -> WindowSender {
     let config = WindowConfig {
         initial: 8,
@@ -67,7 +66,7 @@ fn tahoe_goes_back_to_the_lost_frame_with_a_window_of_one() {
     assert_eq!(burst(&mut sender, 102), [0; 0]);
     sender.acknowledge(at(103), 1, at(0), false);
     assert_eq!(burst(&mut sender, 103), [1]);
-    // The others of the window answer, too: nothing is lost again.
+    // The others of the window are also answered: nothing is lost again.
     for micros in 104..108 {
         sender.acknowledge(at(micros), 1, at(0), false);
         assert_eq!(burst(&mut sender, micros), [0; 0]);
@@ -147,7 +146,7 @@ fn acknowledgements_of_what_was_never_sent_mean_nothing() {
     assert_eq!(burst(&mut sender, 100), [0; 0]);
 }
 
-/// A line that loses frames and acknowledgements and keeps their order.
+/// Simulates a line that loses frames and acknowledgements and keeps their order.
 fn transfer(algorithm: Algorithm, frame_count: u32, losses: &[bool]) -> Result<(), TestCaseError> {
     let mut sender = WindowSender::new(algorithm, config(None), Some(frame_count));
     let mut receiver = Reassembly::default();

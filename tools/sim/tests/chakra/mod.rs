@@ -43,7 +43,8 @@ fn import(traces: &[TraceFile], all_reduce: AllReduce) -> Result<String, ChakraE
     })
 }
 
-/// Traces of one rank that computes `work` and then sends one message; when that begins, in nanoseconds.
+/// Builds traces of one rank that computes `work` and then sends one message; returns when that
+/// begins, in nanoseconds.
 fn start_after(work: Node, operations_per_second: Option<u64>) -> Result<u64, ChakraError> {
     let send = Node {
         id: 2,
@@ -148,7 +149,7 @@ fn step() -> Vec<TraceFile> {
         .collect()
 }
 
-/// What `make-traces.py` says in its words.
+/// Nodes of `make-traces.py`, in its order.
 fn step_nodes(rank: u64) -> Vec<Node> {
     let node = |id, name, kind, attributes: &[(&'static str, Value)]| {
         let own = [("is_cpu_op", Value::Bool(false))];
@@ -269,7 +270,6 @@ fn the_example_runs_and_each_flow_begins_when_what_it_needs_has_arrived() {
     assert_eq!(experts.size_bytes, Some(104_800));
 }
 
-/// The same by the flows that were imported.
 fn evaluate(scenario: &Scenario) -> BTreeMap<String, u64> {
     let mut begins = vec![0; scenario.flows.len()];
     loop {

@@ -20,15 +20,14 @@ use crate::dist::{sha256, VERSION};
 
 const LAYOUT_VERSION: &str = "1.0.0";
 const SCHEMA_VERSION: u32 = 2;
-/// Where containerd and Docker look for the name of what they load; the specification has a place for its last part alone.
+/// Key with the image's name for containerd and Docker; the specification has a key for its last
+/// part alone.
 const ANNOTATION_NAME: &str = "io.containerd.image.name";
-/// What the switch is started with, whatever else is said.
 const ENTRYPOINT: [&str; 2] = ["/usr/sbin/weir-switchd", "--container"];
-/// Unless something else is said.
 const COMMAND: [&str; 1] = ["--keeper"];
 /// Metrics, and the live page.
 const PORTS: [&str; 2] = ["9464/tcp", "9465/tcp"];
-/// A second, as Docker counts.
+/// A second in Docker's unit.
 const SECOND: u64 = 1_000_000_000;
 
 /// The archive of an image for `architecture` with one layer: the bytes that it is packed into, and those that it has unpacked.
@@ -77,7 +76,7 @@ pub fn archive(architecture: &Arch, layer: &[u8], packed: Vec<u8>, time: u64) ->
     tree.tar("", time)
 }
 
-/// What the layout points to, by its digest.
+/// Targets of the layout, by their digests.
 #[derive(Default)]
 struct Blobs(Tree);
 
@@ -95,7 +94,8 @@ impl Blobs {
     }
 }
 
-/// How a container of the image is started, in the words of the specification and in Docker's one more.
+/// Returns the start configuration of a container, in the specification's keys and in one more of
+/// Docker's.
 fn configuration(architecture: &Arch, created: &str, layer: String) -> Result<Value> {
     let config = ConfigBuilder::default()
         .entrypoint(ENTRYPOINT.map(str::to_owned).to_vec())
@@ -150,7 +150,7 @@ fn about(created: &str) -> HashMap<String, String> {
         .into()
 }
 
-/// With keys in order, so that the same content is the same bytes.
+/// Serialises with sorted keys, so that the same content is the same bytes.
 fn json_bytes(content: &impl Serialize) -> Result<Vec<u8>> {
     let sorted: Value = serde_json::to_value(content).context("writing JSON")?;
     Ok(serde_json::to_vec(&sorted)?)

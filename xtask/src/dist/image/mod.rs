@@ -16,7 +16,6 @@ use super::tree::gzip;
 use super::{directory, programs, source_time, VERSION};
 use crate::{build, root as user, setup};
 
-/// Where the tests find the image that they are to run.
 const TESTS_VARIABLE: &str = "WEIR_IMAGE";
 
 /// For `--help`.
@@ -111,7 +110,7 @@ fn write_with(
     Ok(file)
 }
 
-/// Has others read the image, and runs it.
+/// Checks that other tools can read the image, and runs it.
 fn check(image: &Path) -> Result<()> {
     let mut skopeo = Command::new("skopeo");
     skopeo

@@ -7,7 +7,7 @@ use anyhow::{Context, Result};
 
 use crate::dist::tree::{Tree, DATA, PROGRAM};
 
-/// What is in the image, and where. Whoever wants to know more of a lab has the archive.
+/// Programs of the image, and their directories. The archive has the complete set for a lab.
 const PROGRAMS: [(&str, &str); 6] = [
     ("usr/sbin/", "weir-switchd"),
     ("usr/sbin/", "weir-endpoint"),
@@ -25,7 +25,8 @@ const FILES: [(&str, &str); 3] = [
         "passwd: files\ngroup: files\nhosts: files dns\n",
     ),
 ];
-/// Mount points of any runtime, places for a configuration and for what it rolls back to, and the run directory.
+/// Mount points of any runtime, places for a configuration and for its rollbacks, and the run
+/// directory.
 const DIRECTORIES: [(&str, u32); 8] = [
     ("dev", 0o755),
     ("etc/weir", 0o755),
@@ -66,7 +67,7 @@ pub fn tree(programs: &Path) -> Result<Tree> {
     Ok(tree)
 }
 
-/// What a program is linked with, and who links it; nothing for a static one.
+/// Returns the libraries of a program, and its dynamic linker; nothing for a static one.
 fn libraries(program: &Path) -> Result<Vec<String>> {
     // It fails for static programs, too.
     let said = Command::new("ldd")
@@ -76,7 +77,8 @@ fn libraries(program: &Path) -> Result<Vec<String>> {
     Ok(paths(&String::from_utf8_lossy(&said.stdout)))
 }
 
-/// Of the lines of ldd(1) the paths: `libz.so.1 => /lib/libz.so.1 (0x…)`, `/lib64/ld-linux-x86-64.so.2 (0x…)`.
+/// Returns the paths in lines of ldd(1): `libz.so.1 => /lib/libz.so.1 (0x…)`,
+/// `/lib64/ld-linux-x86-64.so.2 (0x…)`.
 fn paths(said: &str) -> Vec<String> {
     let words = said.lines().filter_map(|line| {
         let (path, _) = line.split_once(" (0x")?;

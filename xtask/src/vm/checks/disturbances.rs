@@ -1,4 +1,4 @@
-//! What an operator, a cable or a tool does to a device while the switch runs.
+//! Effects of an operator, a cable or a tool on a device while the switch runs.
 
 use std::time::Duration;
 
@@ -50,7 +50,7 @@ pub fn check(bench: &mut Bench<'_>, switch: &Switch<'_>) -> Result<()> {
     Ok(())
 }
 
-/// More frames at once than the shortest ring has buffers for.
+/// Sends more frames at once than the shortest ring has buffers for.
 fn overrun(bench: &Bench<'_>, switch: &Switch<'_>) -> Result<()> {
     const COUNT: u32 = 4_000;
     bench.guest.must("ethtool -G eth0 rx 32")?;
@@ -72,7 +72,8 @@ fn overrun(bench: &Bench<'_>, switch: &Switch<'_>) -> Result<()> {
     bench.forwards().context("afterwards")
 }
 
-/// What is sent to a port that is down waits, or is lost and shown; afterwards everything goes through again.
+/// Frames for a port that is down wait, or are lost and shown; afterwards all frames go through
+/// again.
 fn while_down(
     bench: &Bench<'_>,
     switch: &Switch<'_>,
@@ -94,7 +95,8 @@ fn while_down(
     })?;
     ensure!(is_down, "the switch does not see that the link is down");
     judged.is_true()?;
-    // What the device took before its link was down is gone on the cable: the switch has sent it.
+    // Frames that the device took before its link was down are lost on the cable: the switch has
+    // sent them.
     let sent = switch.frames_sent(1)? - before.1;
     let shown = switch.losses_shown()? - before.0;
     ensure!(

@@ -1,4 +1,4 @@
-//! What `switchctl doctor` says of NICs that are set up wrong, and whether what it says is to be done mends that.
+//! Findings of `switchctl doctor` about wrong settings of NICs, and the effect of its remedies.
 
 use std::fs;
 
@@ -10,12 +10,10 @@ use crate::vm::guest::Guest;
 use crate::vm::nic::Nic;
 use crate::vm::switch::{Settings, PORTS};
 
-/// The switch's file, as the guest sees it.
 const FILE: &str = "/share/s1.toml";
 
-/// A wrong set-up.
 struct Wrong {
-    /// Done to a NIC that is as it should be.
+    /// Applied to a NIC with correct settings.
     command: &'static str,
     change: fn(&mut Settings),
     /// The check that finds it.
@@ -40,7 +38,7 @@ impl Wrong {
     }
 }
 
-/// Those that this NIC can have.
+/// Returns those that this NIC can have.
 fn wrong(nic: Nic) -> Vec<Wrong> {
     let mut wrong = vec![
         Wrong::command("ip link set eth0 down", "link"),
@@ -118,7 +116,6 @@ fn mended(bench: &Bench<'_>, wrong: &Wrong) -> Result<()> {
     Ok(())
 }
 
-/// Problems of one kind.
 fn problems(guest: &Guest, check: &str) -> Result<Vec<Value>> {
     let said = guest.sh(&format!(
         "switchctl --json doctor --config {FILE} 2> /tmp/complaint; cat /tmp/complaint >&2"
@@ -129,7 +126,6 @@ fn problems(guest: &Guest, check: &str) -> Result<Vec<Value>> {
     Ok(findings.into_iter().filter(is_meant).collect())
 }
 
-/// Does what is said.
 fn mend(guest: &Guest, remedy: &Value) -> Result<()> {
     if let Some(command) = remedy["command"].as_str() {
         return guest.must(command).map(drop);

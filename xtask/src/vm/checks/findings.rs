@@ -68,8 +68,8 @@ pub fn check(bench: &mut Bench<'_>) -> Result<()> {
     Ok(())
 }
 
-/// As shipped, the daemon refuses a device that takes tags out of frames, and names the command; if it may, it sees to that
-/// itself, and puts it back.
+/// As shipped, the daemon refuses a device that takes tags out of frames, and names the command; if
+/// permitted, it changes the setting itself, and restores it.
 fn tags(bench: &Bench<'_>) -> Result<()> {
     const REMEDY: &str = "ethtool -K eth0 rxvlan off";
     let shipped = Settings::shipped(bench.nic);
@@ -113,7 +113,7 @@ fn idle(switch: &Switch<'_>) -> Result<()> {
     Ok(())
 }
 
-/// Control frames at every offset of an ordinary frame of 1,084 bytes.
+/// Sends control frames at every offset of an ordinary frame of 1,084 bytes.
 fn forged(bench: &Bench<'_>, switch: &Switch<'_>) -> Result<()> {
     let before = switch.control_frames_received()?;
     let sizes = Sizes::InTurn(1_084..=1_084);
@@ -128,7 +128,7 @@ fn forged(bench: &Bench<'_>, switch: &Switch<'_>) -> Result<()> {
     Ok(())
 }
 
-/// The carrier goes and comes once at most.
+/// Checks that the carrier goes and comes at most once.
 fn resets(bench: &Bench<'_>) -> Result<()> {
     const ONCE: u64 = 2;
     let changes = || carrier_changes(bench.guest, "eth0");
@@ -153,7 +153,7 @@ fn resets(bench: &Bench<'_>) -> Result<()> {
     Ok(())
 }
 
-/// A device without zero-copy, or without as many queues.
+/// A device without zero-copy, or with too few queues.
 fn refused(bench: &Bench<'_>) -> Result<()> {
     let nic = bench.nic;
     let mut settings = Settings {
@@ -184,7 +184,7 @@ fn refused(bench: &Bench<'_>) -> Result<()> {
     Ok(())
 }
 
-/// The kernel has no memory for both kinds; the daemon starts all the same, and says so.
+/// The kernel has no memory for both kinds; the daemon starts nevertheless, and reports it.
 fn mixed(bench: &Bench<'_>) -> Result<()> {
     let mut settings = Settings::shipped(bench.nic);
     settings.devices[1] = "eth2".to_owned();
@@ -200,7 +200,7 @@ fn mixed(bench: &Bench<'_>) -> Result<()> {
     Ok(())
 }
 
-/// As the book's page on real NICs said: one queue of several, and one socket.
+/// Reproduces the book's page on real NICs: one queue of several, and one socket.
 fn many_queues(bench: &Bench<'_>, tap: &Tap) -> Result<()> {
     const FLOWS: usize = 32;
     const PATIENCE: Duration = Duration::from_secs(3);
@@ -243,7 +243,7 @@ fn many_queues(bench: &Bench<'_>, tap: &Tap) -> Result<()> {
     Ok(())
 }
 
-/// Settings under which the XDP program has to drop, where a driver has any.
+/// Returns settings under which the XDP program has to drop, for drivers that have any.
 fn losing(nic: Nic) -> Option<Settings> {
     let proven = Settings::proven(nic);
     match nic {

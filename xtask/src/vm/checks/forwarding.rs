@@ -10,7 +10,7 @@ use crate::vm::wire::run::{flood, Pace};
 
 /// Frames of random sizes, contents, tags and priorities.
 const RANDOM_FRAMES: u32 = 100_000;
-/// Sent without regard to pauses and windows.
+/// Frames sent without regard to pauses and windows.
 const FLOOD_FRAMES: u32 = 20_000;
 const SIZES: u32 = (LONGEST - SHORTEST + 1) as u32;
 
@@ -102,7 +102,8 @@ fn random(bench: &Bench<'_>, switch: &Switch<'_>) -> Result<()> {
     Ok(())
 }
 
-/// One frame of each size and each phase of the control frames in it, so that a cut at any place makes a control frame.
+/// Sends one frame of each size and each phase of the control frames in it, so that a cut at any
+/// place makes a control frame.
 fn hostile(bench: &Bench<'_>, switch: &Switch<'_>) -> Result<()> {
     let before = switch.control_frames_received()?;
     let sizes = Sizes::InTurn(SHORTEST..=LONGEST);

@@ -1,4 +1,4 @@
-//! What is checked on each NIC.
+//! Checks on each NIC.
 
 mod disturbances;
 mod doctor;
@@ -24,7 +24,7 @@ use super::wire::end::End;
 use super::wire::frame::{Fill, Series, Sizes, Tags};
 use super::wire::run::{run, Judged, Pace};
 
-/// How a check ended.
+/// Result of a check.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Verdict {
     /// All is as it should be.
@@ -67,11 +67,11 @@ impl Verdict {
 pub struct Outcome {
     /// The NIC's name, or what else was checked.
     pub nic: Cow<'static, str>,
-    /// What was checked; a finding of issue 19 begins with its letter.
+    /// Name of the check; a finding of issue 19 begins with its letter.
     pub name: String,
-    /// How it ended.
+    /// Result.
     pub verdict: Verdict,
-    /// How long it took.
+    /// Duration.
     pub took: Duration,
 }
 
@@ -100,7 +100,6 @@ pub struct Bench<'a> {
     pub ends: Vec<End>,
     /// The host at `eth3` of virtio, which has several queues.
     pub tap: Option<&'a Tap>,
-    /// Numbers of series that were sent.
     series: Cell<u32>,
     outcomes: Vec<Outcome>,
 }

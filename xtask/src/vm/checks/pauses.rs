@@ -12,11 +12,11 @@ use crate::vm::wire::frame::{Fill, Sizes, Tags, LONGEST};
 use crate::vm::wire::run::Judge;
 
 const PRIORITY: usize = LOSSLESS as usize;
-/// Well before the longest pause, 335 ms, is over.
+/// Well before the end of the longest pause, 335 ms.
 const REFRESH: Duration = Duration::from_millis(20);
-/// Within this the switch obeys, unless the guest stands still just then.
+/// Time within which the switch obeys, unless the guest stalls just then.
 const REACTION: Duration = Duration::from_millis(500);
-/// How long frames may take that are to come, in a guest that has to share its CPUs.
+/// Time for expected frames to arrive, in a guest that shares its CPUs.
 const PATIENCE: Duration = Duration::from_secs(20);
 
 /// Pauses obeyed and pauses sent.
@@ -34,7 +34,8 @@ pub fn check(bench: &mut Bench<'_>, switch: &Switch<'_>) -> Result<()> {
     )
 }
 
-/// Keeps the switch paused at the second host for `least`, and until `is_done`, which looks between two pauses.
+/// Keeps the switch paused at the second host for `least`, and until `is_done`, which is called
+/// between two pauses.
 fn paused_until(
     bench: &Bench<'_>,
     least: Duration,
@@ -53,7 +54,6 @@ fn paused_until(
     }
 }
 
-/// Pauses the switch, and goes on when it has heard of that.
 fn pause(bench: &Bench<'_>, switch: &Switch<'_>) -> Result<()> {
     let before = switch.control_frames_received()?;
     let began = Instant::now();

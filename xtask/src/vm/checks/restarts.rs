@@ -11,18 +11,18 @@ use crate::vm::wire::run::{run, Judged, Pace};
 
 /// The longest frame with a payload of 9000 bytes, without FCS.
 const JUMBO: usize = 9014;
-/// What the buffers hold of these.
+/// Pace that fits the buffers.
 const JUMBO_PACE: Pace = Pace {
     window: 16,
     ..Pace::USUAL
 };
-/// Longer than any restart: the frames on their way come once it is over.
+/// Longer than any restart: the frames on their way arrive once it is over.
 const RESTART_PACE: Pace = Pace {
     patience: Duration::from_secs(20),
     ..Pace::USUAL
 };
 
-/// How often a port is removed and added.
+/// Number of removals and additions of a port.
 const REMOVALS: u32 = 3;
 
 /// All of it.
@@ -59,7 +59,7 @@ pub fn check(bench: &mut Bench<'_>) -> Result<()> {
     jumbo(bench)
 }
 
-/// Frames of the lossless class are under way, as a host that obeys pauses sends them.
+/// Frames of the lossless class are under way, sent like a host that obeys pauses.
 fn restarted(bench: &Bench<'_>, switch: &Switch<'_>) -> Result<()> {
     const COUNT: u32 = 4_000;
     let sizes = Sizes::Random(SHORTEST..=LONGEST);
@@ -78,7 +78,8 @@ fn restarted(bench: &Bench<'_>, switch: &Switch<'_>) -> Result<()> {
     bench.forwards().context("after the restart")
 }
 
-/// Finding I: a takeover took 9 s on igb once. It attached its program anew, which resets the link, and waited for that.
+/// Finding I: a takeover once took 9 s on igb. It attached its program again, which resets the
+/// link, and waited for that.
 fn taken_over(bench: &Bench<'_>, switch: &Switch<'_>) -> Result<()> {
     let before = [0, 1].map(|port| switch.carrier_changes(port));
     switch.kill()?;
@@ -94,7 +95,8 @@ fn taken_over(bench: &Bench<'_>, switch: &Switch<'_>) -> Result<()> {
     Ok(())
 }
 
-/// A port gives its device up and takes it again, while the switch runs and the other port stays as it is.
+/// A port releases its device and attaches it again, while the switch runs and the other port is
+/// unchanged.
 fn removed_and_added(bench: &Bench<'_>, switch: &Switch<'_>) -> Result<()> {
     let removed = bench.guest.sh("switchctl --name s1 port remove eth0")?;
     ensure!(removed.status == 0, "{}", removed.text.trim());
@@ -164,7 +166,8 @@ fn bring_up(bench: &Bench<'_>, lro: &str) -> Result<()> {
     bench.guest.must(&commands).map(drop)
 }
 
-/// The daemon refuses what would lose frames and names the cure; made to start all the same, it shows each frame that is lost.
+/// The daemon refuses settings that would lose frames and names the remedy; if started with them
+/// anyway, it shows each lost frame.
 fn without_lro(bench: &Bench<'_>, settings: &Settings) -> Result<()> {
     const REMEDY: &str = "ethtool -K eth0 lro on";
     const COUNT: u32 = 100;
@@ -215,7 +218,7 @@ fn all_losses_shown(bench: &Bench<'_>, switch: &Switch<'_>, count: u32) -> Resul
     Ok(())
 }
 
-/// The first stop leaves the devices as the second start needs them.
+/// The first stop leaves the devices in the state that the second start needs.
 fn forwarded_twice(bench: &Bench<'_>, settings: &Settings) -> Result<()> {
     const COUNT: u32 = 200;
     for time in ["first", "second"] {

@@ -11,18 +11,17 @@ use crate::vm::guest::Guest;
 use crate::vm::interrupt;
 use crate::vm::nic::{device, Cable, Nic};
 
-/// The number of the first NIC: ip-with-nics.sh knows it.
+/// The number of the first NIC, which ip-with-nics.sh also has.
 const FIRST: usize = 16;
 /// Links: four between switches, five of hosts.
 const LINKS: usize = 9;
 /// Those between switches, which come first.
 const BETWEEN_SWITCHES: usize = 4;
-/// Ports of switches.
 const PORTS: usize = 2 * 4 + 5;
-/// A run of 15 s, and what four daemons and five endpoints need to come and go on two emulated CPUs.
+/// A run of 15 s, and the start and end of four daemons and five endpoints on two emulated CPUs.
 const LIMIT: Duration = Duration::from_secs(420);
-/// As fast as an emulated machine forwards over three hops, with times that it keeps although it stands still now and then, and
-/// with as little packet memory as that needs: mapping it for four daemons takes long.
+/// Rate of an emulated machine over three hops, with times that it keeps despite occasional stalls,
+/// and with as little packet memory as that needs: mapping it for four daemons takes long.
 const SLOWER: [&str; 7] = [
     "duration=15s",
     "link-defaults.rate=2Mbit",
@@ -33,7 +32,7 @@ const SLOWER: [&str; 7] = [
     "expect.breaker.first-release-within=5s",
 ];
 
-/// The rings, and what to change in scenarios/ring4.toml for them. The file says what is expected of each.
+/// The rings, and their changes of scenarios/ring4.toml. The file states each one's expectations.
 const RUNS: [(&str, &[&str]); 3] = [
     ("the ring of four locks under plain PFC", &[]),
     (
@@ -42,7 +41,7 @@ const RUNS: [(&str, &[&str]); 3] = [
     ),
     (
         "the ring of four never locks under Levels",
-        // What the headroom is for: a machine that stands still for so long obeys no Feedback meanwhile.
+        // Purpose of the headroom: a machine that stalls for this long obeys no Feedback meanwhile.
         &[
             "class.lossless.mode=level",
             "link-defaults.round-trip=500ms",

@@ -9,7 +9,7 @@ use super::Bench;
 use crate::vm::switch::Settings;
 use crate::vm::wire::end::Patch;
 
-/// More than 5,000 frames in an emulated machine, and looking for the neighbour.
+/// More than 5,000 frames in an emulated machine, and the search for the neighbour.
 const LIMIT: Duration = Duration::from_secs(150);
 
 /// A NIC that is as it should be, and where drivers take tags away, each end of the cable with that.
@@ -36,7 +36,7 @@ pub fn check(bench: &mut Bench<'_>) -> Result<()> {
     Ok(())
 }
 
-/// With `rxvlan` on at `device`, tags are lost there; after what is said, none are.
+/// With `rxvlan` on at `device`, tags are lost there; the remedy prevents it.
 fn strips(bench: &Bench<'_>, device: &str, place: &str) -> Result<()> {
     let wrong = format!("ethtool -K {device} rxvlan on");
     let problems = tried(bench, &wrong)?;
@@ -56,7 +56,8 @@ fn strips(bench: &Bench<'_>, device: &str, place: &str) -> Result<()> {
     Ok(())
 }
 
-/// The problems that are found once `before` was done. The switch's file has the daemon leave offloads as they are.
+/// Returns the problems found after the change `before`. The switch's file makes the daemon keep
+/// offloads.
 fn tried(bench: &Bench<'_>, before: &str) -> Result<Vec<Value>> {
     let guest = bench.guest;
     let mut settings = Settings::proven(bench.nic);

@@ -9,7 +9,7 @@ pub struct Kind {
     pub device: &'static str,
     native: Expected,
     generic: Expected,
-    /// `None` where it is native mode if the kernel has that, and else generic mode.
+    /// `None` for native mode if the kernel has it, and else generic mode.
     auto: Option<Expected>,
     /// A part of the message where a lossless class is refused.
     pub not_lossless: &'static str,

@@ -34,9 +34,8 @@ pub const MODULES: [&str; 16] = [
     "geneve",
     "wireguard",
 ];
-/// The steps that the checks are made of, beside those of hosts.
 const STEPS: &str = include_str!("devices.sh");
-/// In the summary in the place of a NIC.
+/// Place in the summary instead of a NIC.
 const PLACE: &str = "devices";
 /// The longest time for one cell, on a busy machine.
 const LIMIT: Duration = Duration::from_secs(240);
@@ -65,7 +64,7 @@ pub fn check(guest: &Guest, kinds: &[String]) -> Result<(Vec<Outcome>, String)> 
             interrupt::check()?;
             let row = result.as_ref().map(Row::clone);
             rows.push(row.unwrap_or_else(|_| Row::failed(kind.name, mode)));
-            // Whatever the kernel lacks is said by ip(8).
+            // ip(8) reports features that the kernel lacks.
             let lacks =
                 matches!(&result, Err(error) if error.to_string().contains("Unknown device type"));
             let verdict = match lacks {
@@ -99,7 +98,6 @@ fn check_one(guest: &Guest, kind: &Kind, mode: &'static str, expected: Expected)
     checked
 }
 
-/// One kind in one mode.
 struct Bench<'a> {
     guest: &'a Guest,
     kind: &'a Kind,
@@ -114,7 +112,7 @@ impl Bench<'_> {
         Ok(said.text)
     }
 
-    /// The start ends with the status of an invalid configuration, and says why.
+    /// The start fails with the status of an invalid configuration, and the reason.
     fn refused(&self, classes: &str, part: &str) -> Result<()> {
         let (name, mode) = (self.kind.name, self.mode);
         let device = self.kind.device;
@@ -145,7 +143,8 @@ impl Bench<'_> {
         Ok(())
     }
 
-    /// Frames of all sizes and pauses go both ways, and hosts lose nothing through a switch that it does not count.
+    /// Frames of all sizes and pauses go both ways, and hosts lose no frame through a switch that
+    /// it does not count.
     fn works(&self, lossless: bool) -> Result<Row> {
         if !lossless {
             self.refused("lossless", self.kind.not_lossless)?;
@@ -176,7 +175,8 @@ impl Bench<'_> {
         Ok(report["trial"].clone())
     }
 
-    /// Datagrams of hosts, to and from the neighbour, through a switch with the device and a veth.
+    /// Sends datagrams of hosts, to and from the neighbour, through a switch with the device and a
+    /// veth.
     fn sums(&self, classes: &str) -> Result<[Sum; 2]> {
         let (name, mode) = (self.kind.name, self.mode);
         self.steps(&format!(
@@ -230,7 +230,8 @@ pub struct Sum {
     arrived: u64,
     /// Lost by all counters of the switch, both ways.
     counted: u64,
-    /// Received by the hosts, and dropped because the application did not read them in time, both ways.
+    /// Received by the hosts, and dropped because the application did not read them in time, both
+    /// ways.
     by_hosts: u64,
     healthy: bool,
 }

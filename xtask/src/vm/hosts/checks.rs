@@ -5,10 +5,11 @@ use serde_json::Value;
 
 use super::{line, Hosts};
 
-/// The rate of the cable between two hosts: the longest pause is 335 ms, so that an emulated machine refreshes in time.
+/// The rate of the cable between two hosts: the longest pause is 335 ms, so that an emulated
+/// machine refreshes in time.
 const CABLE_RATE: &str = "100Mbit";
 
-/// For how long a load that is stopped by its check goes on at most, in seconds: when the check fails before that.
+/// Maximum duration in seconds of a load that its check should stop: for a check that fails before.
 const LOAD_LIMIT_S: u32 = 380;
 
 /// Pauses of several lengths for priority 3, whose frames are numbered, while priority 0 has a load of its own.
@@ -61,7 +62,7 @@ pub fn pauses(hosts: &Hosts<'_>) -> Result<String> {
     Ok(text)
 }
 
-/// How soon XOFF and XON work, with TCP as the load: with large frames, and without.
+/// Measures how soon XOFF and XON work, with TCP as the load: with large frames, and without.
 pub fn measured_with_tcp(hosts: &Hosts<'_>) -> Result<String> {
     let pauses = hosts.length.pick(50, 500);
     let mut text = String::new();

@@ -4,7 +4,7 @@ use anyhow::{ensure, Context, Result};
 
 use super::Hosts;
 
-/// Rounds between two lines of progress, and within the time that the steps of one may take.
+/// Rounds between two lines of progress, and within one time limit.
 const BATCH: u32 = 50;
 const BATCH_SECONDS: u64 = 300;
 
@@ -19,7 +19,7 @@ pub fn check(hosts: &Hosts<'_>) -> Result<String> {
     ))
 }
 
-/// Gives how many calls were killed.
+/// Returns the number of killed calls.
 fn churn(hosts: &Hosts<'_>, rounds: u32) -> Result<u32> {
     hosts.steps(
         30,
@@ -52,7 +52,7 @@ fn churn(hosts: &Hosts<'_>, rounds: u32) -> Result<u32> {
     Ok(killed)
 }
 
-/// So many rounds after the first ones: every second is left alone.
+/// Runs this many rounds after the first ones: every second is left alone.
 fn batch_of(hosts: &Hosts<'_>, done: u32, batch: u32) -> Result<u32> {
     let (first, last) = (done + 1, done + batch);
     let said = hosts.steps(
@@ -84,7 +84,7 @@ fn batch_of(hosts: &Hosts<'_>, done: u32, batch: u32) -> Result<u32> {
     Ok(killed.trim().parse()?)
 }
 
-/// What the kernel has logged since it booted.
+/// Checks the kernel's log since boot.
 pub fn no_warning(hosts: &Hosts<'_>) -> Result<String> {
     let log = hosts.steps(30, "dmesg")?;
     let signs = [

@@ -23,10 +23,10 @@ pub use networks::SCENARIOS;
 
 /// The steps that the checks are made of.
 pub const NETWORK: &str = include_str!("network.sh");
-/// What stands in the summary in the place of a NIC.
+/// Place in the summary instead of a NIC.
 const PLACE: &str = "host";
 
-/// What is checked.
+/// Part of the checks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Part {
     /// Hosts at the two ends of a cable.
@@ -35,7 +35,7 @@ pub enum Part {
     Networks,
 }
 
-/// How long the checks may take.
+/// Duration of the checks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Length {
     /// For CI.
@@ -53,7 +53,7 @@ impl Length {
     }
 }
 
-/// All that the checks share.
+/// State shared by the checks.
 #[derive(Debug)]
 struct Hosts<'a> {
     guest: &'a Guest,
@@ -135,7 +135,7 @@ pub fn check(guest: &Guest, part: Part, length: Length) -> Result<Vec<Outcome>> 
 }
 
 impl Hosts<'_> {
-    /// One check; what it says of itself is printed below its name.
+    /// Runs one check; its output is printed below its name.
     fn check(&mut self, name: &str, check: fn(&Self) -> Result<String>) -> Result<()> {
         let began = Instant::now();
         let result = check(self);
@@ -155,7 +155,6 @@ impl Hosts<'_> {
         Ok(())
     }
 
-    /// The same of a check that needs soft-RoCE.
     fn with_rdma(&mut self, name: &str, check: fn(&Self) -> Result<String>) -> Result<()> {
         let loaded = self.guest.sh("test -d /sys/module/rdma_rxe");
         if loaded.is_ok_and(|said| said.status == 0) {
@@ -174,12 +173,12 @@ impl Hosts<'_> {
         Ok(())
     }
 
-    /// Runs steps of the script; gives what they say.
+    /// Runs steps of the script; returns their output.
     fn steps(&self, seconds: u64, steps: &str) -> Result<String> {
         steps_in(self.guest, seconds, steps)
     }
 
-    /// Runs steps in the second guest; returns what they print.
+    /// Runs steps in the second guest; returns their output.
     fn peer_steps(&self, seconds: u64, steps: &str) -> Result<String> {
         steps_in(
             self.peer.context("there is no second guest")?,
@@ -188,7 +187,7 @@ impl Hosts<'_> {
         )
     }
 
-    /// Steps that take a network away, also after a failed check. What is not there is no error.
+    /// Steps that remove a network, also after a failed check. Missing objects are no error.
     fn clean_up(&self, step: &str) {
         let script = format!(". /etc/hosts.sh\n{step} > /dev/null 2>&1");
         if let Err(error) = self.guest.sh(&script) {
@@ -204,7 +203,6 @@ fn steps_in(guest: &Guest, seconds: u64, steps: &str) -> Result<String> {
     Ok(said.text)
 }
 
-/// One line for people.
 fn line(text: &mut String, words: std::fmt::Arguments<'_>) {
     let _ = writeln!(text, "{words}");
 }

@@ -12,7 +12,7 @@ pub const SCENARIOS: [&str; 4] = [
     "rdma-incast.toml",
     "rdma-ring4.toml",
 ];
-/// As fast as an emulated machine forwards while other work has its CPUs.
+/// Rate that an emulated machine forwards while other work has its CPUs.
 const INCAST_RATE: &str = "link-defaults.rate=20Mbit";
 /// Hosts of an incast: eight that send, and one.
 const HOSTS: usize = 9;
@@ -21,7 +21,7 @@ const RDMA_PACKETS: u64 = 25 * 16_384 / 1024;
 /// The share of a full frame of 1,500 B, with preamble, FCS and gap, that is TCP's data, with its timestamps.
 const TCP_SHARE: f64 = 1448.0 / 1538.0;
 
-/// As an ordinary network: no class is lossless, and no host obeys pauses.
+/// Settings of an ordinary network: no class is lossless, and no host obeys pauses.
 fn ordinary() -> Vec<String> {
     let lossy = ["mode=lossy", "buffer=64KiB", "xoff=", "xon=", "headroom="];
     let class = lossy
@@ -31,21 +31,20 @@ fn ordinary() -> Vec<String> {
     class.chain(hosts).collect()
 }
 
-/// What a run came to.
 struct Ran {
     result: Value,
     said: String,
 }
 
 impl Ran {
-    /// Frames that the switches dropped, for whatever reason.
+    /// Frames that the switches dropped, for any reason.
     fn dropped(&self) -> u64 {
         let drops = self.result["drops"].as_object();
         let counts = drops.into_iter().flat_map(|drops| drops.values());
         counts.filter_map(Value::as_u64).sum()
     }
 
-    /// Whether every host obeyed PFC by `weir-host`: the lab says which does not.
+    /// Returns true if every host obeyed PFC by `weir-host`: the lab lists those that do not.
     fn all_obey(&self) -> bool {
         !self.said.contains("PFC: ")
     }
@@ -55,20 +54,19 @@ impl Ran {
         all.map_or(&[], Vec::as_slice)
     }
 
-    /// Applications that ended well.
     fn ended_well(&self) -> usize {
         let well = |one: &&Value| one["exit_status"].as_i64() == Some(0);
         self.applications().iter().filter(well).count()
     }
 
-    /// A number that iperf3 reports, of all applications.
+    /// Returns a number that iperf3 reports, of all applications.
     fn of_tcp(&self, name: &str) -> Result<f64> {
         let numbers = self.applications().iter().map(|one| one[name].as_f64());
         let sum: Option<f64> = numbers.sum();
         sum.with_context(|| format!("an application has no {name}: {}", self.said))
     }
 
-    /// How much of the line at [`INCAST_RATE`] the TCP connections had together.
+    /// Returns the TCP connections' total share of the line at [`INCAST_RATE`].
     fn share_of_line(&self) -> Result<f64> {
         Ok(self.of_tcp("bits_per_second")? / TCP_SHARE / 20e6)
     }
@@ -78,7 +76,7 @@ impl Ran {
         self.of_rdma_without("", name)
     }
 
-    /// The same without the application `other`.
+    /// Like [`of_rdma`](Self::of_rdma), without the application `other`.
     fn of_rdma_without(&self, other: &str, name: &str) -> Result<u64> {
         let applications = self.applications().iter();
         let counted = applications.filter(|one| one["name"].as_str() != Some(other));
@@ -99,12 +97,13 @@ impl Ran {
     }
 }
 
-/// An RDMA device sends again what has not been answered for 4.096 µs × 2^24, 69 s: later than any pause ends.
+/// An RDMA device retransmits packets that have not been answered for 4.096 µs × 2^24, 69 s: later
+/// than any pause ends.
 const PATIENT: u32 = 24;
-/// The same after 0.27 s, as where frames are lost.
+/// Retransmission after 0.27 s, for lossy networks.
 const IMPATIENT: u32 = 16;
 
-/// Runs a scenario with changes. That it fails what it expects is no error.
+/// Runs a scenario with changes. Unmet expectations are no error.
 fn run(hosts: &Hosts<'_>, scenario: &str, changes: &[String], timeout: u32) -> Result<Ran> {
     let set = |change: &String| format!("--set {change}");
     let set: Vec<String> = changes.iter().map(set).collect();
@@ -150,8 +149,8 @@ pub fn tcp_incast(hosts: &Hosts<'_>) -> Result<String> {
     })
 }
 
-/// Eight hosts into one port, as in an ordinary network and with `weir-host`. `is_sent_again` writes a line on a run and says
-/// whether anything was sent again in it.
+/// Eight hosts into one port, in an ordinary network and with `weir-host`. `is_sent_again` writes a
+/// line on a run and returns true if it had retransmissions.
 fn incast(
     hosts: &Hosts<'_>,
     file: &str,
@@ -205,7 +204,7 @@ pub fn rdma_incast(hosts: &Hosts<'_>) -> Result<String> {
     })
 }
 
-/// A line on a run of RDMA; gives how many of its packets were sent again.
+/// Writes a line on a run of RDMA; returns the number of retransmitted packets.
 fn sent_again(text: &mut String, name: &str, ran: &Ran, wanted: u64) -> Result<u64> {
     let sent = ran.of_rdma("sent_pkts")?;
     let again = sent.saturating_sub(wanted);

@@ -6,7 +6,6 @@ use serde_json::Value;
 use super::Hosts;
 
 const RATE: &str = "100Mbit";
-/// How long each measured pause lasts.
 const PAUSED_MS: f64 = 20.0;
 
 /// Priority 3 is paused while priority 0 goes on; then the processes are killed, one, the other, and both.
@@ -88,8 +87,8 @@ pub fn check(hosts: &Hosts<'_>) -> Result<String> {
     Ok(text)
 }
 
-/// Frames of priority 3 and of priority 0 that were sent between two looks of which priority 3 was paused in both, and all the
-/// time in between.
+/// Returns frames of priority 3 and of priority 0 sent between two samples that, like all the time
+/// between them, had priority 3 paused.
 fn sent_during_a_pause(hosts: &Hosts<'_>) -> Result<(u64, u64)> {
     let text = std::fs::read_to_string(hosts.guest.shared("during"))?;
     let looks = serde_json::Deserializer::from_str(&text).into_iter::<Value>();

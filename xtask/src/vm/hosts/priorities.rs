@@ -5,7 +5,6 @@ use anyhow::{ensure, Context, Result};
 use super::plug::json;
 use super::{line, Hosts};
 
-/// Datagrams to each destination.
 const DATAGRAMS: u64 = 50;
 /// Datagrams of iperf3 to two ports and with two DSCPs, then behind a VLAN tag. The guest has no IPv6.
 const STEPS: &str = r#"
@@ -36,13 +35,12 @@ wait $keeper
 unplugged
 "#;
 
-/// What a priority has sent.
 #[derive(Clone, Copy, Debug)]
 enum Sent {
     Nothing,
-    /// Something, such as the connections with which iperf3 begins, and pings.
+    /// Some frames, such as the connections with which iperf3 begins, and pings.
     Something,
-    /// The datagrams to one destination, at least: a run begins with one more.
+    /// At least the datagrams to one destination: a run begins with one more.
     Once,
 }
 

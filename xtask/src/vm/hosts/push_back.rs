@@ -4,7 +4,8 @@ use anyhow::{ensure, Context, Result};
 
 use super::Hosts;
 
-/// A receiver of UDP is stopped until its socket drops; then, with `weir-host push-back`, until its sender is paused.
+/// A receiver of UDP is stopped until its socket drops; then, with `weir-host push-back`, until its
+/// sender is paused.
 const STEPS: &str = r#"
 sysctl -q -w net.core.rmem_max=16777216
 cable

@@ -5,15 +5,15 @@ use anyhow::{ensure, Context, Result};
 use super::plug::json;
 use super::{line, Hosts};
 
-/// The bound, far below what a load comes to.
 const MAX_RATE: &str = "10Mbit";
 const BYTES_PER_SECOND: f64 = 10e6 / 8.0;
 /// Preamble, FCS and gap of a frame.
 const OVERHEAD_BYTES: f64 = 24.0;
-/// What the bucket holds, with two frames: one that overdraws it, and one that is on its way as the count begins.
+/// Capacity of the bucket, with two frames: one that overdraws it, and one that is on its way as
+/// the count begins.
 const BURST_BYTES: f64 = 65_536.0 + 2.0 * 1538.0;
-/// A load for five seconds by the clock, counted at the other end of the cable: the clock is read before the first count and
-/// after the last one, so that no wait for a CPU makes the rate seem higher.
+/// A load for five seconds by the clock, counted at the other end of the cable: the clock is read
+/// before the first count and after the last one, so that no wait for a CPU increases the rate.
 const COUNT: &str = r#"
 statistics=/sys/class/net/eth0/statistics
 clock() { cut -d' ' -f1 /proc/uptime; }

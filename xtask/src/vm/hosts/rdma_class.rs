@@ -4,9 +4,9 @@ use anyhow::{ensure, Context, Result};
 
 use super::{line, Hosts};
 
-/// Messages of a run, each of one packet.
 const MESSAGES: u64 = 20;
-/// Runs of `ib_write_bw` over one cable. Each prints how many frames of priority 3 the client's end and the server's end sent.
+/// Runs of `ib_write_bw` over one cable. Each prints the frames of priority 3 sent by the client's
+/// end and the server's end.
 const STEPS: &str = r#"
 cable
 rdma='sh /etc/netns-scripts/rdma.sh ib_write_bw -d DEV --size 1024 --qp-timeout 20'

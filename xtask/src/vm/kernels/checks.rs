@@ -1,4 +1,4 @@
-//! What is checked on each kernel, and what is expected there.
+//! Checks on each kernel, and their expected results.
 
 use std::time::Duration;
 
@@ -9,7 +9,7 @@ use weir_config::kernels::{
 
 use crate::vm::guest::Guest;
 
-/// How much is checked.
+/// Extent of the checks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Extent {
     /// Every program loads, the shipped configuration forwards and pauses, and the unit starts: for CI.
@@ -41,7 +41,6 @@ const fn check(name: &'static str, extent: Extent, run: fn(&Case<'_>) -> Result<
     Check { name, extent, run }
 }
 
-/// All rows.
 const CHECKS: [Check; 17] = [
     check("XDP programs load", Extent::Loading, |case| {
         case.step("loads")
@@ -174,7 +173,7 @@ impl<'a> Case<'a> {
         self.step_within(Duration::from_secs(180), step)
     }
 
-    /// Runs a step of the script; gives the last line that it prints.
+    /// Runs a step of the script; returns the last line of its output.
     fn step_within(&self, limit: Duration, step: &str) -> Result<String> {
         let script = format!(". /share/steps.sh\n{step}\n");
         let said = self.guest.sh_within(limit, &script)?;

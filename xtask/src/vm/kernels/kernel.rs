@@ -7,7 +7,7 @@ use anyhow::{Context, Result};
 
 use crate::vm::set_up::packages::{self, Packages};
 
-/// Where kernels that are named by release are looked for, and the distribution that they boot.
+/// Suite of kernels that are selected by release, and the distribution that they boot.
 const BY_RELEASE: &str = "trixie-backports";
 
 /// A kernel, and the distribution that it boots.
@@ -24,7 +24,6 @@ pub struct Kernel {
 enum Source {
     /// Of a suite of Debian: the newest, or the one of a release.
     Suite(&'static str, Option<String>),
-    /// Unpacked packages.
     Directory(PathBuf),
 }
 

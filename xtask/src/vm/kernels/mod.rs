@@ -37,11 +37,11 @@ const COMPILERS: [&str; 3] = ["clang-14", "clang-16", "clang-19"];
 pub struct Matrix<'a> {
     /// The emulator and its programs.
     pub packages: &'a Packages,
-    /// Where everything is kept.
+    /// Directory of all downloads.
     pub cache: &'a Path,
     /// The archive, if not the one that apt is configured with.
     pub mirror: Option<&'a str>,
-    /// What is checked.
+    /// Extent of the checks.
     pub extent: Extent,
     /// Programs of several compilers are loaded, too.
     pub with_compilers: bool,
@@ -75,7 +75,7 @@ impl Matrix<'_> {
         Ok((outcomes, table))
     }
 
-    /// Programs that guests run and the package does not have, by their names there.
+    /// Returns programs that guests run and the package lacks, by their names there.
     fn programs(&self) -> Result<Vec<(String, PathBuf)>> {
         let mut programs = vec![("weir-bench".to_owned(), build::wire_bench()?)];
         let compilers = COMPILERS.iter().filter(|name| find(name).is_some());

@@ -11,7 +11,8 @@ use crate::vm::set_up::image::{self, JOBS};
 use crate::vm::set_up::programs::{make_directory, output, remove_directory};
 use crate::{root as user, tool};
 
-/// Packages beside the minimal ones: systemd, what Weir's package depends on and recommends, and what the steps run.
+/// Packages beside the minimal ones: systemd, dependencies and recommendations of Weir's package,
+/// and programs of the steps.
 const PACKAGES: [&str; 17] = [
     "bpftool",
     "curl",
@@ -31,13 +32,13 @@ const PACKAGES: [&str; 17] = [
     "util-linux",
     "zlib1g",
 ];
-/// Lists what a root was made of. Written last.
+/// Lists the parts of a root. Written last.
 const MANIFEST: &str = "manifest";
 const SIZE: &str = "2G";
 const RUNNER: &str = "usr/local/sbin/weir-jobs";
 const UNIT: &str = "etc/systemd/system/weir-jobs.service";
 
-/// Where the root of `suite` is kept.
+/// Directory of the root of `suite`.
 fn kept(cache: &Path, suite: &str) -> PathBuf {
     cache.join("roots").join(suite)
 }

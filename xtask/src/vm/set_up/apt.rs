@@ -47,7 +47,8 @@ pub fn configured_archive() -> Result<String> {
     )
 }
 
-/// The archive in lines of labels and addresses. Before the first `apt-get update` sources have no labels.
+/// Returns the archive in lines of labels and addresses. Before the first `apt-get update` sources
+/// have no labels.
 fn archive_in(lines: &str) -> Option<String> {
     let lines = lines.lines().map(str::trim);
     let labelled = lines.clone().find_map(|line| line.strip_prefix("Debian "));

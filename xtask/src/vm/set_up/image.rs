@@ -1,4 +1,5 @@
-//! What the guest boots: a kernel, and an initial file system with drivers, the programs under test and a shell.
+//! Boot files of the guest: a kernel, and an initial file system with drivers, the programs under
+//! test and a shell.
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
@@ -10,7 +11,8 @@ use super::programs::{find, make_directory, output, remove_directory};
 use crate::build;
 use crate::vm::hosts;
 
-/// Drivers by name; those that they depend on come along. What a kernel does not have as a module is built in, or not there.
+/// Drivers by name, without their dependencies, which are added. A kernel without one of them as a
+/// module has it built in, or lacks it.
 const MODULES: [&str; 7] = [
     "virtio_pci",
     "9pnet_virtio",
@@ -20,9 +22,9 @@ const MODULES: [&str; 7] = [
     "e1000e",
     "veth",
 ];
-/// Those that switches on NICs need beside these.
+/// Further ones for switches on NICs.
 const MODULES_FOR_NICS: [&str; 1] = ["vmxnet3"];
-/// Those that hosts and their networks need beside these.
+/// Further ones for hosts and their networks.
 const MODULES_FOR_HOSTS: [&str; 9] = [
     "sch_ingress",
     "sch_tbf",
@@ -36,7 +38,6 @@ const MODULES_FOR_HOSTS: [&str; 9] = [
 ];
 /// Those with which a guest mounts a distribution's root file system.
 const MODULES_FOR_A_ROOT: [&str; 3] = ["virtio_pci", "virtio_blk", "ext4"];
-/// Programs of the host that the guest uses.
 const OF_THE_HOST: [&str; 6] = ["dash", "ip", "ethtool", "nsenter", "setpriv", "mountpoint"];
 /// Those that checks of hosts use beside these, and the package of each.
 pub const FOR_HOSTS: [(&str, &str); 5] = [
@@ -57,9 +58,8 @@ const OF_THE_PACKAGES: [(&str, &str); 7] = [
     // The host's need not know every kind of device.
     ("ip", "newer-ip"),
 ];
-/// Programs under test.
 const TESTED: [&str; 2] = ["weir-switchd", "switchctl"];
-/// Those that test in the guest.
+/// Testing programs in the guest.
 const TESTING: [&str; 2] = ["weir-lab", "weir-endpoint"];
 
 /// The programs of this repository that a guest runs.
@@ -103,7 +103,7 @@ pub const JOBS: &str = include_str!("jobs.sh");
 const INIT_FOR_A_ROOT: &str = include_str!("init-root.sh");
 const IP_WITH_NICS: &str = include_str!("ip-with-nics.sh");
 
-/// What a guest boots.
+/// Boot files of a guest.
 #[derive(Debug)]
 pub struct Image {
     /// An uncompressed kernel: decompressing itself takes the emulator longer than the rest of the boot.
@@ -247,7 +247,7 @@ fn make_executable(file: &Path) -> Result<()> {
     Ok(())
 }
 
-/// The first entry of a directory that `wanted` says yes to.
+/// Returns the first `wanted` entry of a directory.
 fn entry(directory: &Path, wanted: impl Fn(&str) -> bool) -> Option<PathBuf> {
     let mut entries = std::fs::read_dir(directory).ok()?.filter_map(Result::ok);
     entries
@@ -255,7 +255,7 @@ fn entry(directory: &Path, wanted: impl Fn(&str) -> bool) -> Option<PathBuf> {
         .map(|entry| entry.path())
 }
 
-/// `/usr/lib/modules/VERSION` of the unpacked kernel; older packages have it in `/lib`.
+/// Returns `/usr/lib/modules/VERSION` of the unpacked kernel; older packages have it in `/lib`.
 fn modules_directory(root: &Path) -> Result<PathBuf> {
     ["usr/lib/modules", "lib/modules"]
         .iter()
@@ -272,7 +272,8 @@ fn find_kernel(root: &Path) -> Result<PathBuf> {
         .context("the kernel's packages have no vmlinuz")
 }
 
-/// The kernel proper, out of the file that decompresses itself (Documentation/arch/x86/boot.rst).
+/// Extracts the kernel proper from the file that decompresses itself
+/// (Documentation/arch/x86/boot.rst).
 fn vmlinux(file: &Path) -> Result<Vec<u8>> {
     let (magic, payload) = payload(&std::fs::read(file)?)
         .with_context(|| format!("{} is no bzImage", file.display()))?;
@@ -285,7 +286,7 @@ fn vmlinux(file: &Path) -> Result<Vec<u8>> {
     decompress(program, payload)
 }
 
-/// The compressed kernel with its first bytes, without the length that stands behind it.
+/// Returns the compressed kernel with its first bytes, without the length behind it.
 fn payload(image: &[u8]) -> Option<([u8; 4], Vec<u8>)> {
     const SETUP_SECTORS: usize = 0x1f1;
     const MAGIC: usize = 0x202;
@@ -327,7 +328,7 @@ fn decompress(program: &str, compressed: Vec<u8>) -> Result<Vec<u8>> {
     Ok(output.stdout)
 }
 
-/// Drivers and what they depend on, decompressed, named so that their order is that of their names.
+/// Copies drivers and their dependencies, decompressed, with names that sort in loading order.
 fn copy_modules(root: &Path, modules: &[&str], to: &Path) -> Result<()> {
     let directory = modules_directory(root)?;
     let version = directory.file_name().context("a kernel's release")?;
@@ -390,10 +391,11 @@ fn add_program(program: &Path, tree: &Path) -> Result<()> {
     Ok(())
 }
 
-/// Where libraries of Debian's packages are.
+/// Directory of the libraries of Debian's packages.
 const LIBRARIES: &str = "usr/lib/x86_64-linux-gnu";
 
-/// Copies a program of the packages, with their own libraries and loader: the guest's others are the host's.
+/// Copies a program of the packages, with their own libraries and loader: the guest's others are
+/// the host's.
 fn add_packaged_program(root: &Path, program: &str, name: &str, tree: &Path) -> Result<()> {
     const HOME: &str = "packages";
     let home = tree.join(HOME);
@@ -421,7 +423,7 @@ fn add_packaged_program(root: &Path, program: &str, name: &str, tree: &Path) -> 
     make_executable(&start)
 }
 
-/// The part of libibverbs for soft-RoCE, which it finds by the names that it was built with.
+/// Copies the part of libibverbs for soft-RoCE, which it finds by the names that it was built with.
 fn add_provider(root: &Path, tree: &Path) -> Result<()> {
     let drivers = Path::new("etc/libibverbs.d");
     let provider = Path::new(LIBRARIES).join("libibverbs");
@@ -442,7 +444,8 @@ fn add_provider(root: &Path, tree: &Path) -> Result<()> {
     Ok(())
 }
 
-/// The tree as the kernel unpacks it: a cpio archive, uncompressed, which boots sooner under emulation.
+/// Writes the tree as the kernel unpacks it: a cpio archive, uncompressed, which boots sooner under
+/// emulation.
 fn archive(tree: &Path, busybox: &Path, to: &Path) -> Result<()> {
     let out = std::fs::File::create(to).with_context(|| to.display().to_string())?;
     let status = Command::new(busybox)

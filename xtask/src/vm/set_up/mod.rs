@@ -1,4 +1,4 @@
-//! What the guest is made of: packages of Debian, and a kernel, drivers and programs out of them.
+//! Set-up of the guest: packages of Debian, and a kernel, drivers and programs out of them.
 
 pub mod apt;
 pub mod image;

@@ -10,7 +10,7 @@ use super::apt::{self, Apt, Archive, STABLE};
 use super::programs::{make_directory, pipe, remove_directory};
 use crate::vm::interrupt;
 
-/// What the emulator, the guest's shell and its tests of RDMA and of kinds of devices come from.
+/// Packages of the emulator, the guest's shell and its tests of RDMA and of kinds of devices.
 const PROGRAMS: [&str; 8] = [
     "qemu-system-x86",
     "busybox-static",
@@ -34,13 +34,14 @@ const LEFT_OUT: [&str; 10] = [
     "*/kernel/drivers/usb/*",
     "*/kernel/sound/*",
 ];
-/// Says what was to be unpacked, and lists what was. Written last: without it the directory is incomplete.
+/// Names the recipe, and lists the unpacked files. Written last: without it the directory is
+/// incomplete.
 const MANIFEST: &str = "manifest";
 
 /// Unpacked packages.
 #[derive(Debug)]
 pub struct Packages {
-    /// Where they are.
+    /// Their directory.
     pub root: PathBuf,
     /// File names of what was unpacked, one for each package.
     pub names: Vec<String>,
@@ -60,7 +61,7 @@ impl Packages {
 ///
 /// When something cannot be downloaded or unpacked.
 pub fn provide(cache: &Path, mirror: Option<&str>) -> Result<Packages> {
-    // What an older checkout has unpacked lacks something.
+    // A directory unpacked by an older checkout lacks something.
     let recipe = [&PROGRAMS[..], &LEFT_OUT].concat().join(" ");
     provide_at(cache, "packages", &recipe, &STABLE, mirror, |apt| {
         let mut packages = apt.with_dependencies(&PROGRAMS)?;
@@ -103,7 +104,8 @@ pub fn provide_kernel(
     )
 }
 
-/// What `plan` names of `suites`, unpacked below `directory` of `cache`; from there if the same `recipe` left it.
+/// Unpacks the `plan` of `suites` below `directory` of `cache`; reuses it if the same `recipe` left
+/// it.
 fn provide_at(
     cache: &Path,
     directory: &str,
@@ -148,7 +150,7 @@ fn provide_at(
     Ok(Packages { root, names })
 }
 
-/// Downloads all, the largest named.
+/// Downloads all; messages name the largest.
 fn fetch(apt: &Apt, packages: &[String], archives: &[Archive], to: &Path) -> Result<()> {
     const NAMED_FROM: u64 = 5_000_000;
     let total: u64 = archives.iter().map(|archive| archive.bytes).sum();
@@ -180,7 +182,7 @@ fn fetch(apt: &Apt, packages: &[String], archives: &[Archive], to: &Path) -> Res
     Ok(())
 }
 
-/// Of all files in a directory. One may go while they are counted.
+/// Returns the size of all files in a directory. One may disappear while they are counted.
 fn size(directory: &Path) -> Result<u64> {
     let entries = std::fs::read_dir(directory)?.filter_map(Result::ok);
     let sizes = entries.filter_map(|entry| entry.metadata().ok());
@@ -191,7 +193,7 @@ fn megabytes(bytes: u64) -> String {
     format!("{:.1} MB", bytes as f64 / 1e6)
 }
 
-/// Unpacks all archives of `downloads`; gives their names.
+/// Unpacks all archives of `downloads`; returns their names.
 fn unpack(downloads: &Path, root: &Path) -> Result<Vec<String>> {
     println!("vm-test: unpacking");
     let mut names = Vec::new();

@@ -58,7 +58,7 @@ pub fn check_also(needed: &[(&str, &str)]) -> Result<()> {
     Ok(())
 }
 
-/// Where a program is; administrators' tools count, although a user's path may lack them.
+/// Finds a program; administrators' tools count, although a user's path may lack them.
 pub fn find(name: &str) -> Option<std::path::PathBuf> {
     let path = std::env::var_os("PATH").unwrap_or_default();
     let system = ["/usr/sbin", "/sbin", "/usr/local/sbin"].map(Into::into);

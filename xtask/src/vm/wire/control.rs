@@ -4,7 +4,7 @@
 pub const PRIORITIES: usize = 8;
 /// The longest pause, in quanta of 512 bit times.
 pub const LONGEST: u16 = u16::MAX;
-/// What a PFC frame says, without the padding to 60 bytes.
+/// Contents of a PFC frame, without the padding to 60 bytes.
 pub const PFC_BYTES: usize = 34;
 
 const TO: [u8; 6] = [0x01, 0x80, 0xc2, 0, 0, 0x01];
@@ -20,7 +20,7 @@ pub fn pfc(from: [u8; 6], priority: usize, quanta: u16) -> Vec<u8> {
     frame(from, times)
 }
 
-/// What a hostile host hides in its frames: every priority paused for as long as can be.
+/// Returns the payload of a hostile host: every priority paused for the longest time.
 pub fn all_paused(from: [u8; 6]) -> [u8; PFC_BYTES] {
     let mut bytes = [0; PFC_BYTES];
     bytes.copy_from_slice(&frame(from, [Some(LONGEST); PRIORITIES])[..PFC_BYTES]);
@@ -43,7 +43,7 @@ fn frame(from: [u8; 6], times: [Option<u16>; PRIORITIES]) -> Vec<u8> {
     bytes
 }
 
-/// What a MAC control frame says.
+/// Contents of a MAC control frame.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Heard {
     /// Quanta by priority, where the frame says something about it.

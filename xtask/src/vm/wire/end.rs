@@ -15,15 +15,15 @@ use super::control::{self, Heard, PRIORITIES};
 use super::host;
 use crate::vm::nic::sockets;
 
-/// How long 512 bit times are at the rate of all ports ([`RATE`](crate::vm::switch::RATE)).
+/// Duration of 512 bit times at the rate of all ports ([`RATE`](crate::vm::switch::RATE)).
 const QUANTUM: Duration = Duration::from_nanos(5_120);
-/// A NIC that takes no frame for so long is stuck.
+/// A NIC that takes no frame for this long is stuck.
 const SEND_LIMIT: Duration = Duration::from_secs(5);
-/// How often the receiving thread looks whether it is to end.
+/// Interval at which the receiving thread checks whether it is to end.
 const LOOK: Duration = Duration::from_millis(100);
 const FRAME_BYTES_MAX: usize = 65_536;
 
-/// What a host heard of pauses.
+/// Pauses received by a host.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Pauses {
     /// PFC entries with a time above zero, by priority.
@@ -43,7 +43,7 @@ pub struct End {
     socket: Arc<UnixDatagram>,
     inbox: Receiver<Vec<u8>>,
     pauses: Arc<Mutex<Pauses>>,
-    /// Where all frames go while this end is part of a cable.
+    /// Destination of all frames while this end is part of a cable.
     patched: Arc<Mutex<Option<Arc<UnixDatagram>>>>,
     ended: Arc<AtomicBool>,
     receiving: Option<JoinHandle<()>>,
@@ -121,12 +121,12 @@ impl End {
         while self.inbox.try_recv().is_ok() {}
     }
 
-    /// What the switch said of pauses until now.
+    /// Returns the switch's pauses until now.
     pub fn pauses(&self) -> Pauses {
         *self.pauses.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Whether the switch pauses `priority` here.
+    /// Returns true if the switch pauses `priority` here.
     pub fn is_paused(&self, priority: u8) -> bool {
         let until = self.pauses().until[usize::from(priority)];
         until.is_some_and(|until| Instant::now() < until)
@@ -194,7 +194,7 @@ fn receive(
             .unwrap_or_else(PoisonError::into_inner)
             .clone();
         if let Some(to) = to {
-            // What a NIC does not take is missing, as the test will see.
+            // Frames that a NIC refuses are missing, which the test notices.
             let _ = to.send(frame);
             continue;
         }

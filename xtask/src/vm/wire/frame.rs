@@ -11,7 +11,7 @@ const ADDRESSES: usize = 12;
 const IPV4: [u8; 2] = [0x08, 0];
 /// An IPv4 header without options, then a UDP header.
 const IP_BYTES: usize = 28;
-/// Which series a frame is of, then its number.
+/// Number of the frame's series, then its number.
 const SERIES_BYTES: usize = 4;
 const NUMBER_BYTES: usize = 4;
 /// Shortest frame on the wire, without FCS.
@@ -19,7 +19,7 @@ pub const SHORTEST: usize = 60;
 /// Longest untagged frame with a payload of 1500 bytes, without FCS.
 pub const LONGEST: usize = 1514;
 
-/// How long the frames of a series are, without their tags.
+/// Lengths of the frames of a series, without their tags.
 #[derive(Clone, Debug)]
 pub enum Sizes {
     /// These, one after the other, and again.
@@ -39,7 +39,7 @@ pub enum Tags {
     Random,
 }
 
-/// What the frames of a series have in them.
+/// Contents of the frames of a series.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Fill {
     /// Random bytes.
@@ -68,7 +68,7 @@ pub struct Series {
     pub flows: u32,
 }
 
-/// IPv4 and UDP headers in front of a payload of `bytes` with them.
+/// Returns IPv4 and UDP headers for a payload, `bytes` together with them.
 fn ip(flow: u32, bytes: usize) -> [u8; IP_BYTES] {
     let mut header = [0; IP_BYTES];
     header[0] = 0x45;
@@ -175,7 +175,7 @@ pub fn named(frame: &[u8]) -> Option<(u32, u32, u8)> {
     Some((word(series)?, word(number)?, priority))
 }
 
-/// Random numbers that follow from a series and a number (SplitMix64).
+/// Random numbers derived from a series and a number (SplitMix64).
 struct Random(u64);
 
 impl Random {

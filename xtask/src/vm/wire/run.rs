@@ -9,12 +9,12 @@ use super::end::End;
 use super::frame::{named, Series};
 use crate::vm::interrupt;
 
-/// How a series is sent.
+/// Way of sending a series.
 #[derive(Clone, Copy, Debug)]
 pub struct Pace {
     /// Frames on their way at most.
     pub window: u32,
-    /// What has not arrived after so much silence is lost.
+    /// Silence after which missing frames are lost.
     pub patience: Duration,
 }
 
@@ -26,10 +26,10 @@ impl Pace {
     };
 }
 
-/// After so many silences nothing more is sent: the switch forwards nothing.
+/// Number of silences after which sending ends: the switch forwards nothing.
 const SILENCES_MAX: u32 = 3;
 
-/// What became of a series.
+/// Result of a series.
 #[derive(Clone, Debug, Default)]
 pub struct Judged {
     /// Frames sent.
@@ -133,7 +133,7 @@ pub fn run(ends: &[End], series: &Series, pace: Pace) -> Result<Judged> {
             heard = Instant::now();
         }
     }
-    // What nobody sent, or arrives twice, comes behind the last one.
+    // Unsent or duplicated frames come behind the last one.
     while let Some(frame) = to.receive(Duration::from_millis(50)) {
         judge.take(&frame);
     }
@@ -168,9 +168,9 @@ pub fn flood(ends: &[End], series: &Series, then: impl FnOnce() -> Result<()>) -
 pub struct Judge<'a> {
     series: &'a Series,
     seen: Vec<bool>,
-    /// By priority and flow, which alone keep their order.
+    /// By priority and flow, within which frames keep their order.
     last: BTreeMap<(u8, Option<u32>), u32>,
-    /// What was found until now; `sent` is the caller's.
+    /// Results until now; `sent` is the caller's.
     pub judged: Judged,
 }
 

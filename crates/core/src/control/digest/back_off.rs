@@ -1,4 +1,4 @@
-//! What the next preference depends on.
+//! State that the next preference depends on.
 
 use super::{BackOff, Release};
 use crate::testing::Digest;

@@ -1,4 +1,4 @@
-//! What suspicions lead to.
+//! State that the outcome of suspicions depends on.
 
 use super::super::RECENT;
 use super::{Suspect, Suspects};

@@ -1,27 +1,30 @@
-//! What follows from the neighbours that are heard on one port.
+//! Conclusions from the neighbours that are heard on one port.
 //!
 //! | heard | the neighbour is |
 //! |---|---|
-//! | nobody | as configured, else unknown |
+//! | none | as configured, else unknown |
 //! | a switch with our TLV and the same D and mode of every class with Levels, which hears us too | enhanced |
 //! | the same, which does not say that it hears us | as configured, else unknown |
 //! | a switch with our TLV and another D, mode or version | regular, and a Level mismatch |
 //! | somebody without our TLV | as configured, else unknown, and regular once that has lasted for our time to live |
 //! | several with our TLV, or one of another D beside others | unknown |
 //!
-//! `neighbour = "regular"` is always believed, `"enhanced"` until a switch with our TLV says something else.
+//! `neighbour = "regular"` is always believed, `"enhanced"` until a switch with our TLV says
+//! something else.
 //!
-//! Two that take each other for enhanced must have the same D: all else loses no frame, whatever they take each other for
-//! (`crates/core/tests/neighbours/neighbour_changes.rs`). Each has compared an announcement of the other with what it is itself. Were
-//! their D different now, both announcements would be of an earlier life; but whichever began its present life last has
-//! heard the other's present one. That it hears us is asked for as well: an enhanced neighbour is told Feedback
-//! without an XOFF and without a zero behind it, and who takes us for unknown does not go on before it is told 0. It is not
-//! what keeps frames from being lost, but the two come to the same end.
+//! Two that take each other for enhanced must have the same D: all else loses no frame, whatever
+//! they take each other for (`crates/core/tests/neighbours/neighbour_changes.rs`). Each has compared an
+//! announcement of the other with what it is itself. Were their D different now, both announcements
+//! would be of an earlier life; but whichever began its present life last has heard the other's
+//! present one. That it hears us is asked for as well: an enhanced neighbour is told Feedback
+//! without an XOFF and without a zero behind it, and who takes us for unknown does not go on before
+//! it is told 0. It is not what keeps frames from being lost, but the two come to the same end.
 //!
-//! An unknown neighbour is told things, and understood, whatever it is. That makes it the answer while two come to
-//! terms, and where several switches talk: most likely one under an old and a new name. Who speaks LLDP without our
-//! TLV may be the host that a switch runs on, whose agent was heard before the switch; hence the wait. Beside a switch of
-//! ours that has been heard again since, it is taken for such an agent.
+//! An unknown neighbour is told things, and understood, whatever it is. That makes it the answer
+//! while two come to terms, and where several switches talk: most likely one under an old and a new
+//! name. Who speaks LLDP without our TLV may be the host that a switch runs on, whose agent was
+//! heard before the switch; hence the wait. Beside a switch of ours that has been heard again
+//! since, it is taken for such an agent.
 
 use super::port::Entry;
 use super::AnnouncedPort;
@@ -30,22 +33,24 @@ use crate::units::Priority;
 use crate::wire::lldp::dcbx::{PfcConfiguration, PfcMismatch, PrioritySet};
 use crate::wire::lldp::weir::{AnnouncedMode, Weir, WeirV1};
 
-/// What has been found out about one port.
+/// Findings about one port.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Findings {
-    /// What is on the other side.
+    /// Kind of neighbour.
     pub neighbour: Neighbour,
-    /// A neighbour that speaks the Level protocol as we do is heard, and told so.
+    /// A neighbour that uses the Level protocol like this switch is heard; announcements contain
+    /// it.
     pub hears: bool,
-    /// How Feedback is told: as configured, but not as grants to a neighbour that tells it otherwise.
+    /// Coding of Feedback: as configured, but not as grants to a neighbour that uses another
+    /// coding.
     pub coding: FeedbackCoding,
-    /// Where PFC differs.
+    /// Mismatch of PFC.
     pub pfc: Option<PfcMismatch>,
-    /// Where the Level protocol differs.
+    /// Mismatch of the Level protocol.
     pub level: Option<LevelMismatch>,
 }
 
-/// What is wrong between the Level protocol here and at a neighbour.
+/// Difference between the Level protocol here and at a neighbour.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum LevelMismatch {
     /// It speaks a version that is not known here.
@@ -58,22 +63,23 @@ pub enum LevelMismatch {
     Class {
         /// The lowest such priority.
         priority: Priority,
-        /// What it is here.
+        /// Mode of this switch.
         ours: AnnouncedMode,
-        /// What it is there.
+        /// Mode of the neighbour.
         theirs: AnnouncedMode,
     },
     /// One side grants frames and the other side does not count them: neither does it then.
     #[error("Feedback is configured as {} here and as {} at the neighbour; grants are not used", .ours.name(), .theirs.name())]
     Coding {
-        /// How it is configured here.
+        /// Coding configured here.
         ours: FeedbackCoding,
-        /// How it is configured there.
+        /// Coding configured at the neighbour.
         theirs: FeedbackCoding,
     },
 }
 
-/// See the module. `absent`: nobody with our TLV has been heard for so long that nobody will be.
+/// See the module. `absent`: no neighbour with our TLV has been heard for so long that none is
+/// expected.
 pub(super) fn judge(port: &AnnouncedPort, entries: &[Entry], absent: bool) -> Findings {
     let coding = entries
         .iter()
@@ -96,7 +102,7 @@ pub(super) fn judge(port: &AnnouncedPort, entries: &[Entry], absent: bool) -> Fi
     }
 }
 
-/// What the neighbour is, and whether it is one that we hear.
+/// Returns the kind of neighbour, and true if it is one that we hear.
 fn neighbour(port: &AnnouncedPort, entries: &[Entry], absent: bool) -> (Neighbour, bool) {
     if port.configured == Neighbour::Regular {
         return (Neighbour::Regular, false);
@@ -111,7 +117,7 @@ fn neighbour(port: &AnnouncedPort, entries: &[Entry], absent: bool) -> (Neighbou
         (Some(entry), None) => match level_mismatch(port, entry) {
             Err(_) if entries.len() == 1 => Neighbour::Regular,
             Err(_) => Neighbour::Unknown,
-            // Whoever is heard beside it may have come in its place.
+            // A neighbour heard beside it may have replaced it.
             Ok(_) if entries.iter().any(|other| other.heard_at > entry.last_at) => port.configured,
             Ok(theirs) if believed || theirs.hears => return (Neighbour::Enhanced, true),
             Ok(_) => return (Neighbour::Unknown, true),
@@ -128,18 +134,15 @@ fn neighbour(port: &AnnouncedPort, entries: &[Entry], absent: bool) -> (Neighbou
 }
 
 impl Entry {
-    /// True for a switch with our TLV, whatever it says there.
     pub(super) fn is_weir(&self) -> bool {
         self.announcement.weir.is_some()
     }
 }
 
-/// True where a class with Levels speaks them on this port.
 pub(super) fn speaks_levels(port: &AnnouncedPort) -> bool {
     matches!(port.announcement.weir, Some(Weir::V1(ours)) if has_levels(&ours))
 }
 
-/// How the port is configured to tell Feedback.
 pub(super) fn our_coding(port: &AnnouncedPort) -> FeedbackCoding {
     match port.announcement.weir {
         Some(Weir::V1(ours)) => ours.coding.unwrap_or_default(),
@@ -147,14 +150,16 @@ pub(super) fn our_coding(port: &AnnouncedPort) -> FeedbackCoding {
     }
 }
 
-/// True for a neighbour that counts the frames that it is granted, or says nothing against it.
+/// Returns true for a neighbour that counts the frames granted to it, or does not announce
+/// otherwise.
 fn counts(port: &AnnouncedPort, entry: &Entry) -> bool {
     let same = level_mismatch(port, entry).map(|theirs| theirs.coding);
     !entry.is_weir() || matches!(same, Ok(None | Some(FeedbackCoding::Grants)))
 }
 
-/// Feedback in PFC and in PAUSE frames is understood by all; grants by those alone that grant themselves. Who says
-/// nothing about it is believed to be configured as we are.
+/// All neighbours understand Feedback in PFC and in PAUSE frames; only those that grant themselves
+/// understand grants. A neighbour that announces nothing about it is assumed to be configured as we
+/// are.
 fn coding_mismatch(port: &AnnouncedPort, entry: &Entry) -> Option<LevelMismatch> {
     let theirs = level_mismatch(port, entry).ok()?.coding?;
     let ours = our_coding(port);
@@ -162,13 +167,13 @@ fn coding_mismatch(port: &AnnouncedPort, entry: &Entry) -> Option<LevelMismatch>
     differ.then_some(LevelMismatch::Coding { ours, theirs })
 }
 
-/// What the neighbour says when both speak the Level protocol in the same way; `Err(None)` when one of them does not
-/// speak it and that is nobody's mistake.
+/// Returns the neighbour's mode when both speak the Level protocol in the same way; `Err(None)`
+/// when one of them legitimately does not speak it.
 fn level_mismatch(port: &AnnouncedPort, entry: &Entry) -> Result<WeirV1, Option<LevelMismatch>> {
     let Some(Weir::V1(ours)) = port.announcement.weir else {
         return Err(None);
     };
-    // Where plain PFC is spoken on purpose there is nothing to compare.
+    // Plain PFC on purpose leaves nothing to compare.
     if port.configured == Neighbour::Regular {
         return Err(None);
     }
@@ -202,7 +207,8 @@ fn differing(ours: &WeirV1, theirs: &WeirV1) -> Option<LevelMismatch> {
         })
 }
 
-/// Whoever announces PFC must have it as we do. That nobody announces it counts once somebody is heard.
+/// A neighbour that announces PFC must have the same settings. A missing announcement counts once
+/// any neighbour is heard.
 fn pfc_mismatch(port: &AnnouncedPort, entries: &[Entry]) -> Option<PfcMismatch> {
     if entries.is_empty() {
         return None;

@@ -25,9 +25,9 @@ pub struct Entry {
     pub chassis: ChassisId,
     /// Its port.
     pub port: PortIdentifier,
-    /// What it says.
+    /// Contents of the announcement.
     pub announcement: Announcement,
-    /// What of that was not understood.
+    /// Parts of the announcement that were not understood.
     pub skipped: Skipped,
     /// When it was first heard.
     pub heard_at: Instant,
@@ -50,7 +50,6 @@ crate::named! {
     }
 }
 
-/// What a frame has changed.
 #[allow(clippy::large_enum_variant)] // lives on the stack for a moment
 pub(super) enum Change {
     Nothing,
@@ -66,9 +65,9 @@ pub(super) struct PortState {
     pub(super) findings: Findings,
     /// Never more than [`ENTRIES_MAX`].
     entries: Vec<Entry>,
-    /// Since when nobody with our TLV is there.
+    /// Time since which no neighbour with our TLV is there.
     alone_since: Instant,
-    /// That has lasted: whoever speaks without it is no switch of ours.
+    /// The absence has lasted: a neighbour that speaks without the TLV is no switch of ours.
     absent: bool,
     up: bool,
     send_at: Instant,
@@ -96,12 +95,11 @@ impl PortState {
         &self.entries
     }
 
-    /// True where the dataplane is told what was found out.
+    /// Returns true if the dataplane is notified of findings.
     pub(super) fn learns(&self) -> bool {
         self.config.is_fabric && self.config.configured != Neighbour::Regular
     }
 
-    /// How Feedback is told, where that depends on the neighbour.
     pub(super) fn learnt_coding(&self) -> Option<FeedbackCoding> {
         let grants = our_coding(&self.config) == FeedbackCoding::Grants;
         (self.learns() && grants).then_some(self.findings.coding)
@@ -111,8 +109,8 @@ impl PortState {
         self.findings.neighbour
     }
 
-    /// What follows from who is heard now. Gives what followed before. Who has begun, or ceased, to be heard is told
-    /// soon.
+    /// Derives the findings from the neighbours heard now and returns the previous findings. Any
+    /// neighbour that appeared or disappeared is announced soon.
     pub(super) fn judge(&mut self, now: Instant) -> Findings {
         if self.entries.iter().any(Entry::is_weir) {
             (self.alone_since, self.absent) = (now, false);
@@ -125,8 +123,8 @@ impl PortState {
         before
     }
 
-    /// When somebody without our TLV will have been alone for so long that no switch of ours is there: for as long as we
-    /// want to be believed, so that a neighbour of that kind has missed several announcements.
+    /// Returns when a neighbour without our TLV will have been alone for as long as we want to be
+    /// believed: it has then missed several announcements, so no switch of ours is there.
     fn absent_at(&self) -> Option<Instant> {
         let waits = self.learns()
             && !self.absent
@@ -136,14 +134,13 @@ impl PortState {
         waits.then(|| self.alone_since + self.config.announcement.ttl.as_duration())
     }
 
-    /// True once when it is time.
+    /// Returns true once when the time has come.
     pub(super) fn note_absence(&mut self, now: Instant) -> bool {
         let lasted = self.absent_at().is_some_and(|at| at <= now);
         self.absent |= lasted;
         lasted
     }
 
-    /// What is announced now.
     pub(super) fn announcement(&self) -> Announcement {
         let mut announcement = self.config.announcement;
         if let Some(Weir::V1(weir)) = &mut announcement.weir {
@@ -206,7 +203,7 @@ impl PortState {
         Change::Found(entry)
     }
 
-    /// Gives the neighbours that are forgotten.
+    /// Returns the forgotten neighbours.
     pub(super) fn set_link(&mut self, now: Instant, up: bool) -> Vec<Entry> {
         if core::mem::replace(&mut self.up, up) == up {
             return Vec::new();
@@ -253,7 +250,7 @@ impl PortState {
             };
     }
 
-    /// True when there is somebody to say it to; then nothing more is sent.
+    /// Returns true if there is a neighbour to say goodbye to; then nothing more is sent.
     pub(super) fn take_goodbye(&mut self) -> bool {
         let up = self.up;
         self.up = false;

@@ -1,17 +1,16 @@
-//! Who pays for each frame: the ingress buffer it is charged to, until its last copy has left.
+//! Owner of each frame's charge: the ingress buffer that it is charged to, until its last copy has
+//! left.
 
 use crate::frame::FrameHandle;
 use crate::switch::levels::ShareId;
 use crate::switch::records::Records;
 use crate::units::{Bytes, PortId, Priority};
 
-/// What one frame is charged.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(in crate::switch) struct Charge {
     pub(in crate::switch) cells: Bytes,
     pub(in crate::switch) ingress: PortId,
     pub(in crate::switch) priority: Priority,
-    /// Its part in the Level Table.
     pub(in crate::switch) share: ShareId,
 }
 
@@ -25,7 +24,7 @@ struct Slot {
     copies: u16,
 }
 
-/// By frame handle. A handle with no copies left is the caller's.
+/// Charges by frame handle. A handle with no copies left belongs to the caller.
 #[derive(Debug)]
 #[cfg_attr(feature = "testing", derive(Clone))]
 pub(in crate::switch) struct Charges {
@@ -53,12 +52,12 @@ impl Charges {
         self.by_handle.touch();
     }
 
-    /// Frames with at least one copy in the switch.
+    /// Returns the number of frames with at least one copy in the switch.
     pub(in crate::switch) fn held(&self) -> usize {
         self.held
     }
 
-    /// True when the handle exists and is not in the switch.
+    /// Returns true when the handle exists and is not in the switch.
     pub(in crate::switch) fn is_free(&self, handle: FrameHandle) -> bool {
         match self.by_handle.get(handle.index()) {
             Some(slot) => slot.copies == 0,
@@ -66,27 +65,25 @@ impl Charges {
         }
     }
 
-    /// The port that a frame in the switch came in by.
     pub(in crate::switch) fn ingress_of(&self, handle: FrameHandle) -> Option<PortId> {
         let slot = self.by_handle.get(handle.index())?;
         (slot.copies > 0).then_some(slot.ingress)
     }
 
-    /// The (port, priority) that a frame in the switch is charged to.
     #[inline]
     pub(in crate::switch) fn origin(&self, handle: FrameHandle) -> Option<(PortId, Priority)> {
         let slot = self.by_handle.get(handle.index())?;
         (slot.copies > 0).then_some((slot.ingress, slot.priority))
     }
 
-    /// Whether all but one of its copies have been sent or dropped.
+    /// Returns true if all but one of its copies have been sent or dropped.
     pub(in crate::switch) fn is_last_copy(&self, handle: FrameHandle) -> bool {
         self.by_handle
             .get(handle.index())
             .is_some_and(|slot| slot.copies == 1)
     }
 
-    /// Books `copies` copies (at least one) of a [free](Self::is_free) handle.
+    /// Accounts for `copies` copies (at least one) of a [free](Self::is_free) handle.
     #[inline(always)]
     pub(in crate::switch) fn open(&mut self, handle: FrameHandle, charge: Charge, copies: u16) {
         debug_assert!(copies > 0 && self.is_free(handle));
@@ -108,7 +105,7 @@ impl Charges {
         }
     }
 
-    /// One copy has left. With the last one, says what is paid back to whom.
+    /// Removes one copy. With the last one, returns the charge to pay back.
     pub(in crate::switch) fn close_one(&mut self, handle: FrameHandle) -> Option<Charge> {
         let slot = self.by_handle.get_mut(handle.index())?;
         if slot.copies == 0 {

@@ -1,4 +1,4 @@
-//! Copies of frames for somebody who looks at them: by a port that does nothing else, and in nobody's way.
+//! Copies of frames for monitoring: sent by a dedicated port, without effect on other traffic.
 
 use super::charges::Charge;
 use crate::command::CommandError;
@@ -10,14 +10,15 @@ use crate::switch::Switch;
 use crate::units::{Instant, MacAddress, PortId};
 
 impl Switch {
-    /// Has `port` send `frame`, a copy of one that came in or leaves somewhere else: the port must be
-    /// [reserved](crate::Command::Reserve), and the frame's class lossy. It is charged to the port's own ingress buffer,
-    /// which nobody else fills, so that it delays and pauses nobody. Copies leave in the order in which they came, whatever
-    /// their addresses. `Ok` means that the switch owns its handle now. O(1).
+    /// Sends `frame`, a copy of a frame received or sent elsewhere, by `port`: the port must be
+    /// [reserved](crate::Command::Reserve), and the frame's class lossy. It is charged to the
+    /// port's own ingress buffer, which no other traffic fills, so that it delays and pauses no
+    /// neighbour. Copies leave in the order in which they came, whatever their addresses. `Ok`
+    /// means that the switch owns its handle now. O(1).
     ///
     /// # Errors
     ///
-    /// Why it is not sent; the handle is still the caller's, and nothing is counted.
+    /// The reason against sending it; the handle is still the caller's, and nothing is counted.
     pub fn send_copy(
         &mut self,
         now: Instant,

@@ -2,16 +2,16 @@
 
 use crate::units::Bytes;
 
-/// Frames between two early drops, at least.
 const FRAMES_BETWEEN: u64 = 8;
 
-/// A host's TCP that loses one frame of a round trip slows down and sends that one again; one that fills a buffer to its end
-/// loses a whole burst. From a threshold on, one frame is dropped each time that as much has been admitted as there was
-/// room left at the last drop: ever more often as the buffer fills.
+/// A host's TCP that loses one frame of a round trip slows down and sends that one again; one that
+/// fills a buffer to its end loses a whole burst. Above a threshold, one frame is dropped whenever
+/// as much has been admitted as there was room left at the last drop: ever more often as the buffer
+/// fills.
 #[derive(Clone, Debug)]
 pub(super) struct EarlyDrops {
     from: Bytes,
-    /// What is still admitted before the next drop.
+    /// Bytes still admitted before the next drop.
     credit: Bytes,
 }
 
@@ -27,7 +27,7 @@ impl EarlyDrops {
         self.from
     }
 
-    /// Whether a frame of `cells` is dropped that finds `found` in a buffer of `limit`.
+    /// Returns true if a frame of `cells` that finds `found` in a buffer of `limit` is dropped.
     pub(super) fn drops(&mut self, found: Bytes, cells: Bytes, limit: Bytes) -> bool {
         if found < self.from {
             return false;
@@ -47,7 +47,8 @@ impl EarlyDrops {
 mod tests {
     use super::*;
 
-    /// Frames of 1,000 B that are admitted between drops while the buffer stays at `found`.
+    /// Returns the frames of 1,000 B that are admitted between drops while the buffer stays at
+    /// `found`.
     fn between_drops(found: u64) -> Vec<usize> {
         let [from, limit] = [60_000, 160_000].map(Bytes::new);
         let mut drops = EarlyDrops::new(from, limit);

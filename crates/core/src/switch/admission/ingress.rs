@@ -12,27 +12,28 @@ use crate::config::{PfcThresholds, PoolShare};
 use crate::counters::DropReason;
 use crate::units::{Bytes, Duration, Instant};
 
-/// What every frame reads and changes comes first, in one cache line; what follows from the mode and the raise is
-/// kept there ready for use by [`settle`](Self::settle).
+/// Fields that every frame reads and changes come first, in one cache line;
+/// [`settle`](Self::settle) keeps the values derived from the mode and the raise ready for use
+/// there.
 #[derive(Clone, Debug)]
 #[repr(C, align(64))]
 pub(in crate::switch) struct IngressBuffer {
     pub(super) occupancy: Bytes,
-    /// Up to here a frame may be charged and nothing else follows from it: no limit, threshold or watermark is lower.
-    /// Zero while the neighbour is paused.
+    /// A frame may be charged up to here without further effect: no limit, threshold or watermark
+    /// is lower. Zero while the neighbour is paused.
     calm_up_to: Bytes,
-    /// The most that may be charged.
+    /// Maximum charge.
     limit: Bytes,
-    /// Pause the neighbour from here on; beyond all occupancies where nobody is paused.
+    /// Occupancy from which the neighbour is paused; above all occupancies if no neighbour is
+    /// paused.
     pause_from: Bytes,
-    /// Let it resume below this; zero where it never may.
+    /// Occupancy below which the neighbour resumes; zero if it never may.
     resume_below: Bytes,
-    /// Mark frames that find so much.
     mark_from: Bytes,
-    /// No high watermark changes up to here.
+    /// Occupancy up to which no high watermark changes.
     high: Bytes,
     pub(super) pausing: bool,
-    /// Paused whatever the occupancy.
+    /// Paused at any occupancy.
     pub(super) held: bool,
     pub(super) overrun: bool,
     /// The raise is [`Raise::Draining`].
@@ -45,7 +46,7 @@ pub(in crate::switch) struct IngressBuffer {
     pub(super) raise: Raise,
     pub(super) refresh_at: Instant,
     early: Option<EarlyDrops>,
-    /// Where it is part of a pool. What the thresholds and the limit above are then plays no part.
+    /// Share of a pool, if any. The thresholds and the limit above are then unused.
     pub(super) pooled: Option<Pooled>,
 }
 
@@ -91,7 +92,7 @@ impl IngressBuffer {
         self.headroom_used_max
     }
 
-    /// Of the occupancy, what is above the configured xoff, or in the headroom of the pool.
+    /// Returns the part of the occupancy above the configured xoff, or in the headroom of the pool.
     pub(in crate::switch) fn headroom_used(&self) -> Bytes {
         if let Some(pooled) = &self.pooled {
             return pooled.above();
@@ -102,14 +103,13 @@ impl IngressBuffer {
         }
     }
 
-    /// Both peaks begin again from what there is now.
     pub(in crate::switch) fn restart_peaks(&mut self) {
         (self.occupancy_max, self.headroom_used_max) = (Bytes::ZERO, Bytes::ZERO);
         self.note_high();
         self.settle_calm();
     }
 
-    /// True when the neighbour is paused by this buffer's occupancy, now or ever.
+    /// Returns true if this buffer's occupancy pauses the neighbour, now or ever.
     pub(in crate::switch) fn may_pause(&self) -> bool {
         self.mode.pauses()
     }
@@ -118,12 +118,12 @@ impl IngressBuffer {
         self.pausing
     }
 
-    /// When the pause that we asked for must be asked for again.
+    /// Time at which our pause must be repeated.
     pub(in crate::switch) fn refresh_at(&self) -> Option<Instant> {
         (self.pausing && self.refresh_at != Instant::FAR_FUTURE).then_some(self.refresh_at)
     }
 
-    /// True once for each refresh that is due.
+    /// Returns true once for each refresh that is due.
     pub(in crate::switch) fn take_refresh(&mut self, now: Instant) -> bool {
         let due = self.refresh_at().is_some_and(|at| at <= now);
         if due {
@@ -132,12 +132,13 @@ impl IngressBuffer {
         due
     }
 
-    /// The pause (or its refresh) goes out now and holds the neighbour for twice `refresh`.
+    /// Notes that the pause (or its refresh) is sent now and holds the neighbour for twice
+    /// `refresh`.
     pub(in crate::switch) fn note_pause_sent(&mut self, now: Instant, refresh: Duration) {
         self.refresh_at = now + refresh;
     }
 
-    /// Thresholds in force, (xoff, xon); zero for a lossy class.
+    /// Returns the thresholds in force, (xoff, xon); zero for a lossy class.
     pub(in crate::switch) fn thresholds_in(&self, pools: &Pools) -> (Bytes, Bytes) {
         match &self.pooled {
             Some(pooled) => pooled.thresholds(pools),
@@ -155,12 +156,11 @@ impl IngressBuffer {
         }
     }
 
-    /// The most that may be charged now.
     pub(in crate::switch) fn limit(&self) -> Bytes {
         self.limit
     }
 
-    /// True when half of what may be charged is charged.
+    /// Returns true when half of the maximum charge is used.
     pub(in crate::switch) fn is_half_full(&self, pools: &Pools) -> bool {
         let limit = match &self.pooled {
             Some(pooled) => pooled.room(pools),
@@ -180,7 +180,7 @@ impl IngressBuffer {
         }
     }
 
-    /// Charges `cells` bytes (whole cells), or says why not.
+    /// Charges `cells` bytes (whole cells), or returns the reason for a refusal.
     #[inline(always)]
     pub(in crate::switch) fn admit(
         &mut self,
@@ -198,7 +198,7 @@ impl IngressBuffer {
         self.admit_and_see(occupancy, pools)
     }
 
-    /// What [`admit`](Self::admit) does where anything may follow.
+    /// Does the work of [`admit`](Self::admit) where anything may follow.
     #[inline(never)]
     fn admit_and_see(&mut self, occupancy: Bytes, pools: &mut Pools) -> Result<Admission, Refusal> {
         if self.pooled.is_some() {
@@ -221,7 +221,7 @@ impl IngressBuffer {
         })
     }
 
-    /// Takes `cells` bytes off again.
+    /// Discharges `cells` bytes.
     #[inline(always)]
     pub(in crate::switch) fn discharge(&mut self, cells: Bytes, pools: &mut Pools) -> PauseChange {
         self.occupancy -= cells;
@@ -248,13 +248,14 @@ impl IngressBuffer {
         change
     }
 
-    /// Makes room for at least `extra` more than is there now, until `until`, so that the neighbour
-    /// can send into a full buffer. The raised xoff never passes xoff + headroom, so the memory behind
-    /// this buffer is bounded by [`memory_bound`](crate::ClassMode::memory_bound).
+    /// Makes room for at least `extra` above the present occupancy, until `until`, so that the
+    /// neighbour can send into a full buffer. The raised xoff never passes xoff + headroom, so the
+    /// memory behind this buffer is bounded by [`memory_bound`](crate::ClassMode::memory_bound).
     ///
     /// `extra` counts from the occupancy found, not from xoff: frames that were under way when the
-    /// pause went out have already used part of the headroom. Where the headroom has no room for all of `extra` the
-    /// neighbour resumes all the same: at once, or where all of it is used, with the first frame that leaves.
+    /// pause went out have already used part of the headroom. Where the headroom has no room for
+    /// all of `extra` the neighbour resumes all the same: at once, or where all of it is used, with
+    /// the first frame that leaves.
     pub(in crate::switch) fn raise(
         &mut self,
         extra: Bytes,
@@ -290,7 +291,6 @@ impl IngressBuffer {
         self.settle();
     }
 
-    /// When the raised thresholds fall back.
     pub(in crate::switch) fn raised_until(&self) -> Option<Instant> {
         match self.raise {
             Raise::Active { until, .. } => Some(until),
@@ -298,7 +298,6 @@ impl IngressBuffer {
         }
     }
 
-    /// Ends a raise whose time is over.
     pub(in crate::switch) fn expire_raise(
         &mut self,
         now: Instant,
@@ -321,13 +320,15 @@ impl IngressBuffer {
         }
     }
 
-    /// True while more may be charged than the thresholds say: a release, or what it or older thresholds let in.
+    /// Returns true while more may be charged than the thresholds state: a release, or frames that
+    /// it or older thresholds admitted.
     pub(in crate::switch) fn is_raised(&self) -> bool {
         !matches!(self.raise, Raise::None)
     }
 
-    /// Other thresholds from now on, of the same kind, while [`is_raised`](Self::is_raised) is false. What the old ones
-    /// let in stays admitted, and so is what the neighbour has under way because of them.
+    /// Replaces the thresholds by others of the same kind, while [`is_raised`](Self::is_raised) is
+    /// false. Frames admitted under the old ones stay admitted, and so are those that the neighbour
+    /// has under way because of them.
     pub(in crate::switch) fn retune(
         &mut self,
         mode: BufferMode,
@@ -349,7 +350,7 @@ impl IngressBuffer {
         self.reconsider()
     }
 
-    /// Holds the neighbour whatever the occupancy, from now on: the switch is shutting down.
+    /// Holds the neighbour at any occupancy: the switch is shutting down.
     pub(in crate::switch) fn close(&mut self, pools: &mut Pools) -> PauseChange {
         if self.pooled.is_some() {
             return self.close_pooled(pools);
@@ -366,8 +367,8 @@ impl IngressBuffer {
         self.reconsider()
     }
 
-    /// Pauses the neighbour whatever the occupancy from now on, or by the occupancy alone again. What it has under way is
-    /// admitted as ever.
+    /// Pauses the neighbour at any occupancy, or by the occupancy alone again. Frames that it has
+    /// under way are still admitted.
     pub(in crate::switch) fn hold(&mut self, held: bool, pools: &mut Pools) -> PauseChange {
         self.held = held;
         match self.pooled {
@@ -376,7 +377,7 @@ impl IngressBuffer {
         }
     }
 
-    /// Pauses or resumes by the occupancy as it is now.
+    /// Pauses or resumes by the present occupancy.
     fn reconsider(&mut self) -> PauseChange {
         let change = if !self.pausing && (self.held || self.occupancy >= self.pause_from) {
             self.pausing = true;
@@ -392,7 +393,7 @@ impl IngressBuffer {
         change
     }
 
-    /// Works out what the usual frame is held against: to be called after every other change.
+    /// Computes the bound for usual frames; to be called after every other change.
     pub(super) fn settle_calm(&mut self) {
         self.watched = self.pausing || self.overrun || self.draining;
         if let Some(pooled) = &self.pooled {
@@ -413,7 +414,7 @@ impl IngressBuffer {
         };
     }
 
-    /// Works out what frames are held against, after a change of the mode or the raise.
+    /// Computes the limits for frames after a change of the mode or the raise.
     pub(super) fn settle(&mut self) {
         let (xoff, xon) = self.thresholds();
         self.limit = self.limit_of_mode();
@@ -440,7 +441,6 @@ impl IngressBuffer {
         self.settle_calm();
     }
 
-    /// Brings the high watermarks up to date.
     #[cold]
     pub(super) fn note_high(&mut self) {
         self.occupancy_max = self.occupancy_max.max(self.occupancy);

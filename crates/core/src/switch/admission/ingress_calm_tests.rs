@@ -33,7 +33,6 @@ fn modes() -> impl Strategy<Value = BufferMode> {
     ]
 }
 
-/// The same mode with a threshold of its own.
 fn retuned(mode: BufferMode, to: u64) -> BufferMode {
     let to = Bytes::new(to);
     match mode {

@@ -11,7 +11,7 @@ const MODE: BufferMode = BufferMode::Pausing(
     },
 );
 
-/// Buffers without a pool ask none.
+/// Pools for buffers that need none.
 pub(super) fn none() -> Pools {
     let address = crate::units::MacAddress::default();
     let rate = crate::units::BitRate::from_mbit(1);
@@ -157,7 +157,7 @@ fn a_raise_that_the_headroom_cuts_short_lets_the_neighbour_go_on_all_the_same() 
         assert!(buffer.thresholds().0 > Bytes::new(1200));
         assert!(buffer.limit() <= BOUND);
     }
-    // Where all the headroom is used there is nothing to lend until a frame leaves.
+    // With all the headroom used there is nothing to lend until a frame leaves.
     let mut buffer = IngressBuffer::new(MODE, None);
     buffer.admit(Bytes::new(1500), &mut none()).unwrap();
     let change = buffer.raise(Bytes::new(5000), Instant::from_nanos(1), &mut none());

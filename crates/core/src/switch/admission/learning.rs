@@ -8,7 +8,6 @@ use crate::switch::Switch;
 use crate::units::{Instant, MacAddress, PortId};
 
 impl Switch {
-    /// `address` was noted as one behind `port`.
     #[cold]
     pub(super) fn note_learnt(
         &mut self,

@@ -7,7 +7,6 @@ use crate::sets::PrioritySet;
 use crate::switch::Switch;
 use crate::units::{PortId, Priority};
 
-/// The classes that mark at this moment.
 pub(in crate::switch) fn classes_that_mark(config: &SwitchConfig, at: MarkAt) -> PrioritySet {
     let mut classes = PrioritySet::default();
     for priority in Priority::ALL {
@@ -20,10 +19,11 @@ pub(in crate::switch) fn classes_that_mark(config: &SwitchConfig, at: MarkAt) ->
 }
 
 impl Switch {
-    /// Whether a frame that is about to wait at `egresses` is to be marked: at one of them at least. O(copies).
+    /// Returns true if a frame that is about to wait at `egresses` is to be marked at one of them
+    /// at least. O(copies).
     ///
-    /// Each copy has a draw of its own, but all share the frame's bytes. Out of line, so that classes without
-    /// thresholds pay for one branch alone.
+    /// Each copy has a draw of its own, but all share the frame's bytes. Out of line, so that
+    /// classes without thresholds pay for one branch alone.
     #[inline(never)]
     pub(in crate::switch) fn marks_by_backlog(
         &mut self,
@@ -41,8 +41,9 @@ impl Switch {
         mark
     }
 
-    /// Whether the frame that has just left the queue of (`port`, `priority`) is to be marked. One with copies at other
-    /// ports is not: a transmitter may be reading their common bytes. O(1).
+    /// Returns true if the frame that has just left the queue of (`port`, `priority`) is to be
+    /// marked. One with copies at other ports is not: a transmitter may be reading their common
+    /// bytes. O(1).
     #[inline(never)]
     pub(in crate::switch) fn marks_departure(
         &mut self,

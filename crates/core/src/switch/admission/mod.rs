@@ -1,8 +1,9 @@
-//! The way of a frame in: where does it go, is there room for it, what does it charge.
+//! Admission of frames: their egress, room and charge.
 //!
-//! Owns the ingress buffers with their thresholds, and what each frame that the switch holds charges to them. A frame that
-//! is refused has changed nothing but what is learnt and counted. Whoever changes an ingress buffer gets a `PauseChange` and
-//! hands it to `note_pause_change`: the link tells the neighbour.
+//! Owns the ingress buffers with their thresholds, and what each frame that the switch holds
+//! charges to them. A frame that is refused has changed nothing but what is learnt and counted.
+//! Code that changes an ingress buffer gets a `PauseChange` and passes it to `note_pause_change`:
+//! the link notifies the neighbour.
 //!
 //! Design: docs/src/internals/design/core.md.
 

@@ -1,27 +1,23 @@
-//! What an ingress buffer does when it fills, by the class and what the port faces.
+//! Behaviour of a full ingress buffer, by the class and the kind of device that the port faces.
 
 use crate::config::{ClassConfig, ClassMode, PfcThresholds, Police, PortConfig, PortRole};
 use crate::units::Bytes;
 
-/// What an ingress buffer does when it fills.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(in crate::switch) enum BufferMode {
-    /// Refuses what does not fit.
+    /// Refuses frames that do not fit.
     Bounded { buffer: Bytes },
     /// Pauses the neighbour first.
     Pausing(PfcThresholds),
-    /// Refuses what does not fit, but of a lossless class: the host does not obey a pause.
+    /// Refuses frames of a lossless class that do not fit: the host does not obey a pause.
     Policed {
-        /// Frames are to be marked when this much is charged.
         mark_from: Option<Bytes>,
-        /// Single frames are dropped from here on.
         drop_from: Option<Bytes>,
         limit: Bytes,
     },
 }
 
 impl BufferMode {
-    /// Budgets and Feedback keep the buffer of a class with Levels from overflowing at fabric ports.
     pub(in crate::switch) fn of(class: &ClassConfig, port: &PortConfig) -> Self {
         let police = match port.role {
             PortRole::Edge => port.police,

@@ -1,47 +1,44 @@
-//! What follows from a change of an ingress buffer, and what a release has moved.
+//! Effects of a change of an ingress buffer, and thresholds moved by a release.
 
 use crate::counters::DropReason;
 use crate::units::{Bytes, Instant};
 
-/// How far a release has moved the thresholds.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Raise {
-    /// Not at all.
+    /// Thresholds unchanged.
     None,
-    /// To these values, until a moment.
+    /// To these values, until the given time.
     Active {
         xoff: Bytes,
         xon: Bytes,
         until: Instant,
     },
-    /// The release is over, but what it admitted may still stand above the normal limit: `xoff` counts
-    /// only for the limit until the occupancy is below the normal xoff.
+    /// The release is over, but its frames may still exceed the normal limit: `xoff` counts only
+    /// for the limit until the occupancy is below the normal xoff.
     Draining { xoff: Bytes },
 }
 
-/// What a change of occupancy asks us to tell the neighbour.
+/// Message to the neighbour after a change of occupancy.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(in crate::switch) enum PauseChange {
     None,
     Xoff,
     Xon,
-    /// A departure from a pool: this buffer and the next ones that are paused are to be looked at.
+    /// A departure from a pool: check this buffer and the next paused ones.
     Pool,
 }
 
-/// What follows from a frame that was admitted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(in crate::switch) struct Admission {
     pub(in crate::switch) change: PauseChange,
-    /// The frame is to be marked Congestion Experienced.
     pub(in crate::switch) mark: bool,
 }
 
-/// Why a frame was not admitted, and whether this is the first of its span.
+/// Reason against a frame, and true if this is the first refusal of its span.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(in crate::switch) struct Refusal {
     pub(in crate::switch) reason: DropReason,
     pub(in crate::switch) first: bool,
-    /// The neighbour is paused although: where the pool has no headroom left.
+    /// The neighbour is paused although the frame is refused: the pool has no headroom left.
     pub(in crate::switch) change: PauseChange,
 }

@@ -46,7 +46,7 @@ impl Switch {
             .collect()
     }
 
-    /// Why `frame` is not even looked up, at a port that takes frames or not.
+    /// Returns the reason to drop `frame` before any lookup, at a port that takes frames or not.
     #[inline(always)]
     pub(in crate::switch) fn check_arrival(
         &self,
@@ -69,7 +69,6 @@ impl Switch {
         Ok(())
     }
 
-    /// Why a port takes no frames.
     #[cold]
     fn closed(&self, port: PortId) -> DropReason {
         match self.ports.get(port.index()) {
@@ -146,7 +145,8 @@ impl Switch {
         admitted.map(|(admitted, _)| admitted)
     }
 
-    /// The ports that a frame is flooded to, of those that carry its VLAN where it has one: at least one.
+    /// Returns the ports that a frame is flooded to, of those that carry its VLAN where it has one:
+    /// at least one.
     pub(super) fn flood_ports(
         &mut self,
         now: Instant,
@@ -156,7 +156,7 @@ impl Switch {
     ) -> Result<PortSet, DropReason> {
         let is_loud = frame.destination == MacAddress::BROADCAST;
         let may_be_probe = is_loud || frame.destination == LOOP_PROBE_ADDRESS;
-        // This switch's own: whatever else is wrong, there is a loop.
+        // This switch's own: in any case there is a loop.
         if may_be_probe && self.hear_probe(now, ingress, vlan, frame.source, is_loud) {
             return Err(DropReason::LoopProbe);
         }
@@ -178,7 +178,7 @@ impl Switch {
         }
     }
 
-    /// Ports that a frame from `ingress` is flooded to.
+    /// Returns the ports that a frame from `ingress` is flooded to.
     pub(in crate::switch) fn flood_ways(&self, ingress: PortId, vlan: Option<VlanId>) -> PortSet {
         let tree = vlan.unwrap_or_default();
         let is_way = |egress: &PortId| {
@@ -204,9 +204,9 @@ impl Switch {
         }
     }
 
-    /// Why a frame that has no way of its own is not flooded, whatever the rate. With a tree, one to a group address is not lossless: its
-    /// copies would add buffers that wait for each other to those of the routes, and under Levels its way may be longer
-    /// than D links.
+    /// Returns the reason for which a frame without a route is not flooded, whatever the rate. With
+    /// a tree, one to a group address is not lossless: its copies would add buffers that wait for
+    /// each other to those of the routes, and under Levels its way may be longer than D links.
     pub(in crate::switch) fn may_flood(
         &self,
         ingress: PortId,
@@ -224,7 +224,6 @@ impl Switch {
         Ok(())
     }
 
-    /// A frame of a class with Levels that leaves by one port.
     #[inline(never)]
     fn admit_at_level(
         &mut self,
@@ -238,8 +237,8 @@ impl Switch {
             .map(|(admitted, _)| admitted)
     }
 
-    /// Part of its callers, by whether the frame's class has Levels, so that no step asks again what is known. `length` is the
-    /// frame's as it leaves. Gives the Level that it has.
+    /// Specialised by whether the frame's class has Levels, so that no step checks it again.
+    /// `length` is the length of the frame as it leaves. Returns its Level.
     #[inline(always)]
     pub(super) fn admit_to<const WITH_LEVELS: bool>(
         &mut self,
@@ -274,8 +273,8 @@ impl Switch {
         Ok((admitted, assignment.level()))
     }
 
-    /// What some configurations want of a frame that is admitted and does not wait yet: its age, a congestion mark (then
-    /// true), and its flow.
+    /// Does the optional work for an admitted frame before it waits: its age, a congestion mark
+    /// (then returns true), and its flow.
     #[inline(never)]
     fn observe_arrival(
         &mut self,
@@ -291,7 +290,7 @@ impl Switch {
         mark
     }
 
-    /// `Err` while `egress` drops frames from `ingress`; the copy is counted there.
+    /// Returns `Err` while `egress` drops frames from `ingress`; counts the copy there.
     #[inline(always)]
     pub(super) fn check_refusal(
         &mut self,

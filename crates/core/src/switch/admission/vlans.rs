@@ -1,9 +1,10 @@
-//! Frames in, where ports have VLANs.
+//! Admission of frames on ports with VLANs.
 //!
-//! A frame is charged as it came, and waits and leaves as it leaves: what pauses and budgets are computed from is what the
-//! neighbour has sent. The form is decided here, once: the caller edits the bytes in place before anything of the frame
-//! leaves. Only a flood may need two forms. The copies of the second one are a frame of their own under a handle of its own,
-//! which is charged to nobody: its ingress buffer has paid for the frame already, and no neighbour could help it.
+//! A frame is charged as it came, and waits and leaves as it leaves: what pauses and budgets are
+//! computed from is what the neighbour has sent. The form is decided here, once: the caller edits
+//! the bytes in place before anything of the frame leaves. Only a flood may need two forms. The
+//! copies of the second one are a frame of their own under a handle of its own, which is charged to
+//! nobody: its ingress buffer has paid for the frame already, and no neighbour could help it.
 
 use super::charges::Charge;
 use crate::config::FeedbackCoding;
@@ -17,29 +18,25 @@ use crate::switch::port::Port;
 use crate::switch::Switch;
 use crate::units::{Bytes, Instant, PortId};
 
-/// Ports that a frame leaves by, and how.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(in crate::switch) struct InForm {
     pub(in crate::switch) ports: PortSet,
     pub(in crate::switch) form: Form,
-    /// It has a tag then.
     pub(in crate::switch) is_tagged: bool,
-    /// As it leaves.
     pub(in crate::switch) length: Bytes,
 }
 
-/// The ports of a frame by form: those in the form that needs the fewer changes come first.
+/// Ports of a frame by form: those in the form that needs fewer changes come first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(in crate::switch) struct Forms {
     pub(in crate::switch) first: InForm,
     pub(in crate::switch) other: Option<InForm>,
-    /// Ports that get no copy: it would be too long for them with a tag, or would need a second form in a class with Levels,
-    /// whose table knows nothing of such copies.
+    /// Ports that get no copy: it would be too long for them with a tag, or would need a second
+    /// form in a class with Levels, whose table does not account for such copies.
     pub(in crate::switch) left_out: PortSet,
 }
 
 impl Forms {
-    /// All ports that it leaves by.
     pub(in crate::switch) fn ports(&self) -> PortSet {
         let mut ports = self.first.ports;
         if let Some(other) = &self.other {
@@ -122,7 +119,7 @@ impl Switch {
         self.admit_in_forms(now, port, frame, tag, vlan, ports)
     }
 
-    /// Whether a frame of `vlan` from `ingress` may leave by `egress`.
+    /// Checks that a frame of `vlan` from `ingress` may leave by `egress`.
     pub(in crate::switch) fn check_way(
         &self,
         ingress: PortId,
@@ -143,7 +140,7 @@ impl Switch {
         }
     }
 
-    /// The ports of a frame by the form in which it leaves by them.
+    /// Returns the ports of a frame by the form in which it leaves by them.
     ///
     /// # Errors
     ///

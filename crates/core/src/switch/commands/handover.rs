@@ -1,4 +1,5 @@
-//! One switch ends and another takes its place: it drains or gives up what waits, and the next one assumes the worst.
+//! Handover between switches: the old one drains or drops waiting frames, and the next one assumes
+//! the worst.
 
 use crate::command::CommandError;
 use crate::counters::DropReason;
@@ -7,8 +8,9 @@ use crate::switch::Switch;
 use crate::units::{Instant, PortId, Priority, Quanta};
 
 impl Switch {
-    /// Holds every neighbour. What they had under way is still admitted (the headroom is there for
-    /// it), so that a lossless class loses nothing by a shutdown that has time to drain.
+    /// Holds every neighbour. Frames that they had under way are still admitted (the headroom is
+    /// there for them), so that a lossless class loses nothing by a shutdown that has time to
+    /// drain.
     pub(in crate::switch) fn drain(&mut self) {
         self.draining = true;
         for index in 0..self.ports.len() {
@@ -40,8 +42,9 @@ impl Switch {
         Ok(())
     }
 
-    /// The longest time that a pause can say, since a neighbour that goes on holding tells it again before that is over; and
-    /// for Levels what lets nothing out, which ends with the neighbour's next Feedback, or as any that is not refreshed.
+    /// Assumes the longest time that a pause can state, since a neighbour that goes on holding
+    /// repeats it before that is over; and for Levels the Feedback that blocks everything, which
+    /// ends with the neighbour's next Feedback, or expires unrefreshed like any other.
     pub(in crate::switch) fn assume_paused(&mut self, now: Instant) {
         let refresh = self.config.feedback_refresh;
         for state in &mut self.ports {

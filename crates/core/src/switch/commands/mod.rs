@@ -1,5 +1,5 @@
-//! What the control plane asks of the switch: each command goes to the room that it is for. A command that is refused
-//! has changed nothing.
+//! Commands of the control plane to the switch. Each command is passed to the module that
+//! implements it; a refused command has changed nothing.
 //!
 //! Design: docs/src/internals/design/core.md.
 
@@ -12,7 +12,7 @@ use crate::command::{Command, CommandError};
 use crate::units::{Instant, PortId};
 
 impl Switch {
-    /// Does what the control plane asks.
+    /// Applies a command of the control plane.
     ///
     /// # Errors
     ///

@@ -61,7 +61,8 @@ impl Switch {
         Ok(())
     }
 
-    /// [`Command::SetMarking`](crate::Command::SetMarking). Nothing that waits is looked at, let alone moved.
+    /// [`Command::SetMarking`](crate::Command::SetMarking). Queued frames are neither inspected nor
+    /// moved.
     pub(in crate::switch) fn set_marking(
         &mut self,
         priority: Priority,
@@ -79,7 +80,7 @@ impl Switch {
         Ok(())
     }
 
-    /// Begins anew with what precedes the turns: nobody has had anything of a rate yet.
+    /// Restarts strict priorities and guaranteed rates: no class has used any of its rate yet.
     fn set_precedence(&mut self) {
         for port in &mut self.ports {
             port.precedence = Precedence::new(&self.config);

@@ -3,47 +3,46 @@
 use crate::level::{Budgets, Level, LEVEL_MAX};
 use crate::units::{Bytes, Instant};
 
-/// The budgets of one (fabric port, priority) and what is stored under them, kept by the four Buffer
-/// Management Rules (section III).
+/// The budgets of one (fabric port, priority) and what is stored under them, kept by the four
+/// Buffer Management Rules (section III).
 ///
-/// What is stored is counted by Level, so that each rule costs O(1); every m_i follows from the counts by
-/// equation (8). The Feedback is kept with them: it is asked for with every frame and changed by few. It is
-/// looked for, in O(D), only while more is stored than b_1 has room for. What every frame reads and changes
-/// comes first.
+/// What is stored is counted by Level, so that each rule costs O(1); every m_i follows from the
+/// counts by equation (8). The Feedback is kept with them: it is asked for with every frame and
+/// changed by few. It is looked for, in O(D), only while more is stored than b_1 has room for. What
+/// every frame reads and changes comes first.
 #[derive(Clone, Debug)]
 #[repr(C)]
 pub(in crate::switch) struct Budget {
     depth: Level,
     feedback: Level,
     closed: bool,
-    /// Closed for now.
+    /// Temporarily closed.
     barred: bool,
     overrun: bool,
     stored_total: Bytes,
-    /// While no more than this is stored, no m_i can be so small that the Feedback is not 0: every sum is at
+    /// While no more than this is stored, every m_i is large enough for Feedback 0: every sum is at
     /// least b_1.
     calm_up_to: Bytes,
-    /// Stored at Level 1 first. What is at Level 0 counts as at Level 1: it takes from the same m_i.
+    /// Stored at Level 1 first. Bytes at Level 0 count as at Level 1: they take from the same m_i.
     stored: [Bytes; LEVEL_MAX],
     /// b_1, then b_1 + b_2 and so on.
     sums: [Bytes; LEVEL_MAX],
     gamma_max: Bytes,
-    /// rT of section V: what may still arrive once a Feedback was sent.
+    /// rT of section V: bytes that may still arrive after a Feedback was sent.
     reserve: Bytes,
     /// The smallest b_i: what a loan adds to m_D.
     least: Bytes,
     loan: Loan,
 }
 
-/// What a release lends to Level D where a route has turned out longer than D: frames that the neighbour's Feedback D
-/// would hold for good can go on round their loop.
+/// Loan of a release to Level D where a route has turned out longer than D: frames that the
+/// neighbour's Feedback D would hold for good can go on round their loop.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Loan {
     None,
-    /// Until then.
     Active(Instant),
-    /// Its time is over, and what came in by it has not left yet: nothing more is wanted, but what is under way is
-    /// let in.
+    /// Its time is over, and its frames have not left yet: nothing more is wanted, but frames under
+    /// way are admitted.
     Draining,
 }
 
@@ -76,8 +75,8 @@ impl Budget {
         budget
     }
 
-    /// m_1 … m_D: b_1 + … + b_i without what is stored at Levels up to i (equation 8). A loan does not count; what it
-    /// let in makes m_D zero.
+    /// Iterates over m_1 … m_D: b_1 + … + b_i without the bytes stored at Levels up to i (equation
+    /// 8). A loan does not count; its frames make m_D zero.
     pub(in crate::switch) fn m(&self) -> impl Iterator<Item = Bytes> + '_ {
         let counts = self.sums.iter().zip(&self.stored);
         counts
@@ -92,12 +91,11 @@ impl Budget {
             })
     }
 
-    /// D.
     pub(in crate::switch) fn depth(&self) -> Level {
         self.depth
     }
 
-    /// rT: what is kept free for frames that are under way when a Feedback is sent.
+    /// Returns rT: space kept free for frames that are under way when a Feedback is sent.
     pub(in crate::switch) fn reserve(&self) -> Bytes {
         self.reserve
     }
@@ -107,9 +105,9 @@ impl Budget {
         self.feedback
     }
 
-    /// What a frame that arrives now raises its destination to: 1 + j, with the largest j for which
-    /// m_j < γmax (equation 22). `None` when not even Level D has room: the neighbour did not obey, or
-    /// the round trip is longer than was reckoned with.
+    /// Returns the Level to which an arriving frame raises its destination: 1 + j, with the largest
+    /// j for which m_j < γmax (equation 22). `None` when not even Level D has room: the neighbour
+    /// did not obey, or the round trip is longer than assumed.
     #[inline(always)]
     pub(in crate::switch) fn arrival_level(&mut self) -> Option<Level> {
         if self.feedback == Level::ZERO {
@@ -125,12 +123,12 @@ impl Budget {
         level
     }
 
-    /// True for the first refusal of a span.
+    /// Returns true for the first refusal of a span.
     pub(in crate::switch) fn note_refusal(&mut self) -> bool {
         !core::mem::replace(&mut self.overrun, true)
     }
 
-    /// Rule 2: a frame is stored at `level`.
+    /// Rule 2: stores a frame at `level`.
     pub(in crate::switch) fn store(&mut self, level: Level, cells: Bytes) {
         self.stored[count_of(level)] += cells;
         self.stored_total += cells;
@@ -139,7 +137,7 @@ impl Budget {
         }
     }
 
-    /// Rule 3: a frame at `level` leaves.
+    /// Rule 3: removes a frame at `level`.
     pub(in crate::switch) fn leave(&mut self, level: Level, cells: Bytes) {
         let stored = &mut self.stored[count_of(level)];
         debug_assert!(*stored >= cells, "what leaves was stored");
@@ -148,7 +146,7 @@ impl Budget {
         self.note_gain();
     }
 
-    /// Rule 4, for all the frames to one destination at once.
+    /// Rule 4: moves all frames to one destination at once.
     pub(in crate::switch) fn lift(&mut self, from: Level, to: Level, cells: Bytes) {
         let stored = &mut self.stored[count_of(from)];
         debug_assert!(*stored >= cells, "what is lifted was stored");
@@ -157,8 +155,8 @@ impl Budget {
         self.note_gain();
     }
 
-    /// Whole frames of Level `feedback` + 1 and above that there is room for, whatever their Levels
-    /// become. O(D).
+    /// Returns the number of whole frames of Level `feedback` + 1 and above that fit, whatever
+    /// their Levels become. O(D).
     pub(in crate::switch) fn room_above(&self, feedback: Level) -> u16 {
         let last = self.depth.index().saturating_sub(1);
         let lent = if self.is_lending() {
@@ -181,7 +179,8 @@ impl Budget {
         }
     }
 
-    /// Changes rT. False when a budget has no room for it: then the largest that fits counts.
+    /// Changes rT. Returns false when a budget has no room for it: then the largest that fits
+    /// counts.
     pub(in crate::switch) fn set_reserve(&mut self, reserve: Bytes) -> bool {
         let most = self.least.saturating_sub(self.gamma_max);
         self.reserve = reserve.min(most);
@@ -190,19 +189,20 @@ impl Budget {
         reserve <= most
     }
 
-    /// Nothing more is wanted from the neighbour: Feedback D from now on.
+    /// Closes the budget: Feedback D.
     pub(in crate::switch) fn close(&mut self) {
         self.closed = true;
         self.find_feedback();
     }
 
-    /// The same until it is lifted again.
+    /// Closes the budget until it is unbarred.
     pub(in crate::switch) fn bar(&mut self, barred: bool) {
         self.barred = barred;
         self.find_feedback();
     }
 
-    /// Some m_i have grown: that can but lower the Feedback, and nothing is lower than zero.
+    /// Notes that some m_i have grown: that can only lower the Feedback, and nothing is lower than
+    /// zero.
     fn note_gain(&mut self) {
         if self.feedback > Level::ZERO {
             self.find_feedback();
@@ -218,8 +218,8 @@ impl Budget {
         };
     }
 
-    /// Lends Level D as much as the smallest budget, until `until` or, if it has done so already, the later moment. The
-    /// Feedback is below D then, unless a loan before has been used up.
+    /// Lends Level D as much as the smallest budget, until the later of `until` and the end of a
+    /// present loan. The Feedback is below D then, unless an earlier loan has been used up.
     pub(in crate::switch) fn lend(&mut self, until: Instant) {
         self.loan = match self.loan {
             Loan::Active(earlier) => Loan::Active(earlier.max(until)),
@@ -228,7 +228,6 @@ impl Budget {
         self.find_feedback();
     }
 
-    /// When the loan ends.
     pub(in crate::switch) fn lends_until(&self) -> Option<Instant> {
         match self.loan {
             Loan::Active(until) => Some(until),
@@ -236,12 +235,11 @@ impl Budget {
         }
     }
 
-    /// True from the end of a loan until what it let in has left.
+    /// Returns true from the end of a loan until its frames have left.
     pub(in crate::switch) fn is_draining(&self) -> bool {
         self.loan == Loan::Draining
     }
 
-    /// Ends a loan whose time is over. True when it did.
     pub(in crate::switch) fn end_loan(&mut self, now: Instant) -> bool {
         let over = self.lends_until().is_some_and(|until| until <= now);
         if over {
@@ -251,8 +249,8 @@ impl Budget {
         over
     }
 
-    /// Forgets a loan that has ended, once the budgets alone have room for what may be under way because of it:
-    /// `permitted` frames, or those of a round trip.
+    /// Forgets a loan that has ended, once the budgets alone have room for the frames that may be
+    /// under way because of it: `permitted` frames, or those of a round trip.
     pub(in crate::switch) fn settle_loan(&mut self, permitted: u16) {
         let permitted = Bytes::new(u64::from(permitted) * self.gamma_max.get());
         let under_way = permitted.max(self.gamma_max + self.reserve);
@@ -266,7 +264,6 @@ impl Budget {
         matches!(self.loan, Loan::Active(_))
     }
 
-    /// m_D with what a loan adds to it.
     fn room_of_loan(&self) -> Bytes {
         let last = self.depth.index().saturating_sub(1);
         (self.sums[last] + self.least).saturating_sub(self.stored_total)
@@ -291,7 +288,7 @@ impl Budget {
     }
 }
 
-/// Where in [`Budget::stored`] a Level is counted.
+/// Returns the index of a Level in [`Budget::stored`].
 fn count_of(level: Level) -> usize {
     level.index().max(1) - 1
 }

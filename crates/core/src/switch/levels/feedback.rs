@@ -14,25 +14,21 @@ use crate::config::Neighbour;
 use crate::level::Level;
 use crate::units::{Bytes, Duration, Instant, Quanta};
 
-/// A change is told again after a sixteenth of the refresh interval, then an eighth, and so on up to the
-/// whole: a link that loses a tenth of all frames all but never keeps a neighbour waiting for more than one
-/// interval.
+/// A change is repeated after a sixteenth of the refresh interval, then an eighth, and so on up to
+/// the whole: a link that loses a tenth of all frames hardly ever keeps a neighbour waiting for
+/// more than one interval.
 const EARLY_REPEATS: u8 = 4;
-/// Refreshes of Feedback 0 at the usual interval; later ones come [`CALM`] times as slowly.
+/// Refreshes of Feedback 0 at the usual interval; later ones are [`CALM`] times less frequent.
 const EAGER_REFRESHES: u8 = 8;
 const CALM: u64 = 100;
 
-/// One entry of a PFC frame.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(in crate::switch) struct Signal {
     pub(in crate::switch) quanta: Quanta,
-    /// A second frame with zero follows at once.
     pub(in crate::switch) then_zero: bool,
-    /// An ordinary XOFF.
     pub(in crate::switch) is_xoff: bool,
 }
 
-/// How often, and with what.
 #[derive(Clone, Copy, Debug)]
 pub(in crate::switch) struct Manner {
     pub(in crate::switch) neighbour: Neighbour,
@@ -43,24 +39,21 @@ pub(in crate::switch) struct Manner {
     pub(in crate::switch) pause_span: Duration,
 }
 
-/// What we tell the neighbour on one (port, priority).
 #[derive(Debug)]
 #[cfg_attr(feature = "testing", derive(Clone))]
 pub(in crate::switch) struct FeedbackSent {
-    /// Nobody listens: there is never anything to tell.
+    /// The neighbour does not obey Feedback: none is ever sent.
     silent: bool,
     told: Level,
-    /// The last signal was an XOFF.
     holds: bool,
     repeat: bool,
     refresh_at: Instant,
-    /// How often the same was told before.
     told_before: u8,
     arrived_since: Bytes,
 }
 
 impl FeedbackSent {
-    /// The neighbour may know a Feedback of an earlier life of ours: the first one is due at once.
+    /// The neighbour may know a Feedback from before our restart: the first one is due at once.
     pub(in crate::switch) fn new() -> Self {
         Self {
             silent: false,
@@ -82,27 +75,25 @@ impl FeedbackSent {
         }
     }
 
-    /// What was told last.
     pub(in crate::switch) fn told(&self) -> Level {
         self.told
     }
 
-    /// When the Feedback is to be told again.
     pub(in crate::switch) fn refresh_at(&self) -> Instant {
         self.refresh_at
     }
 
-    /// True when there is something to tell.
     pub(in crate::switch) fn is_due(&self, feedback: Level) -> bool {
         !self.silent && (self.repeat || feedback != self.told)
     }
 
-    /// True when Feedback 0 was told last and is not to be repeated now.
+    /// Returns true when Feedback 0 was sent last and is not to be repeated now.
     pub(in crate::switch) fn is_calm(&self) -> bool {
         self.told == Level::ZERO && !self.repeat
     }
 
-    /// A frame of `cells` came in; `part` of the reserve makes us repeat what restricts.
+    /// Counts an arrived frame of `cells`; after `part` of the reserve a restricting Feedback is
+    /// repeated.
     pub(in crate::switch) fn note_arrival(&mut self, cells: Bytes, part: Bytes) {
         if self.told > Level::ZERO {
             self.arrived_since += cells;
@@ -110,7 +101,7 @@ impl FeedbackSent {
         }
     }
 
-    /// Makes a refresh due when it is time. True when it is.
+    /// Makes a refresh due when it is time. Returns true if it is due.
     pub(in crate::switch) fn refresh(&mut self, now: Instant) -> bool {
         if self.refresh_at > now {
             return false;
@@ -120,13 +111,13 @@ impl FeedbackSent {
         true
     }
 
-    /// Makes the Feedback due as if it had never been told: the neighbour is another one, or there is more to it.
+    /// Makes the Feedback due as if it had never been sent: the neighbour is another one, or the
+    /// Feedback has more content.
     pub(in crate::switch) fn tell_anew(&mut self) {
         self.repeat = true;
         self.told_before = 0;
     }
 
-    /// What goes out now, if anything does.
     pub(in crate::switch) fn take(
         &mut self,
         now: Instant,
@@ -173,7 +164,6 @@ impl FeedbackSent {
         }
     }
 
-    /// Until the same is told again.
     fn interval(&self, manner: &Manner) -> Duration {
         let is_calm =
             self.told == Level::ZERO && self.told_before >= EARLY_REPEATS + EAGER_REFRESHES;

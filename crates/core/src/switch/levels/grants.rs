@@ -16,33 +16,31 @@ use crate::units::Quanta;
 const FLAG: u16 = 0x8000;
 const LEVEL_SHIFT: u16 = 10;
 const LIMIT_MASK: u16 = (1 << LEVEL_SHIFT) - 1;
-/// Frames that are permitted ahead at most: a limit further away than that has passed already.
+/// Maximum of frames permitted ahead: a limit further away has already passed.
 const WINDOW_MAX: u16 = 256;
 
-/// The receiver's side on one (port, priority).
 #[derive(Debug, Default)]
 #[cfg_attr(feature = "testing", derive(Clone))]
 pub(in crate::switch) struct GrantsGiven {
     arrived: u16,
     limit: u16,
-    /// By which the neighbour's count was ahead of ours when it was told.
+    /// Amount by which the neighbour's count was ahead of ours at its last request.
     missing: i16,
-    /// The neighbour's count is known.
     synchronised: bool,
 }
 
 impl GrantsGiven {
-    /// A frame came in.
     pub(in crate::switch) fn note_arrival(&mut self) {
         self.arrived = self.arrived.wrapping_add(1);
     }
 
-    /// The neighbour had sent so many when it asked. Those that are missing are lost for good if they were
-    /// missing when it asked the last time, too: an echo message may have overtaken frames, or frames it, and to
-    /// count on what is still under way would permit frames that there is no room for. A neighbour that has begun
-    /// anew counts from its own beginning.
+    /// Takes over the count of frames that the neighbour had sent when it asked. Missing frames are
+    /// lost for good only if they were also missing at its previous request: an echo message may
+    /// have overtaken frames, or frames it, and to count on frames still under way would permit
+    /// frames that there is no room for. A neighbour that has restarted counts from its own
+    /// beginning.
     ///
-    /// True when it is not what was counted here.
+    /// Returns true if the count differs from the one here.
     pub(in crate::switch) fn synchronise(&mut self, sent: u16, begins_anew: bool) -> bool {
         let missing = sent.wrapping_sub(self.arrived) as i16;
         if !self.synchronised || begins_anew || missing.unsigned_abs() > WINDOW_MAX {
@@ -63,14 +61,14 @@ impl GrantsGiven {
         lost != 0
     }
 
-    /// True when the neighbour should hear of more permission: it has used up half of what it can have.
+    /// Returns true when the neighbour should be granted more: it has used up half of what it can
+    /// have.
     pub(in crate::switch) fn is_due(&self, budget: &Budget) -> bool {
         let window = self.window(budget);
         let left = self.permitted();
         window > left && left <= window / 2
     }
 
-    /// The grant to be told now.
     pub(in crate::switch) fn take(&mut self, budget: &Budget) -> Quanta {
         self.limit = self.arrived.wrapping_add(self.window(budget));
         let feedback = if self.synchronised {
@@ -81,7 +79,7 @@ impl GrantsGiven {
         Quanta(FLAG | (u16::from(feedback.get()) << LEVEL_SHIFT) | (self.limit & LIMIT_MASK))
     }
 
-    /// Frames that may come because of what has been granted.
+    /// Returns the number of frames that may arrive because of past grants.
     pub(in crate::switch) fn permitted(&self) -> u16 {
         let left = self.limit.wrapping_sub(self.arrived);
         if left > WINDOW_MAX {
@@ -93,7 +91,7 @@ impl GrantsGiven {
 
     fn window(&self, budget: &Budget) -> u16 {
         if budget.is_draining() {
-            // What a loan permitted stays permitted, and nothing is added.
+            // Frames permitted by a loan stay permitted, and none are added.
             self.permitted()
         } else if self.synchronised {
             budget.room_above(budget.feedback()).min(WINDOW_MAX)
@@ -103,28 +101,25 @@ impl GrantsGiven {
     }
 }
 
-/// The sender's side.
 #[derive(Debug, Default)]
 #[cfg_attr(feature = "testing", derive(Clone))]
 pub(in crate::switch) struct GrantsTaken {
     sent: u16,
     limit: u16,
-    /// The neighbour knows our count: what it grants from now on can be believed.
+    /// The neighbour knows our count: later grants can be believed.
     open: bool,
 }
 
 impl GrantsTaken {
-    /// A frame goes out.
     pub(in crate::switch) fn note_departure(&mut self) {
         self.sent = self.sent.wrapping_add(1);
     }
 
-    /// Frames sent so far.
+    /// Returns the number of frames sent so far.
     pub(in crate::switch) fn sent(&self) -> u16 {
         self.sent
     }
 
-    /// The neighbour has answered, so that it has our count.
     pub(in crate::switch) fn open(&mut self) {
         if !self.open {
             self.limit = self.sent;
@@ -132,18 +127,19 @@ impl GrantsTaken {
         }
     }
 
-    /// Nothing is granted any more, until the neighbour has answered again. It notices by a count that goes on elsewhere.
+    /// Accepts no grants until the neighbour has answered again. It notices by a count that
+    /// continues elsewhere.
     pub(in crate::switch) fn close(&mut self) {
         self.sent = self.sent.wrapping_add(u16::MAX / 2);
         (self.limit, self.open) = (self.sent, false);
     }
 
-    /// True for a pause time that is a grant.
     pub(in crate::switch) fn is_grant(quanta: Quanta) -> bool {
         quanta.0 & FLAG != 0
     }
 
-    /// The Feedback in a grant, which is taken over; `None` for another pause time, or too early.
+    /// Takes over a grant and returns its Feedback; `None` for another pause time, or if it is too
+    /// early.
     pub(in crate::switch) fn receive(&mut self, quanta: Quanta, depth: Level) -> Option<Level> {
         if !Self::is_grant(quanta) || !self.open {
             return None;
@@ -156,7 +152,7 @@ impl GrantsTaken {
         Some(feedback)
     }
 
-    /// True while another frame is permitted.
+    /// Returns true while another frame is permitted.
     pub(in crate::switch) fn permits(&self) -> bool {
         self.limit != self.sent
     }

@@ -1,4 +1,5 @@
-//! What has come further than D links: it may lock a loop, and a release lends Level D more room.
+//! Loans for frames that have come further than D links: they may lock a loop, and a release lends
+//! Level D more room.
 
 use crate::command::CommandError;
 use crate::config::PortRole;
@@ -7,9 +8,10 @@ use crate::switch::Switch;
 use crate::units::{Instant, PortId, Priority};
 
 impl Switch {
-    /// Whether the Deadlock Breaker may release what came in by `ingress`: only where frames have come further than the
-    /// class is made for, since a loop of others does not lock (Lemma 1). Such a frame is at Level D and waits for a
-    /// switch. O(destinations in the Level Table × their ingress ports).
+    /// Checks that the Deadlock Breaker may release frames received on `ingress`: only if frames
+    /// have come further than the class is made for, since a loop of others does not lock (Lemma
+    /// 1). Such a frame is at Level D and waits for a switch. O(destinations in the Level Table ×
+    /// their ingress ports).
     pub(in crate::switch) fn check_loan(
         &self,
         ingress: PortId,
@@ -34,7 +36,8 @@ impl Switch {
         }
     }
 
-    /// The receiver's half of a release: Level D has more room until `until`, and the neighbour hears of it.
+    /// The receiver's half of a release: Level D has more room until `until`, and the neighbour is
+    /// notified.
     pub(in crate::switch) fn lend_level(
         &mut self,
         ingress: PortId,
@@ -49,7 +52,8 @@ impl Switch {
         }
     }
 
-    /// Takes back what was lent when its time is over: the neighbour hears Feedback D until the loan has left.
+    /// Reverts a loan when its time is over: the neighbour gets Feedback D until the loan's frames
+    /// have left.
     pub(in crate::switch) fn end_loan(
         &mut self,
         now: Instant,
@@ -65,13 +69,13 @@ impl Switch {
         }
     }
 
-    /// True when frames that have come further than D links wait at (`egress`, `priority`), and the neighbour's Feedback
-    /// lets nothing out.
+    /// Returns true when frames that have come further than D links wait at (`egress`, `priority`),
+    /// and the neighbour's Feedback blocks everything.
     pub(in crate::switch) fn holds_too_far(&self, egress: PortId, priority: Priority) -> bool {
         self.ports[egress.index()].is_shut(priority) && self.came_too_far(egress, priority)
     }
 
-    /// True when frames at Level D wait at (`egress`, `priority`) for another switch. O(1).
+    /// Returns true when frames at Level D wait at (`egress`, `priority`) for another switch. O(1).
     pub(in crate::switch) fn came_too_far(&self, egress: PortId, priority: Priority) -> bool {
         let level = self.ports[egress.index()].levels[priority.index()].as_ref();
         level.is_some_and(|level| self.queues.waits_at(egress, priority, level.budget.depth()))

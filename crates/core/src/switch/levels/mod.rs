@@ -1,8 +1,10 @@
-//! Protocol P at one switch (Karol, Golestani and Lee, section III, with the round trips of section V).
+//! Protocol P at one switch (Karol, Golestani and Lee, section III, with the round trips of section
+//! V).
 //!
-//! Owns the Level Table, and for each link and class what is stored by Level, what was told and what was heard. The rules
-//! (`rules.rs`) are called by admission, before a frame is charged and after, and when it has left. They lift what waits
-//! and note the Feedback that follows; the link tells it.
+//! Owns the Level Table, and for each link and class the bytes stored by Level, and the Feedback
+//! sent and received. The rules (`rules.rs`) are called by admission, before a frame is charged and
+//! after, and when it has left. They lift waiting frames and note the resulting Feedback; the link
+//! sends it.
 //!
 //! Design: docs/src/internals/design/levels.md.
 

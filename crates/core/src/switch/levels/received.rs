@@ -1,31 +1,34 @@
-//! What a neighbour's Transmit Feedback lets out. How it is sent is in [`feedback`](super::feedback). Two things go beyond
-//! the paper:
+//! Frames released by a neighbour's Transmit Feedback. [`feedback`](super::feedback) sends it. Two
+//! things go beyond the paper:
 //!
-//! * A Feedback from a neighbour that is not known to be enhanced, with no zero behind it, holds everything until its next
-//!   word. Such a neighbour takes us for enhanced, and 1 + D of its D may be all that it says when nothing may be sent;
-//!   whatever the two ends take each other for, nothing is lost. No pause that means to be one is as short as that:
-//!   32 quanta are the time of 2 KiB.
-//! * A Feedback that is replaced by a higher one *lingers*: for the time of the longest frame on the line it lets one
-//!   frame more out. Lemma 3 promises moments of low Feedback, not that the line is free at one. Where a neighbour's
-//!   arrivals keep it just at its threshold the moments are shorter than a frame, and the line is full of what keeps it
-//!   there. Feedback D, nothing, is obeyed at once.
+//! * A Feedback from a neighbour that is not known to be enhanced, with no zero behind it, holds
+//!   everything until its next word. Such a neighbour takes us for enhanced, and 1 + D of its D may
+//!   be all that it says when nothing may be sent; whatever the two ends take each other for,
+//!   nothing is lost. No pause that means to be one is as short as that: 32 quanta are the time of
+//!   2 KiB.
+//! * A Feedback that is replaced by a higher one *lingers*: for the time of the longest frame on
+//!   the line it lets one frame more out. Lemma 3 promises moments of low Feedback, not that the
+//!   line is free at one. Where a neighbour's arrivals keep it just at its threshold the moments
+//!   are shorter than a frame, and the line is full of what keeps it there. Feedback D, nothing, is
+//!   obeyed at once.
 
 use crate::config::Neighbour;
 use crate::level::{Level, LEVEL_MAX};
 use crate::units::{Duration, Instant, Quanta};
 
-/// Refreshes that may be missing before a neighbour's Feedback counts no more: it is gone, or another.
+/// Missed refreshes after which a neighbour's Feedback no longer counts: the neighbour is gone, or
+/// another.
 const REFRESHES_MISSED: u64 = 16;
 
-/// What the neighbour has told us on one (port, priority).
 #[derive(Debug)]
 #[cfg_attr(feature = "testing", derive(Clone))]
 pub(in crate::switch) struct FeedbackReceived {
     feedback: Level,
-    /// While a Feedback with no zero behind it holds everything: what is obeyed when the zero has come.
+    /// While a Feedback with no zero behind it holds everything: the Feedback to obey once the zero
+    /// has come.
     once_followed: Option<Level>,
     expires_at: Instant,
-    /// A lower Feedback that came just before: one frame may leave by it until `lingers_until`.
+    /// Lower Feedback that came just before: one frame may leave by it until `lingers_until`.
     before: Level,
     lingers_until: Instant,
     /// Time of the longest frame on the line; zero where there is no reserve for frames under way.
@@ -33,7 +36,7 @@ pub(in crate::switch) struct FeedbackReceived {
 }
 
 impl FeedbackReceived {
-    /// Nothing was said yet. A Feedback lingers for `frame_time`.
+    /// No Feedback was received yet. A Feedback lingers for `frame_time`.
     pub(in crate::switch) fn new(frame_time: Duration) -> Self {
         Self {
             feedback: Level::ZERO,
@@ -50,8 +53,9 @@ impl FeedbackReceived {
         self.feedback
     }
 
-    /// The Feedback that the next frame may leave by. One that came and went while the line was busy counts for one
-    /// frame more, or a neighbour that keeps the line full would never give an opportunity to a lower Level.
+    /// Returns the Feedback that the next frame may leave by. One that came and went while the line
+    /// was busy counts for one frame more, or a neighbour that keeps the line full would never give
+    /// an opportunity to a lower Level.
     #[inline]
     pub(in crate::switch) fn lets_out_from(&self, now: Instant) -> Level {
         if now < self.lingers_until {
@@ -61,20 +65,20 @@ impl FeedbackReceived {
         }
     }
 
-    /// A frame has left, or there was an opportunity and none could.
     #[inline]
     pub(in crate::switch) fn note_opportunity(&mut self) {
         self.lingers_until = Instant::ZERO;
     }
 
-    /// The Feedback that a pause time stands for, if it can be one, whatever the neighbour's D.
+    /// Returns the Feedback that a pause time encodes, if it can be one, for any D of the
+    /// neighbour.
     pub(in crate::switch) fn decode(quanta: Quanta) -> Option<Level> {
         const _: () = assert!(LEVEL_MAX < u8::MAX as usize);
         let feedback = u8::try_from(quanta.0.checked_sub(1)?).ok()?;
         Level::new(feedback)
     }
 
-    /// A Feedback from a neighbour that is taken for `neighbour`, for a class of D = `depth`.
+    /// Takes a Feedback from a neighbour assumed to be `neighbour`, for a class of D = `depth`.
     pub(in crate::switch) fn receive_from(
         &mut self,
         now: Instant,
@@ -92,13 +96,13 @@ impl FeedbackReceived {
             return;
         }
         self.receive(now, depth, refresh);
-        // Whether it speaks of Levels is not known yet.
+        // It is not known yet if the neighbour uses Levels.
         self.lingers_until = Instant::ZERO;
         let obeys = neighbour == Neighbour::Unknown && feedback <= depth;
         self.once_followed = Some(if obeys { feedback } else { Level::ZERO });
     }
 
-    /// A pause time that is no Feedback came in: zero, or an ordinary pause, which holds by itself.
+    /// Handles a pause time that is no Feedback: zero, or an ordinary pause, which holds by itself.
     pub(in crate::switch) fn note_other(&mut self) {
         if let Some(feedback) = self.once_followed.take() {
             self.feedback = feedback;
@@ -107,7 +111,7 @@ impl FeedbackReceived {
 
     pub(in crate::switch) fn receive(&mut self, now: Instant, feedback: Level, refresh: Duration) {
         self.once_followed = None;
-        // What lingers already lingers no longer because of what came after it.
+        // A later Feedback ends the lingering of an earlier one.
         let is_lowest = now >= self.lingers_until || self.feedback <= self.before;
         if feedback > self.feedback && is_lowest && self.frame_time > Duration::ZERO {
             self.before = self.feedback;
@@ -121,12 +125,12 @@ impl FeedbackReceived {
         };
     }
 
-    /// When the Feedback stops to count.
     pub(in crate::switch) fn expires_at(&self) -> Instant {
         self.expires_at
     }
 
-    /// True once when the neighbour has refreshed nothing for so long that what it said counts no more.
+    /// Returns true once when the neighbour has refreshed nothing for so long that its Feedback no
+    /// longer counts.
     pub(in crate::switch) fn expire(&mut self, now: Instant) -> bool {
         let expired = self.expires_at <= now;
         if expired {
@@ -135,7 +139,6 @@ impl FeedbackReceived {
         expired
     }
 
-    /// The neighbour is another one, or says nothing any more.
     pub(in crate::switch) fn forget(&mut self) {
         *self = Self::new(self.frame_time);
     }

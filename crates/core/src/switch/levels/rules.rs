@@ -1,5 +1,5 @@
-//! Where protocol P touches the switch: Level assignment, lifting, and Feedback (Karol, Golestani and Lee,
-//! sections III to V).
+//! Use of protocol P by the switch: Level assignment, lifting, and Feedback (Karol, Golestani and
+//! Lee, sections III to V).
 
 use super::{Budget, EntryId, ShareId, Told};
 use crate::config::{FeedbackCoding, PortRole};
@@ -13,7 +13,7 @@ use crate::switch::virtual_queues::Place;
 use crate::switch::Switch;
 use crate::units::{Bytes, Instant, PortId, Priority};
 
-/// What a frame that is to be admitted does to its destination's Level.
+/// Effect of an admitted frame on its destination's Level.
 #[derive(Clone, Copy, Debug)]
 pub(in crate::switch) struct Assignment {
     /// `None` for a destination that has no frames here.
@@ -35,7 +35,8 @@ impl Assignment {
     }
 }
 
-/// Equation 22, and at least one above the lowest Feedback that may have let the frame out; `None` where there is no room.
+/// Equation 22, and at least one above the lowest Feedback that may have released the frame; `None`
+/// if there is no room.
 #[inline(always)]
 fn arrival_level(budget: &mut Budget, told: &mut Told, now: Instant) -> Option<Level> {
     let level = budget.arrival_level()?;
@@ -45,7 +46,8 @@ fn arrival_level(budget: &mut Budget, told: &mut Told, now: Instant) -> Option<L
 }
 
 impl Switch {
-    /// The entry of a frame's destination, and its Level; that of a destination that is new begins at the class's own.
+    /// Returns the entry of a frame's destination, and its Level; a new destination begins at the
+    /// class's own Level.
     #[inline(always)]
     fn level_of(&self, port: PortId, frame: &Frame) -> (Option<EntryId>, Level) {
         let entry = self.levels.find(frame.priority, frame.destination, port);
@@ -59,7 +61,7 @@ impl Switch {
         (entry, before)
     }
 
-    /// The Level that a frame would have once it is here; nothing changes.
+    /// Returns the Level that a frame would have once it is here; changes nothing.
     pub(in crate::switch) fn explain_level(
         &self,
         now: Instant,
@@ -76,12 +78,12 @@ impl Switch {
         level.ok_or(DropReason::HeadroomExceeded)
     }
 
-    /// Level Assignment Rules 4 and 5, for a frame of a class with Levels: what its destination has once it is
-    /// here. Changes nothing yet.
+    /// Level Assignment Rules 4 and 5, for a frame of a class with Levels: returns the Level of its
+    /// destination once it is here. Changes nothing yet.
     ///
-    /// Equation 22 gives the Level 1 + j by the room that there is now. With a round trip time that may be less
-    /// than one above the Feedback that let the frame out, and then lemma 3 does not hold. So it is at least that;
-    /// the book's page on Levels has the proof.
+    /// Equation 22 gives the Level 1 + j by the room that there is now. With a round trip time that
+    /// may be less than one above the Feedback that let the frame out, and then lemma 3 does not
+    /// hold. So it is at least that; the book's page on Levels has the proof.
     #[inline(always)]
     pub(in crate::switch) fn assign_level(
         &mut self,
@@ -114,7 +116,7 @@ impl Switch {
         Err(self.refuse_level(now, port, priority))
     }
 
-    /// Not even Level D has room.
+    /// Counts a refusal: even Level D has no room.
     #[cold]
     fn refuse_level(&mut self, now: Instant, ingress: PortId, priority: Priority) -> DropReason {
         let state = &mut self.ports[ingress.index()];
@@ -128,9 +130,9 @@ impl Switch {
         DropReason::HeadroomExceeded
     }
 
-    /// The frame, of a class with Levels, is admitted: its destination is lifted with all that is buffered
-    /// for it, and the frame is stored. O(1); for a destination that is lifted O(ingress ports with frames
-    /// for it × their egress ports).
+    /// Stores an admitted frame of a class with Levels: its destination is lifted with all that is
+    /// buffered for it. O(1); for a destination that is lifted O(ingress ports with frames for it ×
+    /// their egress ports).
     #[inline(always)]
     pub(in crate::switch) fn store_at_level(
         &mut self,
@@ -185,7 +187,6 @@ impl Switch {
         share
     }
 
-    /// A frame has left the switch.
     #[inline(never)]
     pub(in crate::switch) fn leave_level(
         &mut self,
@@ -211,7 +212,6 @@ impl Switch {
         }
     }
 
-    /// Every link gets Feedback D.
     pub(in crate::switch) fn close_levels(&mut self) {
         for index in 0..self.ports.len() {
             for priority in Priority::ALL {

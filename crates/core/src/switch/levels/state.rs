@@ -5,16 +5,15 @@ use crate::config::{ClassMode, FeedbackCoding, PortConfig, PortRole, SwitchConfi
 use crate::level::Level;
 use crate::units::Bytes;
 
-/// Protocol P on one link and class: what arrives by it, and what may leave by it. The usual frame touches the
+/// Protocol P on one link and class: frames arriving and leaving by it. The usual frame touches the
 /// first two cache lines.
 #[derive(Debug)]
 #[cfg_attr(feature = "testing", derive(Clone))]
 #[repr(C, align(64))]
 pub(in crate::switch) struct LevelState {
     pub(in crate::switch) taken: GrantsTaken,
-    /// Where Feedback is permission for a number of frames.
+    /// Set if Feedback is permission for a number of frames.
     pub(in crate::switch) given: Option<GrantsGiven>,
-    /// False for a class that ignores Feedback, and is told none.
     pub(in crate::switch) obeys: bool,
     pub(in crate::switch) received: FeedbackReceived,
     pub(in crate::switch) sent: FeedbackSent,
@@ -24,7 +23,7 @@ pub(in crate::switch) struct LevelState {
 }
 
 impl LevelState {
-    /// `None` for a class without Levels, and towards hosts.
+    /// Returns `None` for a class without Levels, and towards hosts.
     pub(in crate::switch) fn new(
         config: &SwitchConfig,
         port: &PortConfig,
@@ -52,20 +51,21 @@ impl LevelState {
         })
     }
 
-    /// Forgets a loan that has ended as soon as what may be under way because of it has room without.
+    /// Forgets a loan that has ended as soon as the frames that may be under way because of it have
+    /// room without it.
     pub(in crate::switch) fn settle_loan(&mut self) {
         let permitted = self.given.as_ref().map_or(0, GrantsGiven::permitted);
         self.budget.settle_loan(permitted);
     }
 
-    /// True when the neighbour holds nothing back, whatever its Level. A frame that takes a grant counts it, and Feedback for the
-    /// whole link is more than this class has to say.
+    /// Returns true when the neighbour holds nothing back at any Level. A frame that uses a grant
+    /// counts it, and Feedback for the whole link covers more than this class.
     pub(in crate::switch) fn lets_all_out(&self, coding: FeedbackCoding) -> bool {
         coding == FeedbackCoding::Pfc && self.received.feedback() == Level::ZERO
     }
 
-    /// True when the neighbour need not be told anything, unless frames are granted to it: the Feedback is 0
-    /// and was told as such.
+    /// Returns true when the neighbour need not be notified, unless frames are granted to it: the
+    /// Feedback is 0 and was sent as such.
     pub(in crate::switch) fn is_calm(&self) -> bool {
         self.budget.feedback() == Level::ZERO && self.sent.is_calm()
     }

@@ -1,36 +1,36 @@
-//! Which Feedback may have let out a frame that arrives now (Karol, Golestani and Lee, section V: "information about
-//! the recent history (from time t0 − T to time t0) of feedback signals that were transmitted").
+//! Feedback that may have released a frame that arrives now (Karol, Golestani and Lee, section V:
+//! "information about the recent history (from time t0 − T to time t0) of feedback signals that
+//! were transmitted").
 
 use crate::level::{Level, LEVEL_MAX};
 use crate::units::{Duration, Instant};
 
-/// Of so many signals in a row at least one is heard.
+/// At least one of this many consecutive signals is received.
 const HEARD_OF: usize = 3;
 
 /// Feedback recently sent to a neighbour for one (port, class).
 ///
-/// A frame that arrives was let out by the Feedback that its sender had heard last. That is the one told last, or
-/// one that was told before it: the signal takes a part of the round trip time T and the frame the other, and a
-/// signal can get lost. So a Feedback counts until [`HEARD_OF`] signals were sent after it, and for T from then on.
-/// The frame had at least the lowest Level that counts, and one more is what it may get here without breaking
-/// lemma 1.
+/// An arriving frame was released by the last Feedback that its sender had received. That is the
+/// last one sent, or an earlier one: the signal takes a part of the round trip time T and the frame
+/// the other, and a signal can get lost. So a Feedback counts until [`HEARD_OF`] signals were sent
+/// after it, and for T from then on. The frame had at least the lowest Level that counts, and one
+/// more is what it may get here without breaking lemma 1.
 #[derive(Clone, Debug)]
 pub(in crate::switch) struct Told {
-    /// The lowest Feedback that counts.
     lowest: Level,
-    /// Until when `lowest` is known to be right if nothing else is told.
+    /// Time until which `lowest` is right if nothing else is sent.
     known_until: Instant,
-    /// T, and for how long a Feedback lingers at the neighbour.
+    /// T, and the time for which a Feedback lingers at the neighbour.
     window: Duration,
-    /// The last signals, by turns; `next` is the oldest.
+    /// The last signals, as a ring; `next` is the oldest.
     recent: [Level; HEARD_OF],
     next: usize,
-    /// Until when each Feedback counts; far in the future for one in `recent`.
+    /// Time until which each Feedback counts; far in the future for one in `recent`.
     until: [Instant; LEVEL_MAX + 1],
 }
 
 impl Told {
-    /// A neighbour that was told nothing yet. What was replaced counts for `window`.
+    /// A neighbour without any Feedback yet. A replaced Feedback counts for `window`.
     pub(in crate::switch) fn new(window: Duration) -> Self {
         let mut until = [Instant::ZERO; LEVEL_MAX + 1];
         until[0] = Instant::FAR_FUTURE;
@@ -44,17 +44,17 @@ impl Told {
         }
     }
 
-    /// Another window counts from the next signal on.
     pub(in crate::switch) fn set_window(&mut self, window: Duration) {
         self.window = window;
     }
 
-    /// The neighbour is another one: it may send what it likes until it has been told.
+    /// Forgets the signals: the neighbour is another one, and may send what it likes until its
+    /// first Feedback.
     pub(in crate::switch) fn forget(&mut self) {
         *self = Self::new(self.window);
     }
 
-    /// `feedback` is told to a neighbour that obeys it. O(1).
+    /// Records `feedback` sent to a neighbour that obeys it. O(1).
     #[inline]
     pub(in crate::switch) fn tell(&mut self, now: Instant, feedback: Level) {
         let old = core::mem::replace(&mut self.recent[self.next], feedback);
@@ -71,8 +71,8 @@ impl Told {
         self.find_lowest(now);
     }
 
-    /// The lowest Feedback that may have let out a frame that arrives now. O(1), and O(D) once for each Feedback
-    /// that counts no more.
+    /// Returns the lowest Feedback that may have released a frame that arrives now. O(1), and O(D)
+    /// once for each Feedback that no longer counts.
     #[inline]
     pub(in crate::switch) fn lowest(&mut self, now: Instant) -> Level {
         if now >= self.known_until {

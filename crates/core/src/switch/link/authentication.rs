@@ -1,12 +1,15 @@
-//! Whether a CLCM or echo frame is from a neighbour that knows the fabric's key, and of now.
+//! Authentication of CLCM and echo frames: they must come from a neighbour that knows the fabric's
+//! key, and be current.
 //!
-//! Each side of a link has a nonce, new at every start, and tells it in greetings. All other frames are sealed with
-//! the receiver's, so that none is of use at another link, in the other direction, or to a receiver that has begun
-//! anew; within its life the sequence number has to grow. The sender's numbers go on from the wall clock after a
-//! restart. A greeting counts when it shows that its sender has heard our nonce; one that does not is answered.
+//! Each side of a link has a nonce, new at every start, and sends it in greetings. All other frames
+//! are sealed with the receiver's, so that none is of use at another link, in the other direction,
+//! or to a receiver that has restarted; within its life the sequence number has to grow. The
+//! sender's numbers go on from the wall clock after a restart. A greeting counts when it shows that
+//! its sender has heard our nonce; one that does not is answered.
 //!
-//! Were a neighbour's clock set back between two starts, its numbers would be of old for us. Its nonce is another
-//! one then: we take a new nonce, which makes all that was ever sealed with the old one worthless, and count anew.
+//! Were a neighbour's clock set back between two starts, its numbers would be too old for us. Its
+//! nonce is another one then: we take a new nonce, which makes all that was ever sealed with the
+//! old one worthless, and count anew.
 
 use crate::config::{AuthenticationConfig, PortRole};
 use crate::counters::DropReason;
@@ -18,26 +21,24 @@ use crate::wire::clcm::Clcm;
 use crate::wire::echo::Echo;
 use crate::wire::seal::{sequence_of, Greeting, Sealable, Sealed};
 
-/// Between two greetings at most.
+/// Maximum time between two greetings.
 const INTERVAL: Duration = Duration::from_secs(1);
-/// Between the first two; twice as long each time.
 const INTERVAL_AT_FIRST: Duration = Duration::from_millis(10);
 
-/// One link.
 #[derive(Debug)]
 #[cfg_attr(feature = "testing", derive(Clone))]
 pub(in crate::switch) struct Authentication {
     config: AuthenticationConfig,
     random: SplitMix64,
-    /// What the neighbour seals with.
+    /// Nonce with which the neighbour seals.
     own: u64,
-    /// What we seal with: from a greeting that was of now.
+    /// Nonce with which we seal: from a current greeting.
     peer: Option<u64>,
-    /// The nonce in the neighbour's last authentic greeting, be it of now or not: what ours say that we heard.
+    /// Nonce in the neighbour's last authentic greeting, current or not: our greetings repeat it.
     heard: u64,
-    /// Of the last frame that we sent.
+    /// Sequence number of the last frame sent.
     sent: u64,
-    /// Of the last frame that counted.
+    /// Sequence number of the last accepted frame.
     received: u64,
     next_at: Instant,
     interval: Duration,
@@ -64,12 +65,10 @@ impl Authentication {
         }
     }
 
-    /// When the next greeting is due.
     pub(in crate::switch) fn next_at(&self) -> Instant {
         self.next_at
     }
 
-    /// Makes a greeting due when it is time.
     pub(in crate::switch) fn refresh(&mut self, now: Instant) {
         if self.next_at <= now {
             self.greeting_due = true;
@@ -78,24 +77,21 @@ impl Authentication {
         }
     }
 
-    /// Greets at once, and soon again: there may be another neighbour.
+    /// Greets at once, and soon again: the neighbour may be another one.
     pub(in crate::switch) fn begin_anew(&mut self) {
         self.greeting_due = true;
         self.next_at = Instant::ZERO;
         self.interval = INTERVAL_AT_FIRST;
     }
 
-    /// Whether a greeting goes out now.
     pub(in crate::switch) fn greeting_is_due(&self) -> bool {
         self.greeting_due
     }
 
-    /// Whether the neighbour would believe a message.
     pub(in crate::switch) fn is_open(&self) -> bool {
         self.peer.is_some()
     }
 
-    /// A greeting that is due.
     pub(in crate::switch) fn take_greeting(&mut self) -> Option<Sealed> {
         if !core::mem::take(&mut self.greeting_due) {
             return None;
@@ -104,7 +100,7 @@ impl Authentication {
         Some(self.seal(Sealable::Greeting(Greeting { own, heard }), 0))
     }
 
-    /// `message` as the neighbour believes it; `None` before it has told its nonce.
+    /// Returns `message` sealed for the neighbour; `None` before it has sent its nonce.
     pub(in crate::switch) fn sealed(&mut self, message: Sealable) -> Option<Sealed> {
         let nonce = self.peer?;
         Some(self.seal(message, nonce))
@@ -120,7 +116,7 @@ impl Authentication {
         }
     }
 
-    /// A message came in, the whole frame.
+    /// Checks a message, given the whole frame.
     fn check(&mut self, frame: &[u8]) -> Result<(), DropReason> {
         let sequence =
             sequence_of(frame, &self.config.key, Some(self.own)).ok_or(DropReason::Unauthentic)?;
@@ -131,7 +127,6 @@ impl Authentication {
         Ok(())
     }
 
-    /// A greeting came in, the whole frame.
     fn greet(&mut self, frame: &[u8]) -> Result<(), DropReason> {
         let sequence = sequence_of(frame, &self.config.key, None).ok_or(DropReason::Unauthentic)?;
         let greeting = Greeting::parse(frame).map_err(|_| DropReason::BadClcm)?;
@@ -171,8 +166,8 @@ fn nonce(random: &mut SplitMix64) -> u64 {
 }
 
 impl Switch {
-    /// A frame with the EtherType of CLCM came in by `port`, a fabric port: `Ok(false)` for one that has done its work
-    /// already.
+    /// Checks a frame with the EtherType of CLCM received on `port`, a fabric port: returns
+    /// `Ok(false)` for one that needs no further work.
     pub(in crate::switch) fn authenticate(
         &mut self,
         port: PortId,
@@ -196,7 +191,7 @@ impl Switch {
 }
 
 impl Port {
-    /// Whether CLCM and echo messages may go out.
+    /// Returns true if CLCM and echo messages may be sent.
     #[inline]
     pub(in crate::switch) fn may_speak(&self) -> bool {
         self.authentication
@@ -204,7 +199,7 @@ impl Port {
             .is_none_or(Authentication::is_open)
     }
 
-    /// `message` as it goes out by this port.
+    /// Returns `message` as this port sends it.
     pub(in crate::switch) fn spoken(
         &mut self,
         message: Sealable,

@@ -1,5 +1,5 @@
-//! A link that is another one than before: it is up again, its neighbour is another one, or Feedback is coded otherwise.
-//! What was told may be lost or misunderstood, so that all is told again.
+//! Changes of a link: it is up again, its neighbour is another one, or the coding of Feedback has
+//! changed. Messages may have been lost or misunderstood, so that all are sent again.
 
 use crate::command::CommandError;
 use crate::config::{FeedbackCoding, Neighbour};
@@ -9,8 +9,9 @@ use crate::switch::Switch;
 use crate::units::{Instant, PortId, Priority};
 
 impl Port {
-    /// Takes note that the link is up or down. True when it has come up: what was told while it was down may be lost, so
-    /// that a neighbour could send on into a buffer that is full until the next refresh. All is told again.
+    /// Notes the state of the link. Returns true when it has come up: messages sent while it was
+    /// down may be lost, so that a neighbour could send on into a full buffer until the next
+    /// refresh. All are sent again.
     fn note_link(&mut self, up: bool) -> bool {
         let up = up && !self.gone;
         let was_up = core::mem::replace(&mut self.up, up);
@@ -66,8 +67,8 @@ impl Switch {
         Ok(())
     }
 
-    /// What the neighbour was told as the one, it may not have understood as the other. What it told us
-    /// stays until it expires: should it go on as before, nothing is lost.
+    /// Switches the assumed kind of neighbour. It may have misunderstood messages sent for the old
+    /// kind. Its own Feedback stays until it expires: should it go on as before, nothing is lost.
     pub(in crate::switch) fn set_neighbour(
         &mut self,
         port: PortId,
@@ -89,8 +90,9 @@ impl Switch {
         Ok(())
     }
 
-    /// What is under way was permitted in the old manner and has its room. In the new one nothing is permitted before it
-    /// is told, and no grant before the neighbour has been counted anew.
+    /// Frames under way were permitted by the old coding and have their room. In the new one
+    /// nothing is permitted before Feedback is sent, and no grant before the neighbour has been
+    /// counted again.
     pub(in crate::switch) fn set_feedback(
         &mut self,
         port: PortId,

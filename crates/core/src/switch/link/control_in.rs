@@ -132,8 +132,8 @@ impl Switch {
         }
     }
 
-    /// Whether a message is within the limits and from whom it should be; `Ok(false)` for one that nothing is left to do
-    /// about. The cheap questions come first: a flood must not cost a code each.
+    /// Checks that a message is within the limits and authentic; returns `Ok(false)` for one that
+    /// needs no further work. The cheap checks come first: a flood must not cost a code each.
     fn believe(&mut self, now: Instant, port: PortId, bytes: &[u8]) -> Result<bool, DropReason> {
         let Some(state) = self.ports.get_mut(port.index()) else {
             return Err(DropReason::PortDown);
@@ -142,7 +142,7 @@ impl Switch {
             return Err(DropReason::ControlRate);
         }
         if state.role == PortRole::Edge {
-            // Whatever it says, it is dropped as what comes from a host.
+            // It is dropped like any message from a host, regardless of its contents.
             return Ok(true);
         }
         self.authenticate(port, bytes)

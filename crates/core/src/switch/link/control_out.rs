@@ -9,7 +9,7 @@ use crate::wire::clcm::Clcm;
 use crate::wire::ethernet::FRAME_LENGTH_MIN;
 use crate::wire::ControlFrame;
 
-/// CLCM messages that wait for one port's transmitter at most.
+/// Maximum number of CLCM messages that wait for one port's transmitter.
 pub(in crate::switch) const CLCM_QUEUE_CAPACITY: usize = 16;
 
 impl Switch {
@@ -67,7 +67,7 @@ impl Switch {
 }
 
 impl Port {
-    /// Whether a control frame may have to go out.
+    /// Returns true if a control frame may have to be sent.
     #[inline]
     pub(in crate::switch) fn has_control(&self) -> bool {
         self.due.is_any()
@@ -78,7 +78,7 @@ impl Port {
                 .is_some_and(Authentication::greeting_is_due)
     }
 
-    /// Whether the neighbour is to be told something that it would believe.
+    /// Returns true if there is a message that the neighbour would believe.
     #[inline]
     fn has_messages(&self) -> bool {
         (!self.clcm_queue.is_empty() || self.echo.as_deref().is_some_and(EchoState::is_due))

@@ -1,8 +1,8 @@
-//! What a neighbour is still to be told.
+//! Messages still to be sent to a neighbour.
 
 use crate::sets::PrioritySet;
 
-/// Of one port. Every frame asks whether there is anything.
+/// Pending messages of one port. Every frame checks it.
 #[derive(Debug, Default)]
 #[cfg_attr(feature = "testing", derive(Clone))]
 #[repr(C)]
@@ -11,13 +11,12 @@ pub(in crate::switch) struct Due {
     pub(super) pfc: PrioritySet,
     /// Priorities whose Feedback must be followed by zero at once (Karol, section IV).
     pub(super) zero: PrioritySet,
-    /// The Feedback of the whole link, in a PAUSE frame.
     pub(super) pause: bool,
-    /// What hardly ever is.
     pub(super) seldom: Seldom,
 }
 
-/// Several flags in one byte: with the others of [`Due`] they are one word, which every frame asks for.
+/// Several flags in one byte: with the others of [`Due`] they are one word, which every frame
+/// checks.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Seldom(pub(super) u8);
 
@@ -39,12 +38,12 @@ impl Seldom {
         self.set(Self::PROBE, due);
     }
 
-    /// True when a probe for loops is due; it is not any more.
+    /// Returns true and clears the flag when a probe for loops is due.
     pub(super) fn take_probe(&mut self) -> bool {
         self.take(Self::PROBE)
     }
 
-    /// True when [`pause_zero`](Self::pause_zero) is due; it is not any more.
+    /// Returns true and clears the flag when [`pause_zero`](Self::pause_zero) is due.
     pub(super) fn take_pause_zero(&mut self) -> bool {
         self.take(Self::PAUSE_ZERO)
     }
@@ -61,7 +60,7 @@ impl Seldom {
 }
 
 impl Due {
-    /// Whether a PAUSE or PFC frame, or a probe, may have to go out.
+    /// Returns true if a PAUSE or PFC frame, or a probe, may have to be sent.
     #[inline]
     pub(super) fn is_any(&self) -> bool {
         // Hardly ever: one branch for all of them, which lie side by side.
@@ -69,7 +68,7 @@ impl Due {
         u32::from_ne_bytes(all) != 0
     }
 
-    /// Whether a frame is due that is not the second one of a Feedback.
+    /// Returns true if a frame is due that is not the second one of a Feedback.
     #[inline]
     pub(in crate::switch) fn is_feedback(&self) -> bool {
         !self.pfc.is_empty() || self.pause

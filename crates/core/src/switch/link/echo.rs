@@ -8,32 +8,29 @@ use crate::switch::Switch;
 use crate::units::{Duration, Instant, PortId, Priority, PRIORITY_COUNT};
 use crate::wire::echo::Echo;
 
-/// Between two requests at most.
+/// Maximum time between two requests.
 const INTERVAL: Duration = Duration::from_secs(1);
-/// Between the first two; twice as long each time until the neighbour answers.
+/// Time between the first two requests; doubles until the neighbour answers.
 const INTERVAL_AT_FIRST: Duration = Duration::from_millis(10);
 /// A measured maximum falls by this part of itself with each shorter sample.
 const DECAY: u64 = 32;
-/// So many samples in a row for which the cable's room is enough end the report of one for which it was not.
+/// Number of consecutive samples within the cable's room that end the report of an excess.
 const SAMPLES_THAT_FIT: u32 = 10;
 
-/// Requests of one life that come out of turn are no further apart.
+/// Out-of-order requests of one life are at most this far apart.
 const LATE_MAX: u32 = 8;
-/// Of the first request of a switch.
 const FIRST_ID: u32 = 1;
 
-/// What a request's count of frames is worth.
+/// Meaning of a request's count of frames.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Request {
     /// It is all that is known of the neighbour.
     First,
-    /// It goes on from an earlier one.
     Next,
-    /// A later one, or the same, was heard already.
+    /// The same or a later one was already received.
     Old,
 }
 
-/// Echo on one link.
 #[derive(Debug)]
 #[cfg_attr(feature = "testing", derive(Clone))]
 pub(in crate::switch) struct EchoState {
@@ -41,15 +38,13 @@ pub(in crate::switch) struct EchoState {
     interval: Duration,
     request_due: bool,
     reply_due: Option<u32>,
-    /// Of the neighbour's last request.
+    /// Identifier of the neighbour's last request.
     heard: Option<u32>,
     id: u32,
     sent_at: Option<Instant>,
     round_trip: Option<Duration>,
     exceeded: bool,
-    /// The same of the room that the cable gives.
     exceeds_cable: bool,
-    /// Samples in a row for which the cable's room is enough.
     fit_cable: u32,
 }
 
@@ -70,17 +65,14 @@ impl EchoState {
         }
     }
 
-    /// Longest recent round-trip time.
     pub(in crate::switch) fn round_trip(&self) -> Option<Duration> {
         self.round_trip
     }
 
-    /// When the next request is due.
     pub(in crate::switch) fn next_at(&self) -> Instant {
         self.next_at
     }
 
-    /// Makes a request due when it is time.
     pub(in crate::switch) fn refresh(&mut self, now: Instant) {
         if self.next_at <= now {
             self.request_due = true;
@@ -89,13 +81,12 @@ impl EchoState {
         }
     }
 
-    /// Whether something goes out now.
     pub(in crate::switch) fn is_due(&self) -> bool {
         self.request_due || self.reply_due.is_some()
     }
 
-    /// What goes out now; replies first. A reply never waits for its turn, requests come once an
-    /// interval, so that two neighbours cannot keep each other busy.
+    /// Returns the message to send now, replies first. A reply never waits for its turn; requests
+    /// are sent once an interval, so that two neighbours cannot keep each other busy.
     pub(in crate::switch) fn take(
         &mut self,
         now: Instant,
@@ -115,26 +106,27 @@ impl EchoState {
         })
     }
 
-    /// Asks at once, and soon again: what both sides know of each other may be of old.
+    /// Asks at once, and soon again: both sides may have outdated knowledge of each other.
     pub(in crate::switch) fn begin_anew(&mut self) {
         self.request_due = true;
         self.next_at = Instant::ZERO;
         self.interval = INTERVAL_AT_FIRST;
     }
 
-    /// The same, out of turn: the neighbour is to ask at once, too.
+    /// Like [`begin_anew`](Self::begin_anew), out of turn: the neighbour is to ask at once as well.
     pub(in crate::switch) fn begin_anew_with_the_neighbour(&mut self) {
         self.id = self.id.wrapping_add(1);
         self.begin_anew();
     }
 
-    /// A request came in. One that was doubled is answered again; one that is late is not, since its sender has
-    /// asked anew.
+    /// Takes a request. A duplicated one is answered again; a late one is not, since its sender has
+    /// asked again.
     ///
-    /// One out of turn is the first of a neighbour that has begun anew, or one was lost: it is told about us at
-    /// once, too. Ours are in turn, so that two neighbours do not go on with that.
+    /// One out of turn is the first of a neighbour that has restarted, or one was lost: the
+    /// neighbour is sent ours at once as well. Ours are in turn, so that two neighbours do not go
+    /// on with that.
     fn note_request(&mut self, id: u32) -> Request {
-        // How far it is ahead of the last one, in a circle.
+        // Distance from the last one, modulo the range.
         let ahead = self.heard.map_or(1, |last| id.wrapping_sub(last));
         let is_late = ahead.wrapping_neg() <= LATE_MAX && id != FIRST_ID;
         if is_late && ahead != 0 {
@@ -155,7 +147,7 @@ impl EchoState {
         }
     }
 
-    /// An answer came in: gives the sample, unless it is no answer to the last request.
+    /// Takes an answer and returns its sample, unless it does not answer the last request.
     fn note_reply(&mut self, now: Instant, id: u32) -> Option<Duration> {
         if id != self.id {
             return None;
@@ -168,18 +160,18 @@ impl EchoState {
         Some(sample)
     }
 
-    /// True for the first sample of a span that is longer than what the buffers are for.
+    /// Returns true for the first sample of a span that exceeds the buffers' room.
     fn note_exceeded(&mut self, exceeds: bool) -> bool {
         let before = core::mem::replace(&mut self.exceeded, exceeds);
         exceeds && !before
     }
 
-    /// Whether the last samples were longer than what the cable's room is for.
     pub(in crate::switch) fn exceeds_cable(&self) -> bool {
         self.exceeds_cable
     }
 
-    /// Notes whether a sample is longer than what the cable's room is for: what to report where that is news.
+    /// Notes whether a sample exceeds the cable's room; returns the state if it changed and is to
+    /// be reported.
     fn note_cable(&mut self, exceeds: bool) -> Option<bool> {
         let before = self.exceeds_cable;
         if exceeds {
@@ -193,7 +185,6 @@ impl EchoState {
 }
 
 impl Switch {
-    /// An echo message came in by `port`.
     pub(in crate::switch) fn receive_echo(
         &mut self,
         now: Instant,
@@ -228,7 +219,7 @@ impl Switch {
         Ok(())
     }
 
-    /// Reports a T for which the headroom that follows from the cable is not enough, and when it is again.
+    /// Reports a T for which the headroom derived from the cable is too small, and its end.
     fn note_round_trip_of_cable(&mut self, now: Instant, port: PortId, measured: Duration) {
         let Some(room) = self.config.ports[port.index()].cable else {
             return;
@@ -289,9 +280,9 @@ impl Switch {
 }
 
 impl Port {
-    /// Keeps room for what arrives in the round trip time, as far as it is known and the link's coding asks for that.
-    /// False when a budget has none: then the largest that fits counts, and a port whose buffers were not made for it
-    /// lets nothing in.
+    /// Keeps room for frames that arrive in the round-trip time, as far as it is known and the
+    /// link's coding needs it. Returns false when a budget is too small: then the largest that fits
+    /// counts, and a port whose buffers were not made for it blocks everything.
     pub(in crate::switch) fn reserve_for_round_trip(
         &mut self,
         config: &SwitchConfig,
@@ -342,7 +333,7 @@ mod tests {
         for _ in 1..SAMPLES_THAT_FIT {
             assert_eq!(echo.note_cable(false), None);
         }
-        // One that is too long begins the count anew.
+        // One that is too long restarts the count.
         assert_eq!(echo.note_cable(true), None);
         let news: Vec<_> = (0..SAMPLES_THAT_FIT)
             .map(|_| echo.note_cable(false))

@@ -1,4 +1,4 @@
-//! What the neighbour's Feedback says, in the coding of the link.
+//! Decoding of the neighbour's Feedback in the coding of the link.
 
 use crate::config::Neighbour;
 use crate::switch::levels::{FeedbackReceived, GrantsTaken};
@@ -6,8 +6,8 @@ use crate::switch::Switch;
 use crate::units::{Instant, PortId, Priority, Quanta};
 
 impl Switch {
-    /// A pause time came in by `port` for `priority` in a PFC frame. True when it is Feedback: then it is
-    /// no pause, or one that may be over with the next frame.
+    /// Handles a pause time received on `port` for `priority` in a PFC frame. Returns true when it
+    /// is Feedback: then it is no pause, or one that may be over with the next frame.
     pub(in crate::switch) fn receive_feedback(
         &mut self,
         now: Instant,
@@ -23,7 +23,7 @@ impl Switch {
         let (neighbour, depth) = (state.neighbour, level.budget.depth());
         let is_regular = neighbour == Neighbour::Regular;
         if level.given.is_some() && GrantsTaken::is_grant(quanta) && !is_regular {
-            // One that comes too early says nothing.
+            // One that comes too early has no meaning.
             if let Some(feedback) = level.taken.receive(quanta, depth) {
                 level.received.receive(now, feedback, refresh);
                 // Permission waits for the frame: nothing has to linger, and there is no reserve for it.
@@ -54,7 +54,7 @@ impl Switch {
         false
     }
 
-    /// The same for a PAUSE frame: one Feedback for all classes with Levels.
+    /// Handles a PAUSE frame: one Feedback for all classes with Levels.
     pub(in crate::switch) fn receive_link_feedback(
         &mut self,
         now: Instant,
@@ -91,7 +91,6 @@ impl Switch {
         false
     }
 
-    /// Feedback that is due again, and what a neighbour said that counts no more.
     pub(in crate::switch) fn refresh_feedback(
         &mut self,
         now: Instant,

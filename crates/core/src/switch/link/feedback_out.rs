@@ -1,4 +1,4 @@
-//! What a port tells its neighbour: XOFF and XON, and Transmit Feedback in the link's coding.
+//! Messages of a port to its neighbour: XOFF and XON, and Transmit Feedback in the link's coding.
 
 use crate::config::{FeedbackCoding, Neighbour};
 use crate::level::Level;
@@ -11,8 +11,8 @@ use crate::units::{Instant, PortId, Priority, Quanta, PRIORITY_COUNT};
 use crate::wire::mac_control::MacControl;
 
 impl Port {
-    /// Looks whether the neighbour must be told something about `priority` now. O(D), with one Feedback
-    /// for the whole link O(priorities × D).
+    /// Checks whether the neighbour must be sent something about `priority` now. O(D), with one
+    /// Feedback for the whole link O(priorities × D).
     pub(in crate::switch) fn note_feedback(&mut self, priority: Priority) {
         if self.coding == FeedbackCoding::Pause {
             let (feedback, _) = self.link_feedback();
@@ -32,13 +32,13 @@ impl Port {
         }
     }
 
-    /// True when frames that are under way when a Feedback is sent need room of their own.
+    /// Returns true when frames that are under way when a Feedback is sent need room of their own.
     pub(in crate::switch) fn needs_reserve(&self) -> bool {
         self.coding != FeedbackCoding::Grants
     }
 
-    /// The highest Feedback of all classes that obey any, and their highest Level. One class of a lower D that is full
-    /// holds the link of a neighbour that need not know that D.
+    /// Returns the highest Feedback of all classes that obey any, and their highest Level. One full
+    /// class of a lower D holds the link of a neighbour that need not know that D.
     fn link_feedback(&self) -> (Level, Level) {
         let mut highest = (Level::ZERO, Level::ZERO);
         let mut is_full = false;
@@ -92,7 +92,8 @@ impl Switch {
         }
     }
 
-    /// A PAUSE or PFC frame that is due. Second frames come first: nothing may come between the two.
+    /// Returns the PAUSE or PFC frame that is due. Second frames come first: nothing may come
+    /// between the two.
     pub(in crate::switch) fn next_mac_control(
         &mut self,
         now: Instant,
@@ -117,8 +118,8 @@ impl Switch {
         self.make_pfc(now, port)
     }
 
-    /// One PFC frame with what has changed. It refreshes nothing else, so that a neighbour sees one
-    /// frame for one change. `None` when all has changed back meanwhile.
+    /// Builds one PFC frame with all changes. It refreshes nothing else, so that a neighbour sees
+    /// one frame for one change. `None` when all has changed back meanwhile.
     fn make_pfc(&mut self, now: Instant, port: PortId) -> Option<MacControl> {
         let pause_time = self.config.pause_time;
         let rate = self.config.ports[port.index()].rate;
@@ -178,7 +179,6 @@ impl Switch {
         Some(MacControl::Pfc { times })
     }
 
-    /// The link's one Feedback, in a PAUSE frame.
     fn make_pause(&mut self, now: Instant, port: PortId) -> Option<MacControl> {
         let manner = self.manner(port);
         let rate = self.config.ports[port.index()].rate;
@@ -217,7 +217,7 @@ impl Switch {
         let pause_time = self.config.pause_time;
         Manner {
             neighbour: match state.coding {
-                // Who is granted frames understands what says so.
+                // A neighbour that is granted frames understands the coding.
                 FeedbackCoding::Grants => Neighbour::Enhanced,
                 _ => state.neighbour,
             },
@@ -229,7 +229,7 @@ impl Switch {
     }
 }
 
-/// The second frame of a Feedback by class: a regular neighbour goes on at once.
+/// Builds the second frame of a Feedback by class: a regular neighbour goes on at once.
 fn make_zero(state: &mut Port) -> Option<MacControl> {
     let due = core::mem::take(&mut state.due.zero);
     if due.is_empty() {

@@ -1,12 +1,11 @@
-//! Where Feedback is permission for a number of frames: both ends count what was sent, and echo messages bring the counts
-//! together.
+//! Grants: Feedback permits a number of frames. Both ends count the frames sent, and echo messages
+//! synchronise the counts.
 
 use crate::switch::port::Port;
 use crate::units::{Instant, Priority, PRIORITY_COUNT};
 use crate::wire::echo::Echo;
 
 impl Port {
-    /// An echo message that is due.
     pub(in crate::switch) fn next_echo(&mut self, now: Instant) -> Option<Echo> {
         let levels = &self.levels;
         self.echo.as_mut()?.take(now, || {
@@ -16,7 +15,8 @@ impl Port {
         })
     }
 
-    /// Where frames are granted: one is here, and its sender has counted it whatever becomes of it.
+    /// Counts an arrived frame where frames are granted: its sender has counted it even if it is
+    /// dropped here.
     pub(in crate::switch) fn note_link_arrival(&mut self, priority: Priority) {
         let level = self.levels[priority.index()].as_mut();
         if let Some(given) = level.and_then(|level| level.given.as_mut()) {
@@ -24,7 +24,8 @@ impl Port {
         }
     }
 
-    /// The neighbour has said how many frames it has sent, for the first time in its life or once more.
+    /// Takes the number of frames that the neighbour has sent, for the first time in its life or
+    /// again.
     pub(in crate::switch) fn synchronise_grants(
         &mut self,
         sent: &[u16; PRIORITY_COUNT],
@@ -37,8 +38,8 @@ impl Port {
             else {
                 continue;
             };
-            // It may be one that has begun anew, and believes no grant before its echo is answered: more than one is
-            // told, as to a new neighbour.
+            // The neighbour may have restarted, and believes no grant before its echo is answered:
+            // more than one is sent, as to a new neighbour.
             if given.synchronise(sent[priority.index()], begins_anew) {
                 told.tell_anew();
             }
@@ -46,7 +47,6 @@ impl Port {
         }
     }
 
-    /// The neighbour knows how many frames we have sent.
     pub(in crate::switch) fn open_grants(&mut self) {
         for level in self.levels.iter_mut().flatten() {
             level.taken.open();

@@ -1,26 +1,26 @@
-//! How many frames of a kind are taken from a port: a token bucket. Control frames here, flooded ones in admission.
+//! Limits on the frames of a kind that are accepted from a port: a token bucket. Control frames
+//! here, flooded ones in admission.
 
 use crate::units::{Duration, Instant, NANOS_PER_SECOND};
 
-/// A bucket holds what the rate gives in this time, so that a burst of it is taken at once.
+/// A bucket holds the frames of this time at the rate, so that such a burst is accepted at once.
 const BURST: Duration = Duration::from_millis(50);
-/// And this many frames at least.
+/// Minimum capacity of a bucket.
 const BURST_FRAMES_MIN: u64 = 32;
 
-/// A token bucket in the form of the generic cell rate algorithm (ITU-T I.371, annex A): one moment is all its
-/// state.
+/// A token bucket in the form of the generic cell rate algorithm (ITU-T I.371, annex A): its only
+/// state is one time.
 #[derive(Clone, Copy, Debug)]
 pub(in crate::switch) struct Limiter {
     /// Nanoseconds between two frames at the rate; zero for no limit.
     interval: u64,
-    /// How far the moment may lie ahead.
+    /// Maximum distance of the time into the future.
     tolerance: u64,
-    /// When the bucket is full again.
     full_at: Instant,
 }
 
 impl Limiter {
-    /// For `rate` frames a second, `None` for any number.
+    /// Allows `rate` frames a second, `None` for any number.
     pub(in crate::switch) fn new(rate: Option<u32>) -> Self {
         let interval = rate.map_or(0, |rate| NANOS_PER_SECOND / u64::from(rate.max(1)));
         Self {
@@ -30,7 +30,7 @@ impl Limiter {
         }
     }
 
-    /// Whether one more frame is within the limit; it is counted then.
+    /// Counts one more frame and returns true if it is within the limit.
     #[inline]
     pub(in crate::switch) fn take(&mut self, now: Instant) -> bool {
         if self.interval == 0 {

@@ -1,8 +1,10 @@
-//! What the two ends of one link tell each other: PAUSE, PFC and Feedback, echo messages, greetings, CLCM, and probes for loops.
+//! Messages between the two ends of one link: PAUSE, PFC and Feedback, echo messages, greetings,
+//! CLCM, and probes for loops.
 //!
-//! Owns what is due to the neighbour and what the neighbour has said. Others change a buffer or a Level and note it
-//! (`note_pause_change`, `note_feedback`); the frames are made when the port sends. What comes in is limited first, then
-//! verified, then read. No queue and no ingress buffer is changed here.
+//! Owns the messages due to the neighbour and those received from it. Other modules change a buffer
+//! or a Level and note it (`note_pause_change`, `note_feedback`); the frames are made when the port
+//! sends. What comes in is limited first, then verified, then read. No queue and no ingress buffer
+//! is changed here.
 //!
 //! Design: docs/src/internals/design/core.md.
 

@@ -1,4 +1,4 @@
-//! What the neighbour on a port holds: PFC by priority (802.1Qbb) and 802.3x PAUSE for all.
+//! Priorities held by the neighbour on a port: PFC by priority (802.1Qbb) and 802.3x PAUSE for all.
 
 use super::{PauseGauges, PauseSpans};
 use crate::units::{BitRate, Instant, Priority, Quanta, PRIORITY_COUNT};
@@ -25,7 +25,7 @@ impl PauseReceived {
         }
     }
 
-    /// 802.3x PAUSE: the newest frame counts, zero lets everything go.
+    /// 802.3x PAUSE: the newest frame counts, zero releases all priorities.
     pub(in crate::switch) fn receive_pause(&mut self, now: Instant, quanta: Quanta) {
         self.all_until = now + quanta.at(self.rate);
         for priority in Priority::ALL {
@@ -33,7 +33,6 @@ impl PauseReceived {
         }
     }
 
-    /// One enabled entry of a PFC frame.
     pub(in crate::switch) fn receive_pfc(
         &mut self,
         now: Instant,
@@ -44,17 +43,18 @@ impl PauseReceived {
         self.note_span(now, priority);
     }
 
-    /// True while `priority` must not start another frame.
+    /// Returns true while `priority` must not start another frame.
     pub(in crate::switch) fn is_paused(&self, now: Instant, priority: Priority) -> bool {
         self.resumes_at(priority) > now
     }
 
-    /// When `priority` may send again if nothing else comes in; in the past when it may already.
+    /// Returns when `priority` may send again if nothing else comes in; in the past when it may
+    /// already.
     pub(in crate::switch) fn resumes_at(&self, priority: Priority) -> Instant {
         self.all_until.max(self.until[priority.index()])
     }
 
-    /// How often and for how long `priority` has been held up to `now`, by either kind.
+    /// Returns the number and the total time of pauses of `priority` up to `now`, of either kind.
     pub(in crate::switch) fn gauges(&self, now: Instant, priority: Priority) -> PauseGauges {
         self.spans[priority.index()].at(now)
     }

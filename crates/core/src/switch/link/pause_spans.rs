@@ -20,17 +20,17 @@ pub struct PauseGauges {
     pub longest: Duration,
 }
 
-/// What makes the gauges. It is touched where a pause is sent or received, and a span that runs out is closed by whoever asks
-/// next, at the moment when it ran out.
+/// Input of the pause gauges. Updated where a pause is sent or received; a span that runs out is
+/// closed by the next reader, as of the time when it ran out.
 #[derive(Clone, Copy, Debug, Default)]
 pub(in crate::switch) struct PauseSpans {
     gauges: PauseGauges,
-    /// When the span that lasts is over if nothing else is said.
+    /// End of the present span unless another pause changes it.
     until: Instant,
 }
 
 impl PauseSpans {
-    /// From `now` on the priority is held up to `until`; it is let go where that is past.
+    /// Holds the priority from `now` until `until`; releases it where that is past.
     pub(in crate::switch) fn hold(&mut self, now: Instant, until: Instant) {
         if self.gauges.active && self.until <= now {
             self.end(self.until);
@@ -46,7 +46,6 @@ impl PauseSpans {
         self.until = until;
     }
 
-    /// What there is to show at `now`.
     pub(in crate::switch) fn at(mut self, now: Instant) -> PauseGauges {
         if self.gauges.active {
             if self.until <= now {
@@ -64,7 +63,6 @@ impl PauseSpans {
         self.gauges.last_ended = Some(at);
     }
 
-    /// Adds what has passed of the span up to `at`.
     fn count(&mut self, at: Instant) {
         let gauges = &mut self.gauges;
         let began = gauges.last_began.unwrap_or(at);
@@ -84,7 +82,8 @@ mod tests {
         Instant::from_nanos(nanos)
     }
 
-    /// The slow model: spans, worked out anew from all that was ever said, each with the moment up to which it holds.
+    /// The slow model: spans computed from the complete history, each with the time up to which it
+    /// holds.
     fn model(told: &[(u64, u64)], now: u64) -> PauseGauges {
         let mut spans: Vec<(u64, u64)> = Vec::new();
         for (told_at, until) in told {

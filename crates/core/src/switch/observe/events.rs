@@ -1,4 +1,4 @@
-//! What the control plane is told of: a queue of events that never grows.
+//! Events for the control plane: a queue that never grows.
 
 use std::collections::VecDeque;
 
@@ -9,10 +9,10 @@ use crate::units::Instant;
 /// Events that wait to be polled at most; more are counted in [`Switch::events_lost`].
 pub const EVENT_CAPACITY: usize = 1024;
 
-/// Room among them that is kept from events which come in great numbers at once.
+/// Room in the queue that is kept from bulk events.
 const EVENT_RESERVE: usize = 128;
 
-/// Events that nobody has polled yet, oldest first.
+/// Events not polled yet, oldest first.
 #[derive(Debug)]
 #[cfg_attr(feature = "testing", derive(Clone))]
 pub(in crate::switch) struct Events {
@@ -28,12 +28,11 @@ impl Events {
         }
     }
 
-    /// Takes the memory for all that can wait.
     pub(in crate::switch) fn touch(&mut self) {
         self.waiting.reserve_exact(EVENT_CAPACITY);
     }
 
-    /// The one that came last, if nobody has polled it yet.
+    /// Returns the newest event that has not been polled.
     pub(in crate::switch) fn last(&self) -> Option<&Event> {
         self.waiting.back()
     }
@@ -44,7 +43,7 @@ impl Switch {
     pub fn poll_event(&mut self) -> Option<Event> {
         let event = self.events.waiting.pop_front()?;
         if self.events.waiting.is_empty() {
-            // Begins anew where it began before, so that few events need little memory.
+            // Restarts at the same place, so that few events need little memory.
             self.events.waiting.clear();
         }
         Some(event)
@@ -59,7 +58,7 @@ impl Switch {
         self.push_event_within(EVENT_CAPACITY, at, kind);
     }
 
-    /// One of many events that a command causes at once: they leave room for the rest.
+    /// Pushes one of many events that a command causes at once: they leave room for the rest.
     pub(in crate::switch) fn push_detail(&mut self, at: Instant, kind: EventKind) {
         self.push_event_within(EVENT_CAPACITY - EVENT_RESERVE, at, kind);
     }

@@ -1,4 +1,4 @@
-//! What would become of a frame, without anything becoming of it.
+//! Prediction of a frame's fate, without side effects.
 
 use crate::counters::DropReason;
 use crate::frame::Frame;
@@ -10,29 +10,29 @@ use crate::switch::forwarding::{Decision, How};
 use crate::switch::Switch;
 use crate::units::{Bytes, Instant, PortId};
 
-/// What a switch would do with a frame: [`Switch::explain`].
+/// Predicted treatment of a frame: [`Switch::explain`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Explanation {
-    /// How its way was found; `None` if it was dropped before, or there is none.
+    /// Way in which its route was found; `None` if it was dropped before, or there is none.
     pub how: Option<How>,
     /// The ports that it would leave by; none if it would be dropped.
     pub egresses: PortSet,
-    /// What admitting it would do, or why it would be dropped.
+    /// Effect of admitting it, or the reason to drop it.
     pub outcome: Result<Outlook, DropReason>,
-    /// Where tags mean something: the VLAN that it is in.
+    /// Its VLAN, if tags have a meaning.
     pub vlan: Option<VlanId>,
     /// Of `egresses`: ports by which it would leave with a tag. Where tags mean nothing: none.
     pub tagged: PortSet,
 }
 
-/// What admitting a frame would do.
+/// Effect of admitting a frame.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Outlook {
-    /// What it would be charged.
+    /// Bytes that would be charged.
     pub charged: Bytes,
-    /// What the ingress buffer of its port and priority would hold then.
+    /// Occupancy of the ingress buffer of its port and priority afterwards.
     pub occupancy: Bytes,
-    /// Whether the neighbour would be paused for it.
+    /// True if the neighbour would be paused for it.
     pub pauses: bool,
     /// The Level that it would have; `None` in a class without Levels.
     pub level: Option<Level>,
@@ -51,13 +51,14 @@ impl Explanation {
 }
 
 impl Switch {
-    /// What [`receive`](Self::receive) would do with `frame` at `port` now, and why. Nothing is counted, learnt, charged or
-    /// paused; `frame.handle` means nothing. By the same functions, on copies of what they change. O(ports).
+    /// Returns the treatment of `frame` by [`receive`](Self::receive) at `port` now, and the
+    /// reason. Nothing is counted, learnt, charged or paused; `frame.handle` is ignored. Uses the
+    /// same functions, on copies of the state that they change. O(ports).
     pub fn explain(&self, now: Instant, port: PortId, frame: &Frame) -> Explanation {
         self.explain_tagged(now, port, frame, None)
     }
 
-    /// The same of [`receive_tagged`](Self::receive_tagged).
+    /// Like `explain`, for [`receive_tagged`](Self::receive_tagged).
     pub fn explain_tagged(
         &self,
         now: Instant,

@@ -1,10 +1,11 @@
-//! The recent-flow monitor: which flows went from which port to which of late, and how much (CLCM paper,
-//! section 3.2.2, needs it to know whom to reroute).
+//! The recent-flow monitor: flows that recently passed between ports, and their bytes (CLCM paper,
+//! section 3.2.2, needs it to select flows to reroute).
 //!
-//! A set-associative table. A flow that finds its set full takes the place of the lightest one in it and
-//! goes on from that one's weight (space-saving, Metwally et al., ICDT 2005): the weights of a set then add
-//! up to its traffic, and a flow with more than 1/[`WAYS`] of it is never the lightest. Weights are bytes
-//! that are halved [`HALVINGS`] times in an age, so that what was heavy long ago makes place.
+//! A set-associative table. A flow that finds its set full takes the place of the lightest one in
+//! it and goes on from that one's weight (space-saving, Metwally et al., ICDT 2005): the weights of
+//! a set then add up to its traffic, and a flow with more than 1/[`WAYS`] of it is never the
+//! lightest. Weights are bytes that are halved [`HALVINGS`] times in an age, so that what was heavy
+//! long ago makes place.
 
 use crate::config::FlowMonitorConfig;
 use crate::frame::Frame;
@@ -12,22 +13,22 @@ use crate::random::mix;
 use crate::switch::Switch;
 use crate::units::{Bytes, Duration, Instant, MacAddress, PortId, Priority};
 
-/// Flows of one set: a flow with more than one part in so many of its set's traffic is known.
+/// Flows of one set: a flow with more than this fraction of its set's traffic is known.
 pub const WAYS: usize = 4;
 
-/// How often a weight is halved in the time after which an idle flow is forgotten.
+/// Halvings of a weight in the time after which an idle flow is forgotten.
 pub const HALVINGS: u64 = 8;
 
 /// One flow, read by [`Switch::flows`](crate::Switch::flows).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct FlowRecord {
-    /// Where it comes in.
+    /// Ingress port.
     pub ingress: PortId,
-    /// Where it went, last of all by this record. A flow that was moved has another record since.
+    /// Last egress port in this record. A flow that was moved has another record since.
     pub egress: PortId,
     /// Its priority.
     pub priority: Priority,
-    /// Where to.
+    /// Destination address.
     pub destination: MacAddress,
     /// Which one.
     pub flow_hash: u32,
@@ -41,7 +42,6 @@ pub struct FlowRecord {
     pub last_seen: Instant,
 }
 
-/// What a frame says of its flow.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(in crate::switch) struct FlowKey {
     pub(in crate::switch) ingress: PortId,
@@ -58,7 +58,7 @@ struct Entry {
     /// Destination, ingress and egress.
     path: u64,
     flow_hash: u32,
-    /// When `weight` was last halved, as [`Flows::epoch`].
+    /// Value of [`Flows::epoch`] when `weight` was last halved.
     epoch: u32,
     bytes: u64,
     /// Zero: not in use.
@@ -81,15 +81,13 @@ const UNUSED: Entry = Entry {
     priority: Priority::ALL[0],
 };
 
-/// The table.
 #[derive(Debug)]
 #[cfg_attr(feature = "testing", derive(Clone))]
 pub(in crate::switch) struct Flows {
-    /// Sets one behind the other.
     entries: Vec<Entry>,
     age: Duration,
     half_life: Duration,
-    /// Half-lives that are over.
+    /// Number of half-lives that have passed.
     epoch: u32,
     epoch_ends: Instant,
     evictions: u64,
@@ -117,12 +115,11 @@ impl Flows {
         !self.entries.is_empty()
     }
 
-    /// Flows that are recent still but had to make place for others.
     pub(in crate::switch) fn evictions(&self) -> u64 {
         self.evictions
     }
 
-    /// A frame was admitted. O(1), and one cache line for a flow that is where its hash says.
+    /// Records an admitted frame. O(1), and one cache line for a flow in its hashed position.
     #[inline]
     pub(in crate::switch) fn note(&mut self, now: Instant, key: FlowKey, length: Bytes) {
         if now >= self.epoch_ends {
@@ -164,8 +161,8 @@ impl Flows {
         entry.last_seen = now;
     }
 
-    /// Flows of which a frame was seen within the age, in the order of the table. O(1) for each place in
-    /// the table.
+    /// Iterates over flows with a frame within the age, in the order of the table. O(1) for each
+    /// place in the table.
     pub(in crate::switch) fn iter(&self, now: Instant) -> impl Iterator<Item = FlowRecord> + '_ {
         self.entries
             .iter()
@@ -173,7 +170,6 @@ impl Flows {
             .map(Entry::record)
     }
 
-    /// Places in the table.
     pub(in crate::switch) fn capacity(&self) -> usize {
         self.entries.len()
     }
@@ -182,7 +178,7 @@ impl Flows {
         self.age
     }
 
-    /// The flow in one place of the table, if it is recent.
+    /// Returns the flow in one place of the table, if it is recent.
     pub(in crate::switch) fn get(&self, now: Instant, index: usize) -> Option<FlowRecord> {
         let entry = self.entries.get(index)?;
         entry.is_recent(now, self.age).then(|| entry.record())
@@ -202,7 +198,8 @@ impl Flows {
     }
 }
 
-/// An idle flow's place, or else the lightest one's; where several are equal, the preferred one.
+/// Returns an idle flow's place, or else the lightest one's; where several are equal, the preferred
+/// one.
 fn victim(set: &[Entry], preferred: usize, now: Instant, age: Duration, epoch: u32) -> usize {
     let rank = |index: usize| {
         let entry = &set[index];
@@ -272,7 +269,7 @@ impl Switch {
         self.flows.evictions()
     }
 
-    /// A frame is admitted; `only` is the one port that it leaves by.
+    /// Records the flow of an admitted frame; `only` is the one port that it leaves by.
     pub(in crate::switch) fn note_flow(
         &mut self,
         now: Instant,

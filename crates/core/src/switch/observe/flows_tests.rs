@@ -112,7 +112,7 @@ fn an_idle_flow_is_forgotten_and_begins_anew() {
     assert_eq!(flows.evictions(), 0);
 }
 
-/// Four flows fill the only set; four more make no place for themselves but by evicting.
+/// Four flows fill the only set; four more evict them.
 #[test]
 fn an_idle_flow_makes_place_before_a_light_one() {
     let mut flows = monitor(WAYS);

@@ -1,4 +1,4 @@
-//! What one (port, priority) looks like at one moment.
+//! Snapshot of one (port, priority).
 
 use crate::config::{FeedbackCoding, Neighbour, StormAction, WatchdogConfig};
 use crate::level::{Level, LEVEL_MAX};
@@ -33,9 +33,10 @@ pub struct PriorityGauges {
     pub pausing: bool,
     /// True while the neighbour holds us (PFC for this priority, or 802.3x).
     pub paused: bool,
-    /// How the neighbour has held this priority so far: PFC that is obeyed, and 802.3x.
+    /// Pauses of this priority by the neighbour so far: PFC that is obeyed, and 802.3x.
     pub pauses_received: PauseGauges,
-    /// How we have held the neighbour so far, as far as it was told; each pause for as long as it says.
+    /// Pauses of the neighbour by us so far, as far as they were sent; each for its full pause
+    /// time.
     pub pauses_sent: PauseGauges,
     /// True while this egress is suspected of a deadlock.
     pub suspected: bool,
@@ -79,12 +80,12 @@ pub struct LevelGauges {
     pub round_trip: Duration,
     /// The round trip time that an echo has measured.
     pub round_trip_measured: Option<Duration>,
-    /// The Transmit Feedback that the neighbour was told last.
+    /// The last Transmit Feedback sent to the neighbour.
     pub feedback_sent: Level,
-    /// The Transmit Feedback that the neighbour told us.
+    /// The last Transmit Feedback received from the neighbour.
     pub feedback_received: Level,
-    /// Waiting to leave by this port at Levels that the Feedback lets out, in frame bytes. A pause holds
-    /// them too.
+    /// Waiting to leave by this port at Levels that the Feedback releases, in frame bytes. A pause
+    /// also holds them.
     pub eligible: Bytes,
     /// The frames of `eligible`.
     pub eligible_frames: u64,
@@ -94,7 +95,7 @@ pub struct LevelGauges {
     pub held_frames: u64,
 }
 
-/// What echo messages say of the room that a port's [cable](crate::PortConfig::cable) gives.
+/// Measurements by echo messages of the room that a port's [cable](crate::PortConfig::cable) gives.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct CableGauges {
     /// Longest recent round-trip time; `None` until the neighbour answers.
@@ -112,26 +113,26 @@ pub struct LevelEntry {
     pub destination: MacAddress,
     /// λ of these frames.
     pub level: Level,
-    /// What they charge, in whole cells.
+    /// Bytes charged, in whole cells.
     pub buffered: Bytes,
 }
 
 /// The state of one pool, with what its buffers have had at most.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct PoolGauges {
-    /// What it has, as configured.
+    /// Configured size.
     pub size: Bytes,
-    /// What its buffers have of it, reserves and headroom not counted.
+    /// Bytes that its buffers use, reserves and headroom not counted.
     pub used: Bytes,
     /// The most of `used` since the peaks began.
     pub used_max: Bytes,
     /// The headroom that its lossless buffers share, as configured.
     pub headroom: Bytes,
-    /// What is in it.
+    /// Used headroom.
     pub headroom_used: Bytes,
     /// The most of `headroom_used` since the peaks began.
     pub headroom_used_max: Bytes,
-    /// How many buffers are above their threshold and pause their neighbour.
+    /// Number of buffers that are above their threshold and pause their neighbour.
     pub paused: usize,
 }
 
@@ -185,7 +186,7 @@ impl Switch {
         }
     }
 
-    /// Begins the peaks of all gauges again from what there is now: whoever keeps them takes them by
+    /// Restarts the peaks of all gauges from the present values: to keep the old ones, read
     /// [`gauges`](Self::gauges) first. O(ports).
     pub fn restart_peaks(&mut self) {
         self.pools.restart_peaks();
@@ -197,8 +198,9 @@ impl Switch {
         }
     }
 
-    /// What the ingress buffer of (`port`, `priority`) is charged, and what waits for its egress: the part of
-    /// [`gauges`](Self::gauges) that is cheap. Zero for a port that does not exist. O(1).
+    /// Returns the charge of the ingress buffer of (`port`, `priority`) and the bytes that wait for
+    /// its egress: the part of [`gauges`](Self::gauges) that is cheap. Zero for a port that does
+    /// not exist. O(1).
     pub fn occupancy(&self, port: PortId, priority: Priority) -> (Bytes, Bytes) {
         self.ports
             .get(port.index())
@@ -219,7 +221,8 @@ impl Switch {
         self.levels.len()
     }
 
-    /// What was measured beside what a port's cable gives; `None` where the cable is not known, or a host is behind it.
+    /// Returns measurements beside the room that a port's cable gives; `None` if the cable is not
+    /// known, or the port faces a host.
     pub fn cable_gauges(&self, port: PortId) -> Option<CableGauges> {
         self.config.ports.get(port.index())?.cable?;
         let echo = self.ports.get(port.index())?.echo.as_ref()?;
@@ -229,12 +232,13 @@ impl Switch {
         })
     }
 
-    /// How `port` is watched for PFC storms; `None` also for a port that does not exist.
+    /// Returns the settings of the storm watchdog of `port`; `None` also for a port that does not
+    /// exist.
     pub fn watchdog(&self, port: PortId) -> Option<WatchdogConfig> {
         self.ports.get(port.index())?.storms.config()
     }
 
-    /// How the switch on the other side of `port` is spoken to.
+    /// Returns the kind of neighbour assumed on the other side of `port`.
     ///
     /// # Panics
     ///
@@ -243,7 +247,6 @@ impl Switch {
         self.ports[port.index()].neighbour
     }
 
-    /// Protocol P on one link, for people.
     fn level_gauges(&self, port: PortId, priority: Priority) -> Option<LevelGauges> {
         let state = self.ports.get(port.index())?;
         let level = state.levels[priority.index()].as_ref()?;

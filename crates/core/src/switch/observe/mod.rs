@@ -1,7 +1,7 @@
-//! What the switch shows of itself: gauges, recent flows, events.
+//! State that the switch exposes: gauges, recent flows, events.
 //!
-//! Owns the queue of events and the recent-flow monitor. Nothing that becomes of a frame depends on this room, but a reroute
-//! is for the flows that it has seen.
+//! Owns the queue of events and the recent-flow monitor. No frame's fate depends on this module,
+//! but a reroute moves the flows that it has seen.
 //!
 //! Design: docs/src/internals/design/core.md.
 

@@ -5,16 +5,14 @@ use crate::sets::PrioritySet;
 use crate::switch::virtual_queues::{Departure, Gate, VirtualQueues};
 use crate::units::{Instant, PortId, Priority, PRIORITY_COUNT};
 
-/// What a port may send, by priority.
+/// Frames that a port may send, by priority.
 #[derive(Clone, Copy, Debug)]
 pub(in crate::switch) struct Offer {
-    /// At this moment.
     pub(in crate::switch) now: Instant,
-    /// Priorities with frames.
     pub(in crate::switch) waiting: PrioritySet,
     /// Those of them that neither a pause nor their highest rate holds.
     pub(in crate::switch) sendable: PrioritySet,
-    /// The rule of each that waits.
+    /// The rule of each waiting priority.
     pub(in crate::switch) gates: [Gate; PRIORITY_COUNT],
 }
 
@@ -24,15 +22,16 @@ impl Offer {
     }
 }
 
-/// Who goes when.
+/// State that decides the order of frames.
 pub(in crate::switch) struct Order<'a> {
     pub(in crate::switch) turn: &'a mut PriorityTurn,
-    /// Where there are not only turns.
+    /// Set if not all priorities simply take turns.
     pub(in crate::switch) precedence: Option<&'a mut Precedence>,
 }
 
-/// Takes the next frame of `port`. The bound of [`virtual_queues`](crate::switch::virtual_queues) holds across priorities: what
-/// is owed at one of them goes before the turns of all. O(priorities), and O(Levels) where a frame is owed.
+/// Takes the next frame of `port`. The bound of [`virtual_queues`](crate::switch::virtual_queues)
+/// holds across priorities: frames owed at one of them go before the turns of all. O(priorities),
+/// and O(Levels) where a frame is owed.
 pub(in crate::switch) fn take_next(
     queues: &mut VirtualQueues,
     order: Order<'_>,
@@ -92,7 +91,7 @@ fn take(
     Some((priority, departure))
 }
 
-/// Those that wait and that the turn passed may go first later.
+/// Notes the waiting pairs that the turn passed: they may go first later.
 fn pass_over(queues: &mut VirtualQueues, port: PortId, offer: &Offer, passed: PrioritySet) {
     for held in passed.iter().filter(|held| offer.waiting.contains(*held)) {
         queues.pass_over(port, held, offer.gate(held));

@@ -4,7 +4,7 @@ use super::*;
 use crate::config::{Algorithm, ClassConfig, ClassMode, PartsPerMillion, SwitchConfig};
 use crate::units::Bytes;
 
-/// Of a port at which [`STRICT`] goes first.
+/// Precedence of a port at which [`STRICT`] goes first.
 pub(super) fn precedence() -> Box<Precedence> {
     let lossy = ClassMode::Lossy {
         buffer: Bytes::new(1 << 20),
@@ -19,7 +19,8 @@ pub(super) fn precedence() -> Box<Precedence> {
     Precedence::new(&config).unwrap()
 }
 
-/// What went before it as owed is taken from the turns afterwards: over a long time the strict priority has its share.
+/// Owed frames that went before it are taken from the turns afterwards: over a long time the strict
+/// priority has its share.
 #[test]
 fn a_strict_priority_gets_its_share_and_no_more() {
     let mut both = Both::new(8, true);

@@ -1,5 +1,6 @@
-//! The choice against a slow model of the rule, under an adversary that sees the model's state and holds back
-//! whatever keeps others waiting. Whoever waits has its turn within the bound of `virtual_queues/owed.rs`.
+//! Test of the choice against a slow model of the rule, under an adversary that sees the model's
+//! state and holds back frames so as to keep others waiting. Every waiting pair has its turn within
+//! the bound of `virtual_queues/owed.rs`.
 
 use std::collections::VecDeque;
 
@@ -23,7 +24,6 @@ const NAMED_LEVEL: u8 = 99;
 
 /// n: one pair for each Level of each priority, and one for a release.
 const PAIRS: u64 = 1 + 3 + 4 + 1;
-/// L: other Levels of a priority, one turn each.
 const LEVEL_TURNS: u64 = 3 * LANES;
 /// P: the other priorities, at most two quanta each.
 const PRIORITY_TURNS: u64 = 2 * (2 + 1);
@@ -32,36 +32,36 @@ const BOUND: u64 = PAIRS * (BY_TURNS + 2);
 
 /// Goes first where a test has it so.
 const STRICT: usize = 6;
-/// Of every hundred frames, what it gets while others could send.
+/// Frames in a hundred that it gets while others could send.
 const SHARE_PERCENT: i64 = 80;
-/// The same for those who wait beside it: before each of their frames ⌈80 ÷ 20⌉ of its own, and the one that is not yet owed.
+/// Bound for priorities that wait beside it: before each of their frames ⌈80 ÷ 20⌉ of its own, and
+/// the one that is not yet owed.
 const BOUND_BESIDE_STRICT: u64 = BOUND * (1 + 4 + 1);
 
 type Pair = (usize, u8);
 
-/// An ingress port, and its frames.
 type Lane = (u8, VecDeque<u32>);
 
-/// What the neighbour and the releases let out.
+/// Frames that the neighbour and the releases permit.
 #[derive(Clone, Copy, Debug)]
 struct Rules {
     paused: [bool; PRIORITY_COUNT],
     gates: [Gate; PRIORITY_COUNT],
 }
 
-/// Everything in plain lists.
+/// Reference model in plain lists.
 #[derive(Clone, Default)]
 struct Model {
     /// By priority and Level: ingress ports in the order of their turns, with their frames.
     lanes: [[VecDeque<Lane>; 4]; PRIORITY_COUNT],
-    /// By priority: the Level that has the turn, and what is left of it.
+    /// By priority: the Level that has the turn, and the rest of that turn.
     level_turns: [(u8, usize); PRIORITY_COUNT],
-    /// The priority that has the turn, and what each has left in frames.
+    /// The priority that has the turn, and the rest of each priority's turn in frames.
     current: usize,
     left: [u64; PRIORITY_COUNT],
     /// Longest first.
     owed: Vec<Pair>,
-    /// Whether [`STRICT`] goes first.
+    /// Set if [`STRICT`] goes first.
     has_strict: bool,
     /// What the turns are owed, in hundredths of a frame.
     owed_to_turns: i64,
@@ -81,7 +81,6 @@ impl Model {
         (0..4).filter(waits).collect()
     }
 
-    /// Pairs that may leave.
     fn eligible(&self, priority: usize, rules: &Rules) -> Vec<Pair> {
         if rules.paused[priority] {
             return Vec::new();
@@ -107,7 +106,6 @@ impl Model {
         }
     }
 
-    /// The frame that leaves, and its pair.
     fn next(&mut self, rules: &Rules) -> Option<(u32, Pair)> {
         let eligible: Vec<Vec<Pair>> = (0..PRIORITY_COUNT)
             .map(|priority| self.eligible(priority, rules))
@@ -138,7 +136,6 @@ impl Model {
         Some((frame, pair))
     }
 
-    /// Whether the strict priority has the next frame.
     fn goes_first(&mut self, eligible: &[Vec<Pair>]) -> bool {
         if !self.has_strict || eligible[STRICT].is_empty() {
             return false;
@@ -152,7 +149,7 @@ impl Model {
         goes
     }
 
-    /// A frame of `priority` leaves that is none of the strict priority's.
+    /// Accounts for a frame of a priority other than the strict one.
     fn note_turn(&mut self, priority: usize, eligible: &[Vec<Pair>]) {
         if self.has_strict && priority != STRICT && !eligible[STRICT].is_empty() {
             self.owed_to_turns = (self.owed_to_turns - SHARE_PERCENT).max(-8 * 100);
@@ -247,7 +244,6 @@ impl Model {
     }
 }
 
-/// The switch's choice and the model, side by side.
 struct Both {
     queues: VirtualQueues,
     turn: PriorityTurn,
@@ -290,7 +286,7 @@ impl Both {
         (self.random.next_u64() >> 33) % end
     }
 
-    /// Keeps most of them waiting; `full` leaves none empty.
+    /// Keeps most lanes waiting; `full` leaves none empty.
     fn refill(&mut self, full: bool) {
         for (priority, depth, _) in CLASSES {
             for (level, ingress) in (0..=depth).flat_map(|l| (1..=LANES as u8).map(move |i| (l, i)))
@@ -331,7 +327,7 @@ impl Both {
         rules
     }
 
-    /// Rules under which `victim` may leave and does not, if some are found.
+    /// Finds rules under which `victim` may leave and does not, if there are some.
     fn worst_rules(&mut self, victim: Pair) -> Rules {
         let mut rules = self.random_rules();
         for _ in 0..8 {
@@ -433,11 +429,11 @@ fn everybody_leaves_within_the_bound(has_strict: bool) {
         }
         longest = longest.max(both.longest);
     }
-    // The adversary is none if nobody waits for as long as all others take.
+    // The adversary is useless if no pair waits for as long as all others take.
     assert!(longest >= PAIRS, "{longest} of {BOUND}");
 }
 
-/// What was owed is settled soon: with nothing held the shares are those of the weights again.
+/// Owed frames are settled soon: with nothing held the shares are those of the weights again.
 #[test]
 fn with_nothing_held_the_shares_are_by_weight() {
     let mut both = Both::new(7, false);

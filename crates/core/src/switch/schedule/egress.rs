@@ -3,7 +3,8 @@
 use crate::event::SuspicionReason;
 use crate::units::{Bytes, Duration, Instant, PortId};
 
-/// State of one (egress, priority) beside its virtual queues. What every frame changes comes first.
+/// State of one (egress, priority) beside its virtual queues. Fields that every frame changes come
+/// first.
 #[derive(Debug, Default)]
 #[cfg_attr(feature = "testing", derive(Clone))]
 #[repr(C, align(64))]
@@ -26,8 +27,8 @@ struct Watch {
     suspected_since: Option<Instant>,
 }
 
-/// The arbitration rule of the CLCM paper's section 3.3: only frames from the loop's ingress leave; after
-/// that, for a while, they leave first.
+/// The arbitration rule of the CLCM paper's section 3.3: only frames from the loop's ingress leave;
+/// after that, for a while, these leave first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(in crate::switch) struct ReleaseRule {
     pub(in crate::switch) ingress: PortId,
@@ -52,13 +53,12 @@ impl ReleaseRule {
         self.exclusive_until != Instant::FAR_FUTURE
     }
 
-    /// Whether the next frame is to be one of the loop's, if one waits: one in [`BY_TURNS`] is not, so that
-    /// nobody waits for the whole preference.
+    /// Returns true if the next frame is to be one of the loop's, if one waits: one in [`BY_TURNS`]
+    /// is not, so that no other frame waits for the whole preference.
     pub(in crate::switch) fn prefers(&self) -> bool {
         !self.departures.is_multiple_of(BY_TURNS)
     }
 
-    /// When it next changes.
     pub(in crate::switch) fn next_change(&self) -> Instant {
         self.exclusive_until.min(self.until)
     }
@@ -67,7 +67,6 @@ impl ReleaseRule {
 /// While a loop's frames go first, one frame in this many leaves by turns.
 const BY_TURNS: u8 = 4;
 
-/// What the detector found out at a sample.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(in crate::switch) enum WatchChange {
     None,
@@ -84,7 +83,6 @@ impl EgressState {
         self.backlog_max
     }
 
-    /// The peak begins again from what waits now.
     pub(in crate::switch) fn restart_peak(&mut self) {
         self.backlog_max = self.backlog;
     }
@@ -101,12 +99,11 @@ impl EgressState {
         self.release.as_ref()
     }
 
-    /// The ingress port that a release favours.
     pub(in crate::switch) fn release_ingress(&self) -> Option<PortId> {
         self.release.map(|rule| rule.ingress)
     }
 
-    /// A frame begins to wait. True when it is the only one.
+    /// Adds a frame that begins to wait. Returns true when it is the only one.
     pub(in crate::switch) fn note_arrival(&mut self, length: Bytes) -> bool {
         self.backlog += length;
         self.backlog_max = self.backlog_max.max(self.backlog);
@@ -117,7 +114,7 @@ impl EgressState {
         self.frame_count == 1
     }
 
-    /// A frame leaves. True when none is left.
+    /// Removes a frame that leaves. Returns true when none is left.
     pub(in crate::switch) fn note_departure(&mut self, length: Bytes) -> bool {
         self.watch.moved = true;
         if let Some(rule) = &mut self.release {
@@ -127,7 +124,8 @@ impl EgressState {
         self.note_discard(length)
     }
 
-    /// A frame leaves although the port is paused, which is no throughput. True when none is left.
+    /// Removes a frame that leaves although the port is paused, which is no throughput. Returns
+    /// true when none is left.
     pub(in crate::switch) fn note_forced_departure(&mut self, length: Bytes) -> bool {
         if let Some(forced) = &mut self.forced {
             forced.released += length;
@@ -135,12 +133,10 @@ impl EgressState {
         self.note_discard(length)
     }
 
-    /// The traffic release in force.
     pub(in crate::switch) fn forced(&self) -> Option<&Forced> {
         self.forced.as_ref()
     }
 
-    /// Begins a traffic release in place of the one before.
     pub(in crate::switch) fn force(&mut self, ingress: PortId, amount: Bytes, until: Instant) {
         self.forced = Some(Forced {
             ingress,
@@ -150,7 +146,7 @@ impl EgressState {
         });
     }
 
-    /// Ends a traffic release that is complete, or whose time is over, or that is not `needed` any more.
+    /// Ends a traffic release that is complete, out of time, or no longer `needed`.
     pub(in crate::switch) fn expire_forced(
         &mut self,
         now: Instant,
@@ -160,15 +156,16 @@ impl EgressState {
             .take_if(|forced| !needed || forced.until <= now || forced.released >= forced.amount)
     }
 
-    /// A frame is dropped where it waits, which is no throughput. True when none is left.
+    /// Removes a frame dropped in the queue, which is no throughput. Returns true when none is
+    /// left.
     pub(in crate::switch) fn note_discard(&mut self, length: Bytes) -> bool {
         self.backlog -= length;
         self.frame_count -= 1;
         self.frame_count == 0
     }
 
-    /// Samples for a deadlock: `elapsed` is the time since the sample before, cut to what the
-    /// sampler answers for (a sampler that was itself held up has not seen the egress stand still).
+    /// Samples for a deadlock: `elapsed` is the time since the sample before, cut to the span that
+    /// the sampler can vouch for (a sampler that was itself held up has not seen the egress stall).
     pub(in crate::switch) fn sample(
         &mut self,
         now: Instant,
@@ -189,7 +186,6 @@ impl EgressState {
         WatchChange::None
     }
 
-    /// Forgets how long nothing has left: a suspicion ends.
     pub(in crate::switch) fn watch_anew(&mut self, now: Instant) -> WatchChange {
         self.watch.idle = Duration::ZERO;
         match self.watch.suspected_since.take() {
@@ -200,7 +196,7 @@ impl EgressState {
         }
     }
 
-    /// Why nothing leaves, for people.
+    /// Returns the reason for the stall, for people.
     pub(in crate::switch) fn reason(
         &self,
         paused: bool,
@@ -218,8 +214,8 @@ impl EgressState {
         }
     }
 
-    /// Installs or prolongs the rule. `Err` names the ingress port that holds this egress already;
-    /// `Ok(true)` says that the rule is new.
+    /// Installs or prolongs the rule. `Err` names the ingress port that already holds this egress;
+    /// `Ok(true)` means that the rule is new.
     pub(in crate::switch) fn install_release(
         &mut self,
         ingress: PortId,
@@ -257,7 +253,6 @@ impl EgressState {
             .take_if(|rule| rule.ingress != ingress && !rule.is_exclusive())
     }
 
-    /// Removes a rule whose time is over.
     pub(in crate::switch) fn expire_release(&mut self, now: Instant) -> Option<ReleaseRule> {
         if let Some(rule) = &mut self.release {
             if rule.exclusive_until <= now {

@@ -1,4 +1,4 @@
-//! What may leave by one port: releases, Feedback, pauses and storms together.
+//! Frames that may leave by one port: releases, Feedback, pauses and storms together.
 
 use crate::level::Level;
 use crate::sets::PrioritySet;
@@ -8,8 +8,8 @@ use crate::switch::virtual_queues::Gate;
 use crate::units::{Instant, Priority};
 
 impl Port {
-    /// Which frames of `priority` may leave at `now`: a release's rule, a traffic release's, or the Transmit Eligibility Rule. With
-    /// Feedback D none may (Karol, section III).
+    /// Returns the frames of `priority` that may leave at `now`: a release's rule, a traffic
+    /// release's, or the Transmit Eligibility Rule. With Feedback D none may (Karol, section III).
     #[inline(always)]
     pub(in crate::switch) fn gate(&self, now: Instant, priority: Priority) -> Gate {
         let index = priority.index();
@@ -36,8 +36,8 @@ impl Port {
         }
     }
 
-    /// With Feedback D none may leave, unless the storm watchdog has it ignored. A number of permitted frames is never
-    /// exceeded.
+    /// With Feedback D none may leave, unless the storm watchdog ignores it. A number of permitted
+    /// frames is never exceeded.
     #[cold]
     fn gate_of_storm(&self, priority: Priority, state: &LevelState) -> Gate {
         if self.storms.ignores_pause(priority) && state.given.is_none() {
@@ -47,7 +47,8 @@ impl Port {
         }
     }
 
-    /// The line was free and nothing could leave: no Feedback lingers. `None`, what leaves.
+    /// Notes that the line was free and nothing could leave: no Feedback lingers. Returns `None`,
+    /// the frame that leaves.
     #[cold]
     #[inline(never)]
     pub(in crate::switch) fn note_opportunity<T>(&mut self) -> Option<T> {
@@ -57,14 +58,15 @@ impl Port {
         None
     }
 
-    /// True when the neighbour's Feedback lets nothing out at `priority`.
+    /// Returns true when the neighbour's Feedback blocks everything at `priority`.
     pub(in crate::switch) fn is_shut(&self, priority: Priority) -> bool {
         self.levels[priority.index()]
             .as_ref()
             .is_some_and(|state| state.received.feedback() >= state.budget.depth())
     }
 
-    /// A release chooses among what the Feedback lets out; a traffic release is for classes without Levels.
+    /// A release chooses among the frames that the Feedback permits; a traffic release is for
+    /// classes without Levels.
     #[cold]
     fn gate_of_release(&self, now: Instant, priority: Priority) -> Gate {
         let index = priority.index();
@@ -83,7 +85,8 @@ impl Port {
         }
     }
 
-    /// When the neighbour and its highest rate let `priority` go if nothing else comes in; in the past when it may send.
+    /// Returns when the neighbour and its highest rate let `priority` go if nothing else comes in;
+    /// in the past when it may send.
     #[inline]
     pub(in crate::switch) fn resumes_at(&self, priority: Priority) -> Instant {
         let resumes = if self.storms.ignores_pause(priority) || self.forced.contains(priority) {
@@ -97,7 +100,8 @@ impl Port {
         }
     }
 
-    /// Priorities that have frames, are not held by the neighbour, or sent in spite of it, and have not had their highest rate.
+    /// Returns the priorities that have frames, are not held by the neighbour or send in spite of
+    /// it, and have not used up their highest rate.
     pub(in crate::switch) fn sendable(&self, now: Instant) -> PrioritySet {
         let mut set = self.waiting;
         for priority in self.waiting.iter() {

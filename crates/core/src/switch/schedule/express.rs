@@ -1,13 +1,14 @@
-//! What the switch says of an egress to a caller that may send frames by it which the switch never sees.
+//! State of an egress for a caller that may send frames by it which bypass the switch.
 
 use crate::sets::PrioritySet;
 use crate::switch::{Switch, Transmission};
 use crate::units::{Instant, MacAddress, PortId, Priority};
 
 impl Switch {
-    /// Whether a frame could leave `port` now without passing another or taking its time on the line: nothing waits there
-    /// in any priority, nothing is to be told to the neighbour, no release concerns it, and its line is free. Frames that the caller
-    /// has been given and that have not completed are the caller's to know.
+    /// Returns true if a frame could leave `port` now without passing another or taking its time on
+    /// the line: no frame waits in any priority, no message to the neighbour is pending, no release
+    /// concerns it, and its line is free. Frames that the caller has been given and that have not
+    /// completed are the caller's to know.
     pub fn is_egress_clear(&self, now: Instant, port: PortId) -> bool {
         self.ports.get(port.index()).is_some_and(|state| {
             let is_released = |priority: Priority| {
@@ -24,9 +25,10 @@ impl Switch {
         })
     }
 
-    /// Priorities, one bit for each, that the switch would neither hold, slow, drop nor mark at `port`: those that no pause is in force
-    /// for, and whose frames of every Level the neighbour lets out. A lossless frame that is not held is charged to no buffer, and
-    /// needs no Level, since it is never inside.
+    /// Priorities, one bit for each, that the switch would neither hold, slow, drop nor mark at
+    /// `port`: those without a pause in force, and whose frames of every Level the neighbour
+    /// permits. A lossless frame that is not held is charged to no buffer, and needs no Level,
+    /// since it is never inside.
     pub fn unheld_priorities(&self, now: Instant, port: PortId) -> u8 {
         let Some(state) = self.ports.get(port.index()) else {
             return 0;
@@ -50,7 +52,8 @@ impl Switch {
             .fold(0, |bits, priority| bits | 1 << priority.index())
     }
 
-    /// As [`transmit`](Self::transmit), but no data: only what is to be told to the neighbour, which waits for nobody.
+    /// Like [`transmit`](Self::transmit), but without data: only messages to the neighbour, which
+    /// wait for no other frame.
     pub fn transmit_told(&mut self, now: Instant, port: PortId) -> Option<Transmission> {
         let state = self.ports.get(port.index())?;
         if !state.up || !state.has_control() {

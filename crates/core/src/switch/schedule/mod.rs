@@ -1,7 +1,8 @@
-//! The way of a frame out: which ports are worth asking, which frames may leave, whose turn it is, when the line is free.
+//! Departure of frames: ports to poll, frames that may leave, turns, and free lines.
 //!
-//! Owns the backlog of each (egress, priority) with the rules of releases, the turns between priorities and what precedes them, the shapers, and
-//! what a caller need not ask (`Ready`). Whoever makes something possible that was not notes the port or the timers there.
+//! Owns the backlog of each (egress, priority) with the rules of releases, the turns between
+//! priorities and what precedes them, the shapers, and the ports that need no poll (`Ready`). Code
+//! that enables a transmission notes the port or the timers there.
 //!
 //! Design: docs/src/internals/design/core.md.
 

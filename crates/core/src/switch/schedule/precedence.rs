@@ -1,37 +1,45 @@
-//! What goes before the turns of a port: guaranteed rates and strict priorities; and what holds a class to its rate.
+//! Precedence over the turns of a port: guaranteed rates and strict priorities; and the limit of a
+//! class to its rate.
 //!
 //! Of the frames that may leave now, in this order:
 //!
 //! 1. what is owed to somebody ([`virtual_queues`](crate::switch::virtual_queues));
-//! 2. priorities that have had less than their guaranteed rate, the one that has been below for longest first;
+//! 2. priorities that have had less than their guaranteed rate, the one that has been below for
+//!    longest first;
 //! 3. strict priorities, the highest first;
 //! 4. the others, by turns.
 //!
-//! **Bound on what strict starves.** 2 and 3 have a share of the line, [`strict_share`](crate::SwitchConfig::strict_share). Each of
-//! their frames that leaves while one of 4 could have left adds (1 − share) times its length to what the turns are owed; a frame of 1 or 4 that leaves
-//! while one of 2 or 3 could have left takes share times its length away. As long as the longest frame is owed, 4 goes first.
-//! So beside an overload of strict traffic the turns as a whole get 1 − share of the bytes, and wait for no more than
-//! ⌈longest frame × share ÷ (1 − share)⌉ bytes of others before each frame; after frames that went first as owed, for nine times as many
-//! ([`CREDIT_FRAMES_MAX`]). What they do not use is not saved up: only what could have left counts.
+//! **Bound on what strict starves.** 2 and 3 have a share of the line,
+//! [`strict_share`](crate::SwitchConfig::strict_share). Each of their frames that leaves while one
+//! of 4 could have left adds (1 − share) times its length to what the turns are owed; a frame of 1
+//! or 4 that leaves while one of 2 or 3 could have left takes share times its length away. As long
+//! as the longest frame is owed, 4 goes first. So beside an overload of strict traffic the turns as
+//! a whole get 1 − share of the bytes, and wait for no more than ⌈longest frame × share ÷ (1 −
+//! share)⌉ bytes of others before each frame; after frames that went first as owed, for nine times
+//! as many ([`CREDIT_FRAMES_MAX`]). What they do not use is not saved up: only what could have left
+//! counts.
 //!
-//! Nothing is owed to a strict priority that others passed while it was paused: it goes first as soon as it may.
-//! The bound of `virtual_queues/owed.rs` holds for what takes turns, with the bytes above before each of its frames.
+//! Nothing is owed to a strict priority that others passed while it was paused: it goes first as
+//! soon as it may. The bound of `virtual_queues/owed.rs` holds for what takes turns, with the bytes
+//! above before each of its frames.
 
 use super::{Offer, Shaper};
 use crate::config::{Algorithm, SchedulerConfig, SwitchConfig};
 use crate::sets::PrioritySet;
 use crate::units::{Bytes, Instant, Priority, PRIORITY_COUNT};
 
-/// At most this many of the longest frames are taken from the turns for frames that went before strict ones because they were owed.
+/// Maximum, in longest frames, taken from the turns for frames that went before strict ones because
+/// they were owed.
 const CREDIT_FRAMES_MAX: i64 = 8;
 
-/// Of one port; there is none where no class asks for it.
+/// Precedence of one port; there is none if no class needs it.
 #[derive(Debug)]
 #[cfg_attr(feature = "testing", derive(Clone))]
 pub(in crate::switch) struct Precedence {
     strict: PrioritySet,
     guaranteed: PrioritySet,
-    /// Virtual lines of the guaranteed rates, by priority: one that is free has had less.
+    /// Virtual lines of the guaranteed rates, by priority: a free line means that the priority has
+    /// had less.
     least: [Option<Shaper>; PRIORITY_COUNT],
     /// Virtual lines of the highest rates, by priority.
     most: [Option<Shaper>; PRIORITY_COUNT],
@@ -39,12 +47,12 @@ pub(in crate::switch) struct Precedence {
     owed_to_turns: i64,
     share_ppm: i64,
     frame_max: i64,
-    /// Whether the last choice went before one that precedes the turns.
+    /// Set if the last choice went before a priority that precedes the turns.
     went_ahead: bool,
 }
 
 impl Precedence {
-    /// `None` for classes that all take turns by weight without limits.
+    /// Returns `None` for classes that all take turns by weight without limits.
     pub(in crate::switch) fn new(config: &SwitchConfig) -> Option<Box<Self>> {
         let schedulers = config.classes.map(|class| class.scheduler);
         if schedulers.iter().all(SchedulerConfig::is_plain) {
@@ -79,14 +87,13 @@ impl Precedence {
         }))
     }
 
-    /// When `priority` may next send by its highest rate; in the past without one.
+    /// Returns when `priority` may next send by its highest rate; in the past without one.
     #[inline]
     pub(in crate::switch) fn free_at(&self, priority: Priority) -> Instant {
         let line = self.most[priority.index()].as_ref();
         line.map_or(Instant::ZERO, Shaper::free_at)
     }
 
-    /// A frame of `priority` starts at `now`.
     pub(in crate::switch) fn book(&mut self, now: Instant, priority: Priority, length: Bytes) {
         let index = priority.index();
         let lines = [&mut self.least[index], &mut self.most[index]];
@@ -95,13 +102,14 @@ impl Precedence {
         }
     }
 
-    /// Those that only strictness puts in front.
+    /// Returns the priorities that go first only because they are strict.
     pub(in crate::switch) fn strict(&self) -> PrioritySet {
         self.strict
     }
 
-    /// Who goes before the turns now, with what the turns are owed taken into account. `length_of` gives the next frame's length in
-    /// bytes, `None` where nothing may leave. O(priorities).
+    /// Returns the priority that goes before the turns now, with the debt to the turns taken into
+    /// account. `length_of` returns the next frame's length in bytes, `None` where nothing may
+    /// leave. O(priorities).
     pub(in crate::switch) fn choose(
         &mut self,
         offer: &Offer,
@@ -118,7 +126,7 @@ impl Precedence {
         Some(priority)
     }
 
-    /// A frame of `priority` is about to leave by turns, or because it is owed.
+    /// Accounts for a frame of `priority` that is about to leave by turns, or because it is owed.
     pub(in crate::switch) fn note_turn(
         &mut self,
         offer: &Offer,
@@ -135,12 +143,13 @@ impl Precedence {
         self.owed_to_turns = (self.owed_to_turns - i64::from(length) * self.share_ppm).max(least);
     }
 
-    /// Whether the frame that has just been chosen went before one that precedes the turns.
+    /// Returns true if the frame that has just been chosen went before one that precedes the turns.
     pub(in crate::switch) fn take_went_ahead(&mut self) -> bool {
         core::mem::take(&mut self.went_ahead)
     }
 
-    /// Whom guarantee or strictness puts in front, and the length of the next frame.
+    /// Returns the priority that guarantee or strictness puts first, and the length of its next
+    /// frame.
     fn first(
         &self,
         offer: &Offer,
@@ -167,7 +176,7 @@ impl Precedence {
             })
     }
 
-    /// Whether something that takes turns could leave beside `first`.
+    /// Returns true if a frame that takes turns could leave beside `first`.
     fn turns_could(
         &self,
         offer: &Offer,
@@ -180,5 +189,4 @@ impl Precedence {
     }
 }
 
-/// The whole.
 const PPM: i64 = 1_000_000;

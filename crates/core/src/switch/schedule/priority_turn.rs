@@ -3,7 +3,6 @@
 use crate::sets::PrioritySet;
 use crate::units::{Priority, PRIORITY_COUNT};
 
-/// Deficit round robin between the priorities of one port.
 #[derive(Debug, Default)]
 #[cfg_attr(feature = "testing", derive(Clone))]
 #[repr(C)]
@@ -13,7 +12,8 @@ pub(in crate::switch) struct PriorityTurn {
 }
 
 impl PriorityTurn {
-    /// What [`choose`](Self::choose) does when it chooses `priority` and no other one has anything to send.
+    /// Does the work of [`choose`](Self::choose) when it chooses `priority` and no other one has
+    /// anything to send.
     #[inline(always)]
     pub(in crate::switch) fn take_alone(
         &mut self,
@@ -34,9 +34,9 @@ impl PriorityTurn {
         };
     }
 
-    /// Chooses a priority whose next frame may leave, beside those that the turn leaves or passes because
-    /// nothing may. `length_of` gives the next frame's length in bytes, `None` where nothing may leave.
-    /// O(priorities).
+    /// Chooses a priority whose next frame may leave, and returns the priorities that the turn
+    /// leaves or passes because nothing may. `length_of` returns the next frame's length in bytes,
+    /// `None` where nothing may leave. O(priorities).
     pub(in crate::switch) fn choose(
         &mut self,
         quantum_of: impl Fn(Priority) -> u64,

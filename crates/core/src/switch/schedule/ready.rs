@@ -1,30 +1,27 @@
-//! Which ports are worth asking, and when: for callers with so many ports or switches that asking all of
-//! them after each call is too slow.
+//! Ports worth polling, and their times: for callers with so many ports or switches that polling
+//! all of them after each call is too slow.
 
 use crate::sets::PortSet;
 use crate::switch::port::Port;
 use crate::switch::Switch;
 use crate::units::{Instant, PortId};
 
-/// What has changed since the caller last asked.
+/// Changes since the caller's last poll.
 #[derive(Debug)]
 #[cfg_attr(feature = "testing", derive(Clone))]
 pub(in crate::switch) struct Ready {
-    /// Ports whose `transmit` may give more than it did.
+    /// Ports whose `transmit` may return more than before.
     ports: PortSet,
-    /// Whether a timer may be earlier than it was.
+    /// Set if a timer may be earlier than before.
     timers: bool,
-    /// Ports at which one may be.
     timer_ports: PortSet,
-    /// By port: a moment before which none of its timers is due, but for those of `timer_ports`.
+    /// By port: a time before which none of its timers is due, except those of `timer_ports`.
     port_timers: Vec<Instant>,
-    /// The first of them.
     first_port_timer: Instant,
     all: PortSet,
 }
 
 impl Ready {
-    /// Nobody has been asked yet.
     pub(in crate::switch) fn new(port_count: usize) -> Self {
         let all: PortSet = (0..port_count).filter_map(PortId::from_index).collect();
         Self {
@@ -37,32 +34,31 @@ impl Ready {
         }
     }
 
-    /// A Feedback may have become due at `port`.
+    /// Notes that a Feedback may have become due at `port`.
     pub(in crate::switch) fn note_due(&mut self, port: PortId, state: &Port) {
         if state.due.is_feedback() {
             self.ports.insert(port);
         }
     }
 
-    /// `port` may have something to send that it had not.
+    /// Notes that `port` may have something new to send.
     #[inline]
     pub(in crate::switch) fn note_port(&mut self, port: PortId) {
         self.ports.insert(port);
     }
 
-    /// A timer that belongs to no port alone may be earlier than it was.
+    /// Notes that a timer without a port may be earlier than before.
     #[inline]
     pub(in crate::switch) fn note_timers(&mut self) {
         self.timers = true;
     }
 
-    /// A timer of `port` may be earlier than it was.
+    /// Notes that a timer of `port` may be earlier than before.
     pub(in crate::switch) fn note_timer(&mut self, port: PortId) {
         self.timer_ports.insert(port);
         self.timers = true;
     }
 
-    /// A call that may have changed anything.
     pub(in crate::switch) fn note_all(&mut self) {
         self.ports = self.all;
         self.timer_ports = self.all;
@@ -124,7 +120,7 @@ impl Switch {
         self.ready.first_port_timer = first.unwrap_or(Instant::FAR_FUTURE);
     }
 
-    /// Whether [`next_timer`](Self::next_timer) may be earlier than it was when this was last asked. O(1).
+    /// Returns true if [`next_timer`](Self::next_timer) may be earlier than at the last call. O(1).
     pub fn timers_moved(&mut self) -> bool {
         core::mem::take(&mut self.ready.timers)
     }

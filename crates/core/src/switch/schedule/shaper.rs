@@ -2,8 +2,8 @@
 
 use crate::units::{BitRate, Bytes, Duration, Instant, LINE_OVERHEAD, NANOS_PER_SECOND};
 
-/// A virtual line of fixed rate. Frames go out back to back; a caller that comes late may catch up by
-/// at most `burst`, and control frames that go out at once push later frames back.
+/// A virtual line of fixed rate. Frames go out back to back; a late caller may catch up by at most
+/// `burst`, and control frames that go out at once push later frames back.
 #[derive(Debug)]
 #[cfg_attr(feature = "testing", derive(Clone))]
 pub(in crate::switch) struct Shaper {
@@ -12,12 +12,12 @@ pub(in crate::switch) struct Shaper {
     free_at: Instant,
 }
 
-/// The time that a frame occupies a line of one rate, without a division: it takes longer than all else that is done
-/// for the frame's departure.
+/// The time that a frame occupies a line of one rate, without a division, which would take longer
+/// than all the other work for the frame's departure.
 ///
-/// ⌈n ÷ rate⌉ with n = 8·10⁹ × bytes is ⌊x ÷ rate⌋ with x = n + rate − 1, and for x below 2⁶² that is ⌊m·x ÷ 2^(62+l)⌋
-/// with 2^(l−1) < rate ≤ 2^l and m = ⌊2^(62+l) ÷ rate⌋ + 1 (Granlund and Montgomery, Division by Invariant Integers
-/// using Multiplication, PLDI 1994, theorem 4.2).
+/// ⌈n ÷ rate⌉ with n = 8·10⁹ × bytes is ⌊x ÷ rate⌋ with x = n + rate − 1, and for x below 2⁶² that
+/// is ⌊m·x ÷ 2^(62+l)⌋ with 2^(l−1) < rate ≤ 2^l and m = ⌊2^(62+l) ÷ rate⌋ + 1 (Granlund and
+/// Montgomery, Division by Invariant Integers using Multiplication, PLDI 1994, theorem 4.2).
 #[derive(Debug)]
 #[cfg_attr(feature = "testing", derive(Clone))]
 struct LineTime {
@@ -29,7 +29,7 @@ struct LineTime {
 }
 
 impl LineTime {
-    /// What the multiplication is for: lengths up to here, with [`LINE_OVERHEAD`].
+    /// Range of the multiplication: lengths up to here, with [`LINE_OVERHEAD`].
     const SHORT: u64 = 1 << 17;
 
     fn new(rate: BitRate) -> Self {
@@ -44,7 +44,7 @@ impl LineTime {
         }
     }
 
-    /// For a frame of `length`; what lies between two frames is added.
+    /// Returns the time for a frame of `length`, including the gap between two frames.
     #[inline]
     fn time_for(&self, length: Bytes) -> Duration {
         let bytes = length + LINE_OVERHEAD;
@@ -63,7 +63,7 @@ impl LineTime {
 }
 
 impl Shaper {
-    /// A line that lets a caller catch up who is late by no more than `burst`.
+    /// Creates a line that lets a caller catch up if it is late by no more than `burst`.
     pub(in crate::switch) fn new(rate: BitRate, burst: Duration) -> Self {
         Self {
             line: LineTime::new(rate),
@@ -72,17 +72,17 @@ impl Shaper {
         }
     }
 
-    /// When the next frame may start.
+    /// Returns when the next frame may start.
     pub(in crate::switch) fn free_at(&self) -> Instant {
         self.free_at
     }
 
-    /// The line is busy at least until then.
+    /// Marks the line as busy at least until then.
     pub(in crate::switch) fn occupy(&mut self, until: Instant) {
         self.free_at = self.free_at.max(until);
     }
 
-    /// Books a frame of `length` that starts at `now`.
+    /// Accounts for a frame of `length` that starts at `now`.
     #[inline]
     pub(in crate::switch) fn book(&mut self, now: Instant, length: Bytes) {
         let earliest = Instant::from_nanos(now.as_nanos().saturating_sub(self.burst.as_nanos()));

@@ -11,10 +11,10 @@ use crate::switch::{Switch, Transmission};
 use crate::units::{Bytes, Instant, PortId, Priority, PRIORITY_COUNT};
 
 impl Switch {
-    /// What `port` sends next, if anything may leave now. O(priorities).
+    /// Returns the next frame of `port`, if anything may leave now. O(priorities).
     ///
-    /// PFC goes first: a pause that waits behind data is late. Control frames are not held by pauses
-    /// nor by the shaper, but the line time they take is booked.
+    /// PFC goes first: a pause that waits behind data is late. Control frames are not held by
+    /// pauses nor by the shaper, but the line time they take is booked.
     #[inline]
     pub fn transmit(&mut self, now: Instant, port: PortId) -> Option<Transmission> {
         let state = self.ports.get(port.index())?;
@@ -131,13 +131,13 @@ impl Switch {
     }
 }
 
-/// What a priority may send in one turn: at least the longest frame.
+/// Returns the bytes that a priority may send in one turn: at least the longest frame.
 #[inline]
 fn quantum_bytes(config: &SwitchConfig, priority: Priority) -> u64 {
     u64::from(config.classes[priority.index()].weight) * config.frame_length_max.get()
 }
 
-/// The next frame of a port at which several priorities wait. O(priorities).
+/// Returns the next frame of a port at which several priorities wait. O(priorities).
 #[inline(never)]
 fn choose_among(
     queues: &mut VirtualQueues,

@@ -1,4 +1,5 @@
-//! What an explorer changes about a switch: faults on purpose, and reserves that leave buffers small.
+//! Changes that an explorer makes to a switch: deliberate faults, and reserves that leave buffers
+//! small.
 
 use crate::config::{ConfigError, SwitchConfig};
 use crate::switch::Switch;

@@ -1,6 +1,6 @@
-//! For those who explore every state of a switch: a digest of it, and faults on purpose.
+//! Support for explorers of every state of a switch: a digest of it, and deliberate faults.
 //!
-//! The digest of a part stands in that part's room, since it must name all that the part owns.
+//! The digest of a part is in that part's module, since it must name all that the part owns.
 
 mod digest;
 mod faults;

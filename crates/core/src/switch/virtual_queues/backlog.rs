@@ -1,10 +1,10 @@
-//! How much waits.
+//! Backlog counts.
 
 use core::ops::{AddAssign, SubAssign};
 
 use crate::units::Bytes;
 
-/// Frames, and their bytes.
+/// Number of frames, and their bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(in crate::switch) struct Backlog {
     pub(in crate::switch) frames: u64,
@@ -17,7 +17,6 @@ impl Backlog {
         bytes: Bytes::ZERO,
     };
 
-    /// One frame.
     pub(in crate::switch) const fn of(length_bytes: u32) -> Self {
         Self {
             frames: 1,

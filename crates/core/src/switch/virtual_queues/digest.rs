@@ -8,7 +8,7 @@ use crate::testing::Digest;
 use crate::units::{PortId, Priority};
 
 impl VirtualQueues {
-    /// Who of an egress has been passed over, and in which order.
+    /// Digests which pairs of an egress have been passed over, and in which order.
     pub(in crate::switch) fn digest_owed(
         &self,
         digest: &mut Digest,

@@ -7,16 +7,15 @@ use crate::frame::FrameHandle;
 const P3: Priority = Priority::ALL[3];
 const PORTS: u8 = 4;
 const DEPTH: u8 = 4;
-/// Destinations behind each ingress port.
 const DESTINATIONS: u64 = 6;
 const QUANTUM: u64 = 1500;
 const VICTIM_INGRESS: u8 = 2;
 const VICTIM: u32 = u32::MAX;
 const ALL: Gate = Gate::FromLevel(Level::ZERO);
 
-/// While the victim's Level stays as it is: each cycle gives one turn to each lane (ingress port and Level),
-/// a turn is at most two quanta, and of the victim's lane each destination has one turn of at most two
-/// quanta before it.
+/// While the victim's Level is constant: each cycle gives one turn to each lane (ingress port and
+/// Level), a turn is at most two quanta, and before it each destination of the victim's lane has
+/// one turn of at most two quanta.
 const BOUND: u64 = 2 * (DESTINATIONS + 1) * (PORTS as u64) * (DEPTH as u64 + 1) * 2 * QUANTUM;
 
 struct Adversary {
@@ -24,7 +23,7 @@ struct Adversary {
     random: u64,
     /// By ingress port and destination: Level, and frames waiting.
     levels: Vec<(u8, u32)>,
-    /// The victim's Level, at which most of its lane's destinations are too.
+    /// The victim's Level, which most destinations of its lane share.
     target: u8,
 }
 
@@ -60,7 +59,8 @@ impl Adversary {
         (self.random >> 32) as u32 % end
     }
 
-    /// Keeps every queue full, at the Level that is worst by turns, with short and long frames.
+    /// Keeps every queue full, at a Level that alternates between the worst ones, with short and
+    /// long frames.
     fn refill(&mut self) {
         for index in 0..self.levels.len() {
             let (ingress, destination) = (
@@ -93,7 +93,7 @@ impl Adversary {
         }
     }
 
-    /// Bytes that leave before a frame of `level` that comes now.
+    /// Returns the bytes that leave before a frame of `level` that arrives now.
     fn bytes_before_victim(&mut self, level: u8) -> u64 {
         self.target = level;
         let at = place(VICTIM_INGRESS, 1_000);

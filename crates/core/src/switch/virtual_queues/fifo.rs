@@ -3,7 +3,6 @@
 use crate::frame::FrameHandle;
 use crate::switch::records::Records;
 
-/// "No node": ends lists and marks empty ones.
 const NIL: u32 = Records::<Node>::NONE;
 
 #[derive(Clone, Copy, Debug)]
@@ -60,7 +59,7 @@ impl NodeSlab {
         self.free_count
     }
 
-    /// Keeps a node for a frame that may yet come; false when the slab is used up.
+    /// Keeps a node for a frame that may yet come; returns false when the slab is used up.
     #[inline]
     pub(super) fn reserve(&mut self) -> bool {
         if self.free_count == 0 {
@@ -70,13 +69,12 @@ impl NodeSlab {
         true
     }
 
-    /// Gives back what [`reserve`](Self::reserve) has kept.
+    /// Returns a node kept by [`reserve`](Self::reserve).
     #[inline]
     pub(super) fn unreserve(&mut self) {
         self.free_count += 1;
     }
 
-    /// Appends a frame; false when the slab is used up.
     pub(super) fn push(&mut self, fifo: &mut Fifo, handle: FrameHandle, length_bytes: u32) -> bool {
         if self.free_count == 0 {
             return false;
@@ -107,12 +105,11 @@ impl NodeSlab {
         self.nodes.touch();
     }
 
-    /// The first frame.
     pub(super) fn front(&self, fifo: &Fifo) -> Option<FrameHandle> {
         Some(self.nodes.get(fifo.head as usize)?.handle)
     }
 
-    /// Lengths in bytes of all frames, the first one first.
+    /// Iterates over the lengths in bytes of all frames, the first one first.
     #[cfg(feature = "testing")]
     pub(super) fn lengths<'a>(&'a self, fifo: &Fifo) -> impl Iterator<Item = u32> + 'a {
         let mut at = fifo.head;
@@ -123,14 +120,13 @@ impl NodeSlab {
         })
     }
 
-    /// Length in bytes of the first frame.
+    /// Returns the length in bytes of the first frame.
     pub(super) fn front_length(&self, fifo: &Fifo) -> Option<u32> {
         self.nodes
             .get(fifo.head as usize)
             .map(|node| node.length_bytes)
     }
 
-    /// Takes the first frame out.
     pub(super) fn pop(&mut self, fifo: &mut Fifo) -> Option<(FrameHandle, u32)> {
         let index = fifo.head;
         let node = self.nodes.get_mut(index as usize)?;

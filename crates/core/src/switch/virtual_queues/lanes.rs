@@ -18,11 +18,10 @@ pub(super) struct Lane {
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Group {
     pub(super) lanes: Turns,
-    /// Where its lanes begin, one for each ingress port; [`NIL`] before the first one is needed. Most priorities of most
-    /// switches never need one.
+    /// Index of its first lane, one for each ingress port; [`NIL`] before the first one is needed.
+    /// Most priorities of most switches never need one.
     pub(super) first_lane: u32,
     pub(super) lane_count: u16,
-    /// The first lane has sent in its turn.
     pub(super) begun: bool,
     pub(super) backlog: Backlog,
 }
@@ -44,13 +43,12 @@ impl Group {
         backlog: Backlog::NONE,
     };
 
-    /// The lane of `ingress`; beyond all lanes where the group has none yet.
+    /// Returns the lane of `ingress`; beyond all lanes if the group has none yet.
     #[inline(always)]
     pub(super) fn lane_of(&self, ingress: PortId) -> usize {
         self.first_lane as usize + ingress.index()
     }
 
-    /// Takes a lane without frames out of the turns.
     pub(super) fn remove_lane(
         &mut self,
         lanes: &mut [Lane],

@@ -1,8 +1,8 @@
 //! The turns that Levels take at one (egress, priority), and the frame that waits there alone.
 //!
-//! A frame that comes where none waits needs no virtual queue, no lane and no ring until another one comes: it stands
-//! beside the turns, which are what it leaves behind when it goes. Where nothing is congested most frames come and go
-//! like that.
+//! A frame that comes where none waits needs no virtual queue, no lane and no ring until another
+//! one comes: it is stored beside the turns, which are all that it leaves behind. Where nothing is
+//! congested most frames come and go like that.
 
 use core::num::NonZeroU32;
 
@@ -23,25 +23,22 @@ pub(super) struct Lone {
     pub(super) level: Level,
 }
 
-/// Which Level of an (egress, priority) has its turn.
 #[derive(Clone, Copy, Debug, Default)]
 #[repr(align(32))]
 pub(super) struct LevelTurn {
-    /// Bit i: frames wait at Level i.
     pub(super) waiting: u32,
-    /// Bit i: Level i waits and was passed over.
     pub(super) owed: u32,
-    /// Turns of lanes that the current Level has left.
     lane_turns: u32,
-    /// The frame that waits, where it is the only one and in no virtual queue.
+    /// The waiting frame, if it is the only one and in no virtual queue.
     pub(super) lone: Option<Lone>,
-    /// Since when the port that a release names has been passed over; [`NEVER`] if it was not.
+    /// Time since which the port that a release names has been passed over; [`NEVER`] if it was
+    /// not.
     pub(super) named_since: Since,
     current: u8,
 }
 
 impl Lone {
-    /// `None` for a frame without a byte: it waits in a virtual queue.
+    /// Returns `None` for a frame without a byte: it waits in a virtual queue.
     #[inline]
     pub(super) fn new(
         destination: u64,
@@ -67,12 +64,11 @@ impl Lone {
         self.length_bytes.get()
     }
 
-    /// Whether `gate` lets it out.
     pub(super) fn passes(&self, gate: Gate) -> bool {
         match gate {
             Gate::FromLevel(from) => self.level >= from,
             Gate::OnlyFrom(ingress, from) => self.ingress == ingress && self.level >= from,
-            // Nobody is first: it is alone.
+            // None is first: it is alone.
             Gate::FirstFrom(_, from) => self.level >= from,
             Gate::Shut => false,
         }
@@ -80,19 +76,18 @@ impl Lone {
 }
 
 impl LevelTurn {
-    /// Whether anybody was.
     #[inline(always)]
     pub(super) fn owes(&self) -> bool {
         self.owed != 0 || self.named_since != NEVER
     }
 
-    /// The Levels from `from` on that were passed over.
     #[inline(always)]
     pub(super) fn owed_from(&self, from: Level) -> u32 {
         self.owed & (u32::MAX << from.get())
     }
 
-    /// A frame of `level` leaves through a settled gate: it is owed no more. True if it was not, and leaves by turns.
+    /// Settles the debt when a frame of `level` leaves through a settled gate. Returns true if it
+    /// was not owed, and leaves by turns.
     #[inline(always)]
     pub(super) fn settle(&mut self, level: Level, gate: Gate) -> bool {
         if let Gate::OnlyFrom(..) = gate {
@@ -104,14 +99,13 @@ impl LevelTurn {
         by_turns
     }
 
-    /// No frame waits at `level` any more.
     #[inline(always)]
     pub(super) fn note_empty(&mut self, level: Level) {
         self.waiting &= !(1 << level.get());
         self.owed &= self.waiting;
     }
 
-    /// The Level whose turn it is among those from `from` on.
+    /// Returns the Level whose turn it is among those from `from` on.
     pub(super) fn choose(&self, from: Level) -> Option<Level> {
         let eligible = self.waiting & (u32::MAX << from.get());
         if eligible == 0 {
@@ -125,7 +119,8 @@ impl LevelTurn {
         Level::new(next.trailing_zeros() as u8)
     }
 
-    /// A frame of `level` is about to leave by turns; a turn that begins has one part for each lane.
+    /// Begins the departure of a frame of `level` by turns; a turn that begins has one part for
+    /// each lane.
     #[inline]
     pub(super) fn begin(&mut self, level: Level, lane_count: u32) {
         if self.current != level.get() || self.lane_turns == 0 {
@@ -134,20 +129,18 @@ impl LevelTurn {
         }
     }
 
-    /// A lane has had its turn.
     #[inline]
     pub(super) fn end_of_lane(&mut self) {
         self.lane_turns = self.lane_turns.saturating_sub(1);
     }
 
-    /// A lane of `level` has lost what it had left of its turn.
+    /// Ends the rest of a turn that a lane of `level` has lost.
     pub(super) fn end_of_lane_of(&mut self, level: Level) {
         if self.current == level.get() {
             self.end_of_lane();
         }
     }
 
-    /// What the next choices depend on.
     #[cfg(feature = "testing")]
     pub(super) fn digest(&self, digest: &mut crate::testing::Digest) {
         digest.word(self.waiting);
@@ -163,7 +156,7 @@ impl LevelTurn {
         }
     }
 
-    /// Nothing waits here but this frame.
+    /// Stores the only waiting frame.
     #[inline]
     pub(super) fn park(&mut self, lone: Lone) {
         self.waiting = 1 << lone.level.get();
@@ -171,14 +164,15 @@ impl LevelTurn {
         self.lone = Some(lone);
     }
 
-    /// Takes the lone frame out without a turn. What it was owed stands, for when it comes back in a queue.
+    /// Removes the lone frame without a turn. Its debt remains, for when it comes back in a queue.
     pub(super) fn withdraw(&mut self) -> Option<Lone> {
         let lone = self.lone.take()?;
         self.waiting = 0;
         Some(lone)
     }
 
-    /// The lone frame leaves, if `gate` lets it: the turns are then as if it had been in a lane.
+    /// Removes the lone frame, if `gate` permits it: the turns are then as if it had been in a
+    /// lane.
     #[inline(always)]
     pub(super) fn release(&mut self, lone: Lone, gate: Gate) -> Option<Departure> {
         match gate {
@@ -195,7 +189,7 @@ impl LevelTurn {
         })
     }
 
-    /// The whole turn of a frame that waits alone, unless it is owed.
+    /// Takes the whole turn of a frame that waits alone, unless it is owed.
     #[inline(always)]
     fn turn_of_lone(&mut self, level: Level) {
         if self.owed == 0 {
@@ -204,7 +198,8 @@ impl LevelTurn {
         }
     }
 
-    /// The turn of [`release`](Self::release) through a gate that names a port. `None` if it lets nothing out.
+    /// Takes the turn of [`release`](Self::release) through a gate that names a port. `None` if the
+    /// gate blocks everything.
     #[cold]
     fn turn_through(&mut self, gate: Gate, lone: &Lone) -> Option<()> {
         if !lone.passes(gate) {

@@ -35,7 +35,6 @@ pub(super) use backlog::Backlog;
 #[cfg(test)]
 pub(super) use queries::Waiting;
 
-/// All virtual queues of a switch.
 #[derive(Debug)]
 #[cfg_attr(feature = "testing", derive(Clone))]
 pub(super) struct VirtualQueues {
@@ -48,9 +47,9 @@ pub(super) struct VirtualQueues {
     levels: Vec<LevelTurn>,
     /// By (egress, priority, Level).
     groups: Vec<Group>,
-    /// Of those groups that are owed a frame: since when.
+    /// By group that is owed a frame: the time since which it is owed.
     owed_since: Vec<Since>,
-    /// How often anybody became owed.
+    /// Counts the times that a pair became owed.
     passes: Since,
     /// By (egress, priority, Level) in the order in which they were first needed, and ingress.
     lanes: Vec<Lane>,
@@ -58,7 +57,7 @@ pub(super) struct VirtualQueues {
     nodes: NodeSlab,
 }
 
-/// Where a frame waits.
+/// Position of a waiting frame.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Place {
     pub(super) egress: PortId,
@@ -68,25 +67,23 @@ pub(super) struct Place {
     pub(super) destination: u64,
 }
 
-/// Which frames of an (egress, priority) may leave.
+/// Frames of an (egress, priority) that may leave.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Gate {
-    /// Those at this Level and above (Transmit Eligibility Rule); Level 0 lets all pass.
+    /// Frames at this Level and above (Transmit Eligibility Rule); Level 0 lets all pass.
     FromLevel(Level),
-    /// Of those at this Level and above the ones that came in by one port: a release of the Deadlock Breaker.
+    /// Of the frames at this Level and above those that came in by one port: a release of the
+    /// Deadlock Breaker.
     OnlyFrom(PortId, Level),
-    /// The same, and others while none of these waits.
+    /// Like `OnlyFrom`, and others while none of these waits.
     FirstFrom(PortId, Level),
-    /// None.
     Shut,
 }
 
 impl Gate {
-    /// Lets all pass.
     pub(super) const ALL: Self = Self::FromLevel(Level::ZERO);
 }
 
-/// A frame that left its virtual queue.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Departure {
     pub(super) handle: FrameHandle,
@@ -95,8 +92,8 @@ pub(super) struct Departure {
 }
 
 impl VirtualQueues {
-    /// Room for `node_count` waiting frames; `quantum` is at least the longest frame; `depths` gives each
-    /// priority's highest Level.
+    /// Makes room for `node_count` waiting frames; `quantum` is at least the longest frame;
+    /// `depths` gives each priority's highest Level.
     pub(super) fn new(
         port_count: usize,
         depths: &[Level; PRIORITY_COUNT],
@@ -134,12 +131,12 @@ impl VirtualQueues {
         self.lanes.reserve_exact(lane_count - self.lanes.len());
     }
 
-    /// How many more frames can wait.
+    /// Returns how many more frames can wait.
     pub(super) fn room(&self) -> usize {
         self.nodes.free_count()
     }
 
-    /// Appends a frame to its virtual queue, which is at `level`. False when there is no
+    /// Appends a frame to its virtual queue, which is at `level`. Returns false when there is no
     /// [room](Self::room).
     #[inline(always)]
     pub(super) fn push(
@@ -163,7 +160,7 @@ impl VirtualQueues {
         self.push_beside_others(place, level, handle, length_bytes)
     }
 
-    /// The frame that was alone is not any more: it goes into its virtual queue first.
+    /// Moves the frame that waited alone into its virtual queue before adding another.
     #[inline(never)]
     fn push_beside_others(
         &mut self,
@@ -243,8 +240,8 @@ impl VirtualQueues {
         }
     }
 
-    /// Takes `handle` out if it is the first of its virtual queue; gives its length in bytes. The queue's
-    /// turn begins anew. O(1).
+    /// Removes `handle` if it is the first of its virtual queue; returns its length in bytes. The
+    /// queue's turn begins again. O(1).
     pub(super) fn remove_front(&mut self, place: &Place, handle: FrameHandle) -> Option<u32> {
         if let Some(lone) = self.lone_at(place) {
             if lone.handle != handle {
@@ -302,7 +299,6 @@ impl VirtualQueues {
         self.take(egress, priority, level, lane_index, By::Turns)
     }
 
-    /// Takes the frame of a lane whose turn it is within the lane.
     #[inline(always)]
     fn take(
         &mut self,
@@ -329,7 +325,7 @@ impl VirtualQueues {
         let was_head = group.lanes.head() as usize == lane_index;
         let ends_turns = was_head && by != By::Debt;
 
-        // What is left of a turn is of no use to a queue or a lane that is empty: it comes back with nothing.
+        // The rest of a turn is useless to an empty queue or lane: it comes back with nothing.
         if lane.frame_count == 0 {
             lane.queues = Turns::EMPTY;
             self.queues.release(queue_index);
@@ -371,7 +367,7 @@ impl VirtualQueues {
         })
     }
 
-    /// The frame that waits alone at an (egress, priority), if it is one of `place`.
+    /// Returns the frame that waits alone at an (egress, priority), if it is one of `place`.
     fn lone_at(&self, place: &Place) -> Option<Lone> {
         let lone = self.levels[level_turn_index(place.egress, place.priority)].lone;
         lone.filter(|lone| (lone.ingress, lone.destination) == (place.ingress, place.destination))
@@ -391,7 +387,6 @@ impl VirtualQueues {
         self.groups[self.group_index(egress, priority, level)].lane_of(ingress)
     }
 
-    /// A group gets its lanes.
     #[cold]
     fn add_lanes(&mut self, group: usize) {
         let first = self.lanes.len();
@@ -399,7 +394,7 @@ impl VirtualQueues {
         self.lanes.resize(first + self.port_count, Lane::EMPTY);
     }
 
-    /// A queue that has frames begins to take turns at its Level.
+    /// Adds a queue that has frames to the turns at its Level.
     fn attach(&mut self, place: &Place, index: u32) {
         let queue = &self.queues.all[index as usize];
         let (level, backlog) = (queue.level, queue.backlog);
@@ -421,8 +416,9 @@ impl VirtualQueues {
         }
     }
 
-    /// Takes a queue that has frames out of the turns of its Level. A turn of its lane that has begun ends where what is
-    /// left of it does not reach for the frame behind: a lane that loses queues has no longer turns for it.
+    /// Removes a queue that has frames from the turns of its Level. A turn of its lane that has
+    /// begun ends if its rest is too short for the frame behind: a lane that loses queues does not
+    /// get longer turns.
     fn detach(&mut self, place: &Place, index: u32) {
         let queue = &self.queues.all[index as usize];
         let (level, backlog) = (queue.level, queue.backlog);

@@ -1,8 +1,8 @@
-//! Who was passed over, and goes first when it may.
+//! Debts to frames that were passed over, which go first when they may.
 //!
-//! Feedback and pauses change between any two frames. Turns alone can then pass a frame over for ever: whenever its
-//! turn comes it is held, and whenever it may leave the turn is another's. So what was passed over is remembered, for
-//! each Level of each priority (a *pair*) of an egress:
+//! Feedback and pauses change between any two frames. Turns alone can then pass a frame over for
+//! ever: whenever its turn comes it is held, and whenever it may leave the turn is another's. So
+//! what was passed over is remembered, for each Level of each priority (a *pair*) of an egress:
 //!
 //! 1. When the round robin sends a frame, every waiting (Level, priority) pair that is currently held becomes owed: the
 //!    Levels of its priority that its gate blocks, and all Levels of each priority that cannot send and that the turn
@@ -10,54 +10,60 @@
 //! 2. An owed pair that may leave goes before all turns, the one that has been owed for longest first. One frame
 //!    settles it. It moves no turn of Levels or priorities, so that it makes nobody else owed.
 //!
-//! Where nothing is held nobody is owed, and there are only the turns: shares by weight are theirs.
+//! Where nothing is held no pair is owed, and there are only the turns: shares by weight are
+//! theirs.
 //!
-//! **Bound** (Definition 4 of Karol, Golestani and Lee: the eligibility age of no packet grows indefinitely). Of n
-//! pairs at an egress, a pair that waits and may leave at N opportunities to send a frame has sent one after the last
-//! of them at the latest, N = n·(F + 2), whoever else is held, let go or refilled in between:
+//! **Bound** (Definition 4 of Karol, Golestani and Lee: the eligibility age of no packet grows
+//! indefinitely). Of n pairs at an egress, a pair that waits and may leave at N opportunities to
+//! send a frame has sent one after the last of them at the latest, N = n·(F + 2), whichever pairs
+//! are held, released or refilled in between:
 //!
-//! * *Owed*, it sees each other pair go before it at most once, since whoever becomes owed later is later: n − 1.
-//! * *Not owed*, it was eligible whenever its own priority sent by turns, and its priority could send whenever the turn
-//!   was there: else it would be owed. So other Levels of its priority have one turn each before it, at most L frames
-//!   together, and between two of these each other priority has one turn, at most P frames together: F = L + (L + 1)·P
-//!   frames by turns. Each of these, and what was before, lets every other pair be owed once: (n − 1)·(F + 1).
+//! * *Owed*, it sees each other pair go before it at most once, since a pair that becomes owed
+//!   later is later: n − 1.
+//! * *Not owed*, it was eligible whenever its own priority sent by turns, and its priority could
+//!   send whenever the turn was there: else it would be owed. So other Levels of its priority have
+//!   one turn each before it, at most L frames together, and between two of these each other
+//!   priority has one turn, at most P frames together: F = L + (L + 1)·P frames by turns. Each of
+//!   these, and what was before, lets every other pair be owed once: (n − 1)·(F + 1).
 //!
-//! A turn of a priority is at most two of its quanta, one of a Level two of its quanta for each ingress port that waits
-//! there. Within a pair the turns of ingress ports and destinations are those of any deficit round robin.
+//! A turn of a priority is at most two of its quanta, one of a Level two of its quanta for each
+//! ingress port that waits there. Within a pair the turns of ingress ports and destinations are
+//! those of any deficit round robin.
 //!
-//! **Releases.** A gate that names an ingress port holds the others. The frames of that port are then a pair of their
-//! own. The bound holds for each release; which port it names is for the control plane.
+//! **Releases.** A gate that names an ingress port holds the others. The frames of that port are
+//! then a pair of their own. The bound holds for each release; which port it names is for the
+//! control plane.
 
 use super::{level_turn_index, Departure, Gate, VirtualQueues};
 use crate::level::Level;
 use crate::units::{PortId, Priority};
 
-/// When a pair became owed: a number that grows with each time.
+/// Time when a pair became owed: a number that grows with each time.
 pub(super) type Since = u64;
 
-/// Of a pair that is not owed.
+/// Value for a pair that is not owed.
 pub(super) const NEVER: Since = 0;
 
-/// Why a frame leaves now.
+/// Reason for which a frame leaves now.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum By {
-    /// It is its turn.
     Turns,
-    /// A release names the port it came in by: a turn only of that port.
+    /// A release names its ingress port: a turn only of that port.
     Name,
-    /// Its pair is owed one, which is nobody's turn.
+    /// Its pair is owed a frame, which uses no turn.
     Debt,
 }
 
 impl Gate {
-    /// Whether it prefers what came in by `ingress`.
+    /// Returns true if the gate prefers frames from `ingress`.
     pub(super) fn names(self, ingress: PortId) -> bool {
         matches!(self, Self::OnlyFrom(named, _) | Self::FirstFrom(named, _) if named == ingress)
     }
 }
 
 impl VirtualQueues {
-    /// [`pop`](Self::pop) where a gate holds some, or some are owed. O(Levels) for those that become owed.
+    /// Does the work of [`pop`](Self::pop) where a gate holds some frames, or some are owed.
+    /// O(Levels) for those that become owed.
     #[inline(never)]
     pub(super) fn pop_beside_held(
         &mut self,
@@ -89,7 +95,8 @@ impl VirtualQueues {
         self.take(egress, priority, level, lane_index, by)
     }
 
-    /// The turn has passed (`egress`, `priority`) over, whose rule is `gate`. O(Levels) when they become owed.
+    /// Notes that the turn has passed over (`egress`, `priority`), whose rule is `gate`. O(Levels)
+    /// when pairs become owed.
     pub(in crate::switch) fn pass_over(&mut self, egress: PortId, priority: Priority, gate: Gate) {
         let waiting = self.levels[level_turn_index(egress, priority)].waiting;
         self.owe(egress, priority, waiting);
@@ -121,7 +128,7 @@ impl VirtualQueues {
         }
     }
 
-    /// Which of `owed`, a set of Levels that is not empty, has been owed for longest. O(Levels).
+    /// Returns the Level of `owed`, a non-empty set, that has been owed for longest. O(Levels).
     #[cold]
     pub(super) fn longest_owed(&self, egress: PortId, priority: Priority, owed: u32) -> u8 {
         let first = self.group_index(egress, priority, Level::ZERO);
@@ -137,8 +144,8 @@ impl VirtualQueues {
         longest as u8
     }
 
-    /// Since when the frame has been owed that [`pop`](Self::pop) would give; `None` if it would leave by turns, or
-    /// there is none.
+    /// Returns the time since which the frame that [`pop`](Self::pop) would return has been owed;
+    /// `None` if it would leave by turns, or there is none.
     pub(in crate::switch) fn owed_since(
         &self,
         egress: PortId,

@@ -1,4 +1,4 @@
-//! What waits and what leaves next, for those who only look.
+//! Queries of waiting frames and of the next departure.
 
 use super::lone::LevelTurn;
 use super::{level_turn_index, Backlog, Gate, Place, VirtualQueues};
@@ -6,17 +6,17 @@ use crate::frame::FrameHandle;
 use crate::level::Level;
 use crate::units::{PortId, Priority};
 
-/// What waits at an (egress, priority), as a gate divides it.
+/// Frames that wait at an (egress, priority), as a gate divides them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(in crate::switch) struct Waiting {
-    /// What may leave.
     pub(in crate::switch) eligible: Backlog,
-    /// What may not.
+    /// Frames that may not leave.
     pub(in crate::switch) held: Backlog,
 }
 
 impl VirtualQueues {
-    /// True when frames that came in by `ingress` wait at (`egress`, `priority`). O(Levels).
+    /// Returns true when frames that came in by `ingress` wait at (`egress`, `priority`).
+    /// O(Levels).
     pub(in crate::switch) fn has_frames_from(
         &self,
         egress: PortId,
@@ -40,20 +40,21 @@ impl VirtualQueues {
         false
     }
 
-    /// Reads what a frame that comes or leaves reads first, for [`ahead`](crate::switch::ahead).
+    /// Reads the memory that an arriving or departing frame reads first, for
+    /// [`ahead`](crate::switch::ahead).
     #[inline]
     pub(in crate::switch) fn reads(&self, egress: PortId, priority: Priority) -> u64 {
         let turn = self.levels.get(level_turn_index(egress, priority));
         turn.map_or(0, |turn| u64::from(turn.waiting))
     }
 
-    /// Frames of a group that came in by `ingress`.
     fn frames_from(&self, group: usize, ingress: PortId) -> u64 {
         let lane = self.lanes.get(self.groups[group].lane_of(ingress));
         lane.map_or(0, |lane| lane.frame_count)
     }
 
-    /// The highest Level, `from` or above, of frames that came in by `ingress` and wait in virtual queues. O(Levels).
+    /// Returns the highest Level, `from` or above, of frames that came in by `ingress` and wait in
+    /// virtual queues. O(Levels).
     pub(super) fn highest_from(
         &self,
         egress: PortId,
@@ -77,7 +78,7 @@ impl VirtualQueues {
         None
     }
 
-    /// The first frame of a virtual queue. O(1).
+    /// Returns the first frame of a virtual queue. O(1).
     pub(in crate::switch) fn front(&self, place: &Place) -> Option<FrameHandle> {
         if let Some(lone) = self.lone_at(place) {
             return Some(lone.handle);
@@ -86,7 +87,7 @@ impl VirtualQueues {
         self.nodes.front(&self.queues.all[index as usize].frames)
     }
 
-    /// True when frames wait at (`egress`, `priority`) at `level`. O(1).
+    /// Returns true when frames wait at (`egress`, `priority`) at `level`. O(1).
     pub(in crate::switch) fn waits_at(
         &self,
         egress: PortId,
@@ -96,8 +97,8 @@ impl VirtualQueues {
         self.levels[level_turn_index(egress, priority)].waiting & (1 << level.get()) != 0
     }
 
-    /// Destinations that frames of (`egress`, `priority`) from `ingress` wait for, as numbers. One of them
-    /// may come at several Levels. O(Levels) and O(1) for each that is taken.
+    /// Iterates over destinations of frames at (`egress`, `priority`) from `ingress`, as numbers.
+    /// One may appear at several Levels. O(Levels) and O(1) for each item.
     pub(in crate::switch) fn destinations_from(
         &self,
         egress: PortId,
@@ -118,7 +119,7 @@ impl VirtualQueues {
         lone.map(|lone| lone.destination).into_iter().chain(queued)
     }
 
-    /// True when a frame of (`egress`, `priority`) may leave through `gate`.
+    /// Returns true when a frame of (`egress`, `priority`) may leave through `gate`.
     pub(in crate::switch) fn may_leave(
         &self,
         egress: PortId,
@@ -133,8 +134,8 @@ impl VirtualQueues {
         }
     }
 
-    /// What of (`egress`, `priority`) may leave through `gate` and what may not, for a gate by Level.
-    /// O(Levels).
+    /// Divides the frames of (`egress`, `priority`) by whether they may leave through `gate`, a
+    /// gate by Level. O(Levels).
     pub(in crate::switch) fn waiting(
         &self,
         egress: PortId,
@@ -178,7 +179,7 @@ impl VirtualQueues {
         sums
     }
 
-    /// Length in bytes of the frame that [`pop`](Self::pop) would give.
+    /// Returns the length in bytes of the frame that [`pop`](Self::pop) would return.
     pub(in crate::switch) fn next_length(
         &self,
         egress: PortId,
@@ -193,14 +194,14 @@ impl VirtualQueues {
         self.first_length(lane_index)
     }
 
-    /// Length in bytes of the frame of a lane whose turn it is within the lane.
+    /// Returns the length in bytes of the frame of a lane whose turn it is within the lane.
     pub(super) fn first_length(&self, lane_index: usize) -> Option<u32> {
         let queue = self.lanes.get(lane_index)?.queues.head();
         self.nodes
             .front_length(&self.queues.all.get(queue as usize)?.frames)
     }
 
-    /// What `gate` amounts to with the frames that wait now; never [`Gate::FirstFrom`].
+    /// Reduces `gate` to its effect on the frames that wait now; never [`Gate::FirstFrom`].
     #[inline(always)]
     pub(super) fn settled(&self, egress: PortId, priority: Priority, gate: Gate) -> Gate {
         match gate {
@@ -214,7 +215,7 @@ impl VirtualQueues {
         }
     }
 
-    /// The Level that is owed a frame, or whose turn it is, among those that may leave.
+    /// Returns the Level that is owed a frame, or whose turn it is, among those that may leave.
     pub(super) fn choose_level(
         &self,
         egress: PortId,

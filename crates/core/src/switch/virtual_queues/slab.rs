@@ -23,7 +23,6 @@ pub(super) struct VirtualQueue {
 }
 
 impl VirtualQueue {
-    /// The destination address as a number.
     pub(super) fn destination(&self) -> u64 {
         self.destination
     }
@@ -38,8 +37,8 @@ impl Turner for VirtualQueue {
     }
 }
 
-/// Queues of one bucket if every frame were in a queue of its own: few are, and a table for all of them would
-/// have each lookup read memory that no other one has read.
+/// Queues of one bucket if every frame were in a queue of its own: few are, and a table for all of
+/// them would make each lookup read uncached memory.
 const QUEUES_OF_BUCKET: usize = 4;
 
 /// Buckets of a switch that holds few frames, in four lines of a cache.
@@ -51,19 +50,17 @@ const BUCKETS_MIN: usize = 64;
 pub(super) struct QueueSlab {
     pub(super) all: Records<VirtualQueue>,
     free: u32,
-    /// Queues in use.
     count: usize,
-    /// By bucket: the first queue. They become twice as many when there are as many queues, up to a bound.
+    /// By bucket: the first queue. The buckets double when there are as many queues, up to a bound.
     buckets: Vec<u32>,
 }
 
-/// Buckets where queues are as many as there can be: one for each frame.
+/// Returns the number of buckets at the maximum of queues: one for each frame.
 fn bucket_count(queue_count: usize) -> usize {
     queue_count.div_ceil(QUEUES_OF_BUCKET).next_power_of_two()
 }
 
 impl QueueSlab {
-    /// Room for `capacity` queues.
     pub(super) fn new(capacity: usize) -> Self {
         let empty = VirtualQueue {
             frames: Fifo::EMPTY,
@@ -89,7 +86,7 @@ impl QueueSlab {
         self.deal_to(bucket_count(self.all.capacity()));
     }
 
-    /// Twice as many buckets, if there may be so many.
+    /// Doubles the buckets, if permitted.
     #[cold]
     fn add_buckets(&mut self) {
         if self.buckets.len() < bucket_count(self.all.capacity()) {
@@ -97,7 +94,7 @@ impl QueueSlab {
         }
     }
 
-    /// Puts all queues into so many buckets, a power of two.
+    /// Distributes all queues over this many buckets, a power of two.
     #[cold]
     fn deal_to(&mut self, bucket_count: usize) {
         let before = core::mem::replace(&mut self.buckets, vec![NIL; bucket_count]);
@@ -114,7 +111,6 @@ impl QueueSlab {
         }
     }
 
-    /// The queue of a path and destination, if there is one.
     pub(super) fn find(&self, path: u32, destination: u64) -> Option<u32> {
         let mut index = self.buckets[self.bucket(path, destination)];
         while let Some(queue) = self.all.get(index as usize) {
@@ -126,7 +122,7 @@ impl QueueSlab {
         None
     }
 
-    /// An empty queue, which must not exist yet. `None` when no room is left.
+    /// Creates an empty queue, which must not exist yet. `None` when no room is left.
     pub(super) fn make(&mut self, path: u32, destination: u64, level: Level) -> Option<u32> {
         let index = self.all.free_or_new(self.free)?;
         if self.count >= self.buckets.len() {
@@ -150,7 +146,7 @@ impl QueueSlab {
         Some(index)
     }
 
-    /// Gives a queue back that takes no turns any more.
+    /// Frees a queue that no longer takes turns.
     pub(super) fn release(&mut self, index: u32) {
         self.count -= 1;
         let (bucket, chain) = {
@@ -183,7 +179,7 @@ impl QueueSlab {
 mod tests {
     use super::*;
 
-    /// Through several doublings, and where all are taken at once.
+    /// Through several doublings, and with all buckets created at once.
     #[test]
     fn every_queue_is_found_however_many_buckets_there_are() {
         for is_touched in [false, true] {

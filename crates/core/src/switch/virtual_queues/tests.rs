@@ -243,7 +243,6 @@ fn bytes_that_wait_are_counted_by_level_and_move_with_a_lifted_queue() {
     assert_eq!(waiting(&queues, from(1)), [(0, 0), (0, 0)]);
 }
 
-/// What is done to one (egress, priority) in the property test below.
 #[derive(Clone, Copy, Debug)]
 enum Step {
     Push(u8, u64, u32),

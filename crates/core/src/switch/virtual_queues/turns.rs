@@ -1,19 +1,17 @@
 //! Rings of things that take turns, by deficit round robin (Shreedhar and Varghese, SIGCOMM 1995).
 //!
-//! The members live in one slab, linked both ways, so that each of them can be taken out where it
-//! stands in O(1): a lifted destination changes its ring, and a release empties a lane in the middle.
+//! The members live in one slab, linked both ways, so that each of them can be removed anywhere in
+//! O(1): a lifted destination changes its ring, and a release empties a lane in the middle.
 
-/// "No member": ends rings and marks empty ones.
 pub(super) const NIL: u32 = u32::MAX;
 
-/// A ring, or its absence.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Turns {
     head: u32,
     tail: u32,
 }
 
-/// A member's place in its ring, and what it may still send in this turn.
+/// A member's place in its ring, and the rest of its turn.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Turn {
     next: u32,
@@ -21,7 +19,6 @@ pub(super) struct Turn {
     deficit: u64,
 }
 
-/// Something that takes turns.
 pub(super) trait Turner {
     fn turn(&self) -> &Turn;
     fn turn_mut(&mut self) -> &mut Turn;
@@ -38,8 +35,8 @@ impl Turn {
         self.deficit
     }
 
-    /// Takes `length` off the deficit, opening a new turn when it does not reach. The quantum is never
-    /// below the longest frame, so that one turn always does.
+    /// Takes `length` off the deficit, and opens a new turn when the deficit is too small. The
+    /// quantum is never below the longest frame, so that one turn always suffices.
     pub(super) fn spend(&mut self, length: u64, quantum: u64) {
         debug_assert!(length <= quantum, "a frame longer than the quantum");
         if self.deficit < length {
@@ -55,12 +52,12 @@ impl Turns {
         tail: NIL,
     };
 
-    /// Whose turn it is; [`NIL`] in an empty ring.
+    /// Returns the member whose turn it is; [`NIL`] in an empty ring.
     pub(super) fn head(&self) -> u32 {
         self.head
     }
 
-    /// The members' indices, those first whose turn is next.
+    /// Iterates over the members' indices, next turn first.
     pub(super) fn iter<'a, T: Turner>(&self, all: &'a [T]) -> impl Iterator<Item = u32> + 'a {
         let mut at = self.head;
         core::iter::from_fn(move || {
@@ -70,13 +67,13 @@ impl Turns {
         })
     }
 
-    /// Adds a member that is in no ring, last and with nothing left of earlier turns.
+    /// Adds a member that is in no ring, last and without any rest of earlier turns.
     pub(super) fn append<T: Turner>(&mut self, all: &mut [T], index: u32) {
         *all[index as usize].turn_mut() = Turn::NONE;
         self.link_last(all, index);
     }
 
-    /// Takes a member of this ring out, wherever it stands.
+    /// Removes a member of this ring.
     pub(super) fn remove<T: Turner>(&mut self, all: &mut [T], index: u32) {
         if self.head == self.tail {
             debug_assert_eq!(self.head, index, "the only member");
@@ -96,7 +93,7 @@ impl Turns {
         (turn.next, turn.previous) = (NIL, NIL);
     }
 
-    /// The head's turn is over: it goes to the end, keeping what it did not use.
+    /// Ends the head's turn: it goes to the end, keeping its unused part.
     pub(super) fn rotate<T: Turner>(&mut self, all: &mut [T]) {
         if self.head != self.tail {
             let head = self.head;

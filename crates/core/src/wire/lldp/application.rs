@@ -7,15 +7,15 @@ use crate::units::Priority;
 
 /// OUI of IEEE 802.1, and subtype (table D-1).
 pub(super) const ORGANISATION: [u8; 4] = [0x00, 0x80, 0xc2, 12];
-/// What follows the subtype.
+/// Length of the part after the subtype.
 pub(super) const LENGTH_MAX: usize = 1 + ENTRIES_MAX * ENTRY_LENGTH;
 
 const ENTRY_LENGTH: usize = 3;
 
-/// How many entries are kept.
+/// Maximum number of entries that are kept.
 pub const ENTRIES_MAX: usize = 16;
 
-/// What an entry matches.
+/// Match of an entry.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Application {
     /// Frames of an EtherType. Zero stands for all that no other entry matches.
@@ -56,9 +56,9 @@ impl Application {
 /// One application and the priority that its frames should have.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct ApplicationEntry {
-    /// What is matched.
+    /// Matched protocol.
     pub application: Application,
-    /// What it gets.
+    /// Priority of the protocol.
     pub priority: Priority,
 }
 
@@ -95,7 +95,7 @@ impl ApplicationTable {
         &self.entries[..usize::from(self.length)]
     }
 
-    /// The table, and how many entries it leaves out.
+    /// Parses the table; also returns how many entries it leaves out.
     pub(super) fn from_wire(value: &[u8]) -> Option<(Self, u16)> {
         let (_reserved, value) = value.split_first()?;
         let entries = value.chunks_exact(ENTRY_LENGTH);
@@ -121,7 +121,7 @@ impl ApplicationTable {
         Some((table, ignored))
     }
 
-    /// Bytes, and how many of them.
+    /// Returns the bytes and their number.
     pub(super) fn to_wire(self) -> ([u8; LENGTH_MAX], usize) {
         let mut bytes = [0; LENGTH_MAX];
         let places = bytes[1..].chunks_exact_mut(ENTRY_LENGTH);

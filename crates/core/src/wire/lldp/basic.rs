@@ -189,15 +189,16 @@ impl<const MAC: u8> fmt::Debug for Identifier<MAC> {
     }
 }
 
-/// How long an announcement is believed: 1 to 65 535 seconds. Zero is a shutdown and has no value here.
+/// Lifetime of an announcement: 1 to 65 535 seconds. Zero is a shutdown and has no value here.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct TimeToLive(NonZeroU16);
 
 impl TimeToLive {
-    /// What the standard's default timers give: four intervals of 30 s, and one second more.
+    /// Value that follows from the standard's default timers: four intervals of 30 s, and one
+    /// second more.
     pub const STANDARD: Self = Self(NonZeroU16::MIN.saturating_add(4 * 30));
 
-    /// So many seconds; `None` for zero.
+    /// Converts seconds; `None` for zero.
     pub const fn new(seconds: u16) -> Option<Self> {
         match NonZeroU16::new(seconds) {
             None => None,
@@ -216,7 +217,7 @@ impl TimeToLive {
     }
 }
 
-/// What kind of system the sender is: the bits of table 8-4.
+/// Kind of system of the sender: the bits of table 8-4.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct SystemCapabilities {
     supported: u16,
@@ -245,12 +246,12 @@ impl SystemCapabilities {
         }
     }
 
-    /// What the system can be.
+    /// Returns the supported capabilities.
     pub const fn supported(self) -> u16 {
         self.supported
     }
 
-    /// What it is at present.
+    /// Returns the enabled capabilities.
     pub const fn enabled(self) -> u16 {
         self.enabled
     }

@@ -1,8 +1,8 @@
 //! ETS and PFC in data centre bridging exchange, DCBX (IEEE 802.1Q clause 38 and annex D.2, from
-//! 802.1Qaz), and what is wrong between two neighbours' PFC.
+//! 802.1Qaz), and mismatches between two neighbours' PFC.
 //!
-//! The older DCBX (CIN, CEE) has an OUI of its own and is not read: a neighbour that speaks nothing else
-//! counts as one that says nothing about PFC.
+//! The older DCBX (CIN, CEE) has an OUI of its own and is not read: a neighbour that uses nothing
+//! else counts as one that announces nothing about PFC.
 
 use core::fmt;
 
@@ -12,7 +12,7 @@ use crate::units::{Priority, PRIORITY_COUNT};
 pub(super) const ETS_CONFIGURATION: [u8; 4] = [0x00, 0x80, 0xc2, 9];
 pub(super) const PFC_CONFIGURATION: [u8; 4] = [0x00, 0x80, 0xc2, 11];
 
-/// What follows the subtype.
+/// Length of the part after the subtype.
 pub(super) const ETS_LENGTH: usize = 1 + PRIORITY_COUNT / 2 + 2 * CLASS_COUNT;
 pub(super) const PFC_LENGTH: usize = 2;
 
@@ -20,7 +20,7 @@ const WILLING: u8 = 1 << 7;
 const CREDIT_BASED_SHAPER: u8 = 1 << 6;
 const MACSEC_BYPASS: u8 = 1 << 6;
 
-/// How many traffic classes a port can have (IEEE 802.1Q clause 8.6.6).
+/// Maximum number of traffic classes of a port (IEEE 802.1Q clause 8.6.6).
 pub const CLASS_COUNT: usize = 8;
 
 /// Two values of four bits in each byte, the first in the upper half.
@@ -57,7 +57,7 @@ impl PrioritySet {
         Self(self.0 | 1 << priority.get())
     }
 
-    /// What is in this set and not in `other`.
+    /// Returns the priorities of this set that are not in `other`.
     #[must_use]
     pub const fn without(self, other: Self) -> Self {
         Self(self.0 & !other.0)
@@ -104,7 +104,7 @@ impl TrafficClass {
     }
 }
 
-/// How many traffic classes a system has: 1 to 8.
+/// Number of traffic classes of a system: 1 to 8.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct ClassCount(u8);
 
@@ -166,7 +166,8 @@ impl BandwidthTable {
     }
 }
 
-/// How a traffic class is chosen to send (IEEE 802.1Q clause 8.6.8). Values without a name are reserved.
+/// Transmission selection of a traffic class (IEEE 802.1Q clause 8.6.8). Values without a name are
+/// reserved.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub struct TransmissionSelection(pub u8);
 
@@ -181,14 +182,14 @@ impl TransmissionSelection {
     pub const VENDOR: Self = Self(255);
 }
 
-/// How the sender shares bandwidth among priorities (clause D.2.8).
+/// Sharing of bandwidth among priorities by the sender (clause D.2.8).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct EtsConfiguration {
     /// It takes over what its neighbour recommends.
     pub willing: bool,
     /// It has the credit-based shaper.
     pub credit_based_shaper: bool,
-    /// How many traffic classes it has.
+    /// Number of traffic classes.
     pub classes_max: ClassCount,
     /// By priority: its traffic class.
     pub assignment: [TrafficClass; PRIORITY_COUNT],
@@ -278,12 +279,13 @@ pub struct PfcConfiguration {
     pub mbc: bool,
     /// For how many classes at once it can have PFC.
     pub capability: PfcCapability,
-    /// Where PFC is on.
+    /// Priorities with PFC.
     pub enabled: PrioritySet,
 }
 
 impl PfcConfiguration {
-    /// What a switch announces that has PFC on for `enabled` and does as it was configured.
+    /// Returns the announcement of a switch that has PFC on for `enabled` and keeps to its
+    /// configuration.
     pub const fn fixed(enabled: PrioritySet) -> Self {
         Self {
             willing: false,
@@ -293,9 +295,9 @@ impl PfcConfiguration {
         }
     }
 
-    /// How this configuration and a neighbour's, both as announced on one link, differ in what makes
-    /// the link lossless. `None` when they agree; a neighbour that says nothing agrees with one that has
-    /// PFC nowhere.
+    /// Returns the difference between this configuration and a neighbour's, both as announced on
+    /// one link, in the parts that make the link lossless. `None` when they agree; a neighbour that
+    /// announces nothing agrees with one that has PFC nowhere.
     pub fn mismatch(&self, neighbour: Option<&Self>) -> Option<PfcMismatch> {
         let ours = self.enabled;
         match neighbour {
@@ -326,14 +328,14 @@ impl PfcConfiguration {
     }
 }
 
-/// What is wrong between our PFC configuration and a neighbour's: frames of some priority are lost, or
-/// held for good by one who is never told to let go.
+/// Mismatch between our PFC configuration and a neighbour's: frames of some priority are lost, or
+/// held for good because the neighbour is never sent an XON.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum PfcMismatch {
     /// The neighbour's announcement has no (legal) PFC Configuration TLV, and we have PFC on.
     #[error("PFC is on for priorities {ours} here, the neighbour announces none")]
     NotAnnounced {
-        /// Where PFC is on here.
+        /// Priorities with PFC here.
         ours: PrioritySet,
     },
     /// Both announce PFC, for other priorities.
@@ -342,9 +344,9 @@ pub enum PfcMismatch {
         if *willing { ", which is willing to change" } else { "" }
     )]
     Enabled {
-        /// Where PFC is on here.
+        /// Priorities with PFC here.
         ours: PrioritySet,
-        /// Where it is on there.
+        /// Priorities with PFC at the neighbour.
         theirs: PrioritySet,
         /// The neighbour takes over our configuration as soon as it has seen it, if ours is not willing:
         /// the mismatch may be gone with its next announcement.

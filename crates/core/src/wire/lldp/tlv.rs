@@ -1,4 +1,4 @@
-//! Where TLVs begin and end (IEEE 802.1AB clause 8.4), and their types (table 8-1).
+//! Framing of TLVs (IEEE 802.1AB clause 8.4), and their types (table 8-1).
 
 use super::{LldpError, Mandatory};
 
@@ -28,7 +28,7 @@ pub(super) struct Tlv<'a> {
     pub(super) value: &'a [u8],
 }
 
-/// Goes from TLV to TLV until the End TLV, or the end of the frame where there is none.
+/// Iterates over TLVs until the End TLV, or the end of the frame where there is none.
 pub(super) struct Tlvs<'a> {
     frame: &'a [u8],
     offset: usize,
@@ -39,12 +39,11 @@ impl<'a> Tlvs<'a> {
         Self { frame, offset }
     }
 
-    /// Where the next TLV begins.
     pub(super) fn offset(&self) -> usize {
         self.offset
     }
 
-    /// The next TLV; `None` at the end, however often it is asked.
+    /// Returns the next TLV; `None` at the end, also when called again.
     pub(super) fn step(&mut self) -> Result<Option<Tlv<'a>>, LldpError> {
         let offset = self.offset;
         let rest = self.frame.get(offset..).unwrap_or_default();
@@ -84,7 +83,7 @@ impl<'a> Tlvs<'a> {
     }
 }
 
-/// Which mandatory TLV has this type. The End TLV never comes out of [`Tlvs`].
+/// Returns the mandatory TLV of this type. [`Tlvs`] never yields the End TLV.
 pub(super) fn mandatory(kind: u8) -> Option<Mandatory> {
     match kind {
         CHASSIS_ID => Some(Mandatory::ChassisId),
@@ -94,7 +93,7 @@ pub(super) fn mandatory(kind: u8) -> Option<Mandatory> {
     }
 }
 
-/// Type and length as they are sent. No value that is written here is longer than 9 bits can say.
+/// Returns type and length as they are sent. All values written here fit a length of 9 bits.
 pub(super) fn header(kind: u8, length: usize) -> [u8; TLV_HEADER_LENGTH] {
     debug_assert!(length <= usize::from(LENGTH_MASK));
     (u16::from(kind) << LENGTH_BITS | length as u16 & LENGTH_MASK).to_be_bytes()

@@ -1,4 +1,5 @@
-//! What one Weir switch tells another: an organisationally specific TLV (IEEE 802.1AB clause 8.6).
+//! Announcement from one Weir switch to another: an organisationally specific TLV (IEEE 802.1AB
+//! clause 8.6).
 //!
 //! | offset in the TLV | length | field |
 //! |---|---|---|
@@ -12,19 +13,21 @@
 //!
 //! D, the longest route in links, is 1 to 31 with mode `level` and zero with any other.
 //!
-//! The neighbour is heard: one switch on this link announces the same D for the same classes, and its Feedback is
-//! obeyed whether or not an XOFF or a zero stands behind it. Only who is told so may leave them out. Feedback is told as
-//! 1 pfc, 2 pause, 3 grants; 0 says nothing about it. Both stand in bits that were reserved once: an
-//! announcement without them comes from an older switch, and promises nothing.
+//! The neighbour is heard: one switch on this link announces the same D for the same classes, and
+//! its Feedback is obeyed whether or not an XOFF or a zero follows it. Only a sender with that
+//! information may leave them out. Feedback is coded as 1 pfc, 2 pause, 3 grants; 0 names no
+//! coding. Both are in formerly reserved bits: an announcement without them comes from an older
+//! switch, and promises nothing.
 //!
 //! The OUI is not one that the IEEE assigned, nor can it be: its first byte has the bit of local
-//! administration and lies in the quadrant for administratively assigned identifiers (IEEE 802c). Who
-//! picks the same three bytes for another purpose collides with us, which version and field checks make
-//! improbable but not impossible.
+//! administration and lies in the quadrant for administratively assigned identifiers (IEEE 802c). A
+//! vendor that picks the same three bytes for another purpose collides with us, which version and
+//! field checks make improbable but not impossible.
 //!
-//! Reserved bits and bytes are sent as zero and ignored on receipt, as is what follows the last field.
-//! Any other mode, and a D without a meaning, make the TLV malformed. Any other version of the TLV is
-//! known to be there and no more. Should there be one, a switch that speaks both sends this one first.
+//! Reserved bits and bytes are sent as zero and ignored on receipt, as is what follows the last
+//! field. Any other mode, and a D without a meaning, make the TLV malformed. Any other version of
+//! the TLV is known to be there and no more. Should there be one, a switch that speaks both sends
+//! this one first.
 
 use core::num::NonZeroU8;
 
@@ -34,7 +37,7 @@ use crate::units::PRIORITY_COUNT;
 
 /// OUI and subtype.
 pub(super) const ORGANISATION: [u8; 4] = [0x02, 0x57, 0x45, 1];
-/// What follows the subtype.
+/// Length of the part after the subtype.
 pub(super) const LENGTH: usize = 4 + PRIORITY_COUNT;
 
 const VERSION: u8 = 1;
@@ -87,7 +90,7 @@ impl Depth {
     }
 }
 
-/// How a neighbour treats a priority when it is congested.
+/// Treatment of a congested priority by a neighbour.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum AnnouncedMode {
     /// It drops frames.
@@ -139,9 +142,10 @@ impl core::fmt::Display for AnnouncedMode {
 pub struct WeirV1 {
     /// It takes part in CLCM elections and understands SPUIDs.
     pub clcm: bool,
-    /// It hears a neighbour with the same D for the same classes, and obeys what that says without an XOFF.
+    /// It hears a neighbour with the same D for the same classes, and obeys its Feedback without an
+    /// XOFF.
     pub hears: bool,
-    /// How it is configured to tell Feedback; `None` from a switch that is too old to say so.
+    /// Configured coding of Feedback; `None` from a switch that is too old to announce it.
     pub coding: Option<FeedbackCoding>,
     /// By priority.
     pub modes: [AnnouncedMode; PRIORITY_COUNT],

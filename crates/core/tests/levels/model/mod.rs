@@ -16,7 +16,7 @@ use weir_core::{
     Priority, Quanta, Switch, SwitchConfig, Transmission,
 };
 
-/// Ports below are fabric, the others edge.
+/// Number of fabric ports, which come before the edge ports.
 const FABRIC: u8 = 3;
 const PORTS: u8 = 5;
 const DESTINATIONS: u8 = 8;

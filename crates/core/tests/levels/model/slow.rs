@@ -1,10 +1,11 @@
-//! The slow model: protocol P as the paper defines it, over a list of all frames and a list of all that was told.
+//! The slow model: protocol P as the paper defines it, over a list of all frames and a list of all
+//! messages.
 
 use weir_core::{Duration, FrameHandle};
 
 use super::{egress_of, CELL, EDGE_LIMIT, FABRIC, GAMMA};
 
-/// Of so many signals in a row at least one is heard.
+/// At least one of this many consecutive signals is received.
 const HEARD_OF: usize = 3;
 
 #[derive(Clone, Copy, Debug)]
@@ -27,11 +28,11 @@ pub struct Model {
     pub feedback_received: [u8; FABRIC as usize],
     pub paused_until: [u64; FABRIC as usize],
     round_trip: u64,
-    /// For how long a Feedback that is replaced by a higher one lets one more frame out.
+    /// Time for which a Feedback that is replaced by a higher one permits one more frame.
     lingering: u64,
-    /// What was replaced by a higher Feedback since the last opportunity to send, and when.
+    /// Feedback replaced by a higher one since the last opportunity to send, with its time.
     replaced: [Vec<(u64, u8)>; FABRIC as usize],
-    /// What each link's neighbour was told, and when.
+    /// Feedback sent to each link's neighbour, with its time.
     told: [Vec<(u64, u8)>; FABRIC as usize],
 }
 
@@ -76,7 +77,7 @@ impl Model {
         }
     }
 
-    /// The lowest of the Feedback in force and those that linger.
+    /// Returns the lowest of the Feedback in force and those that linger.
     fn lets_out_from(&self, now: u64, link: u8) -> u8 {
         let at = usize::from(link);
         let lingering = self.replaced[at]
@@ -96,8 +97,9 @@ impl Model {
                 .any(|frame| frame.sent_by.is_none() && egress_of(frame.destination) == egress)
     }
 
-    /// The lowest Feedback that may have let out a frame that arrives now: one counts until [`HEARD_OF`] others
-    /// were told after it and the last of these has had the round trip time, and the neighbour has lingered.
+    /// Returns the lowest Feedback that may have released a frame that arrives now: one counts
+    /// until [`HEARD_OF`] others were sent after it and the last of these has had the round-trip
+    /// time, and the neighbour has lingered.
     fn lowest_told(&self, now: u64, link: u8) -> u8 {
         let told = &self.told[usize::from(link)];
         let counting = told.iter().enumerate().filter(|(index, _)| {
@@ -190,8 +192,8 @@ impl Model {
         true
     }
 
-    /// Frames and bytes that wait to leave by a link: those that the Feedback lets out, and those that it
-    /// holds back.
+    /// Returns frames and bytes that wait to leave by a link: those that the Feedback permits, and
+    /// those that it holds back.
     pub fn waiting(&self, link: u8) -> [(u64, u64); 2] {
         let feedback = self.feedback_received[usize::from(link)];
         let mut sums = [(0, 0); 2];

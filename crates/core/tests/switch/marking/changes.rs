@@ -32,7 +32,7 @@ fn marking_begins_and_ends_while_the_switch_runs() {
     }
 }
 
-/// Neither command undoes the other: a reload of thresholds leaves the marking that somebody has set by hand.
+/// Neither command undoes the other: a reload of thresholds keeps the marking set by hand.
 #[test]
 fn other_settings_of_the_class_leave_its_marking() {
     for mode in modes() {
@@ -76,8 +76,9 @@ fn a_change_that_cannot_work_changes_nothing() {
     assert_eq!(refused, Err(CommandError::Draining));
 }
 
-/// Frames that wait are neither lost, overtaken nor held up by a change, and the curve in force counts for each frame: the
-/// same traffic gives the same departures at the same times whether the marking changes or not.
+/// Waiting frames are neither lost, overtaken nor held up by a change, and the curve in force
+/// counts for each frame: the same traffic gives the same departures at the same times whether the
+/// marking changes or not.
 #[test]
 fn a_change_moves_no_frame_in_order_or_time() {
     let run = |changes: bool| {
@@ -143,7 +144,7 @@ fn step() -> impl Strategy<Value = Step> {
     ]
 }
 
-/// Whether the paper leaves a choice, and if not, what it is.
+/// Returns the paper's decision, or nothing if it leaves a choice.
 fn by_the_paper(marking: Option<(u64, u64, MarkAt)>, at: MarkAt, waiting: u64) -> Option<bool> {
     let Some((kmin, kmax, _)) = marking.filter(|(.., when)| *when == at) else {
         return Some(false);

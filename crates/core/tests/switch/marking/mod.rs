@@ -1,5 +1,5 @@
-//! Congestion marks by the backlog of the egress (RED): whatever the class's mode, by that egress and priority alone, in
-//! the paper's proportions, and the same again from the same seed.
+//! Congestion marks by the backlog of the egress (RED): for any mode of the class, by that egress
+//! and priority alone, in the paper's proportions, and reproducible from the seed.
 
 mod changes;
 
@@ -59,12 +59,11 @@ fn config(mode: ClassMode, ecn: Option<RedConfig>, seed: u64) -> SwitchConfig {
     }
 }
 
-/// A switch, and handles that are free.
 struct Node {
     switch: Switch,
     free: Vec<u32>,
     now: Instant,
-    /// By handle: the port that its frame came in by, and how many came there before it.
+    /// By handle: the ingress port of its frame, and the number of earlier frames there.
     came: Vec<(u8, u64)>,
     count: [u64; PORTS as usize],
 }
@@ -80,7 +79,7 @@ impl Node {
         }
     }
 
-    /// Whether a frame that comes in by `ingress` is to be marked.
+    /// Returns true if a frame received on `ingress` is to be marked.
     fn receive(&mut self, ingress: u8, destination: MacAddress, priority: Priority) -> bool {
         let handle = self.free.pop().unwrap();
         let count = &mut self.count[usize::from(ingress)];
@@ -98,7 +97,7 @@ impl Node {
         admitted.unwrap().mark
     }
 
-    /// The neighbour at `port` holds `priority`, or lets it go.
+    /// The neighbour at `port` holds `priority`, or releases it.
     fn hold(&mut self, port: u8, priority: Priority, quanta: Quanta) {
         let mut times = [None; 8];
         times[priority.index()] = Some(quanta);
@@ -119,17 +118,19 @@ impl Node {
         self.switch.apply(self.now, command)
     }
 
-    /// One data frame leaves by `port`: whether it is to be marked. Control frames before it leave too.
+    /// Sends one data frame by `port`, after its control frames; returns true if it is to be
+    /// marked.
     fn send_one(&mut self, port: u8) -> bool {
         self.send(port).1
     }
 
-    /// The same: which frame it is, and when.
+    /// Like [`send_one`](Self::send_one); returns the frame and the time.
     fn send_handle(&mut self, port: u8) -> (u32, Instant) {
         (self.send(port).0, self.now)
     }
 
-    /// The same: where it came in, as which of its port's frames, and whether it is to be marked.
+    /// Like [`send_one`](Self::send_one); returns the ingress port, the frame's number there, and
+    /// true if it is to be marked.
     fn send_numbered(&mut self, port: u8) -> (u8, u64, bool) {
         let (handle, mark) = self.send(port);
         let (ingress, number) = self.came[handle as usize];
@@ -256,7 +257,7 @@ fn a_flooded_frame_is_marked_for_any_of_its_copies() {
     assert!(!node.receive(0, host(1), P3), "one egress alone is long");
 }
 
-/// A policed host's frames are marked by its ingress buffer, too.
+/// A policed host's frames are also marked by its ingress buffer.
 #[test]
 fn the_gateways_marks_stay() {
     let mut config = config(modes()[1], Some(RED), 7);

@@ -38,11 +38,11 @@ struct Node {
     free: Vec<FrameHandle>,
     /// By egress and priority.
     left: [[u64; 8]; 3],
-    /// Whose stalls are no mistake.
+    /// Ports whose stalls are expected.
     pausing: Vec<PortId>,
     stalled: Vec<Priority>,
     restored: Vec<Priority>,
-    /// Storms with the moments of their calls, and of their ends.
+    /// Storms with the times of their begins and ends.
     called: Vec<(PortId, Priority, Instant)>,
     ended: Vec<(PortId, Priority, Instant)>,
 }
@@ -101,7 +101,8 @@ impl Node {
         self.control_from(port, &MacControl::Pfc { times });
     }
 
-    /// A frame from the sender, or `false` where the switch has no room: the sender is paused then, or loses it.
+    /// Offers a frame from the sender; returns `false` if the switch has no room: the sender is
+    /// then paused, or loses it.
     fn offer(&mut self, egress: PortId, priority: Priority) -> bool {
         self.offer_from(SENDER, egress, priority)
     }
@@ -123,7 +124,8 @@ impl Node {
         taken
     }
 
-    /// Time passes; what may leave leaves, and each stall is called a storm, as the control plane does for hosts.
+    /// Lets time pass: frames leave, and each stall is declared a storm, as the control plane does
+    /// for hosts.
     fn step(&mut self) {
         self.now = self.now + TICK;
         self.switch.handle_timeout(self.now);
@@ -164,7 +166,8 @@ impl Node {
         }
     }
 
-    /// Runs for `time` with a `pause` from the host in every millisecond and lossy frames to both hosts.
+    /// Runs for `time` with a `pause` from the host in every millisecond and lossy frames to both
+    /// hosts.
     fn run(&mut self, time: Duration, mut pause: impl FnMut(&mut Self)) {
         let end = self.now + time;
         let mut ticks = 0u32;
@@ -220,7 +223,8 @@ impl Node {
     }
 }
 
-/// Priority 0 is lossy: whoever pauses it for ever neither stops it nor fills buffers that others need.
+/// Priority 0 is lossy: a host that pauses it for ever neither stops it nor fills buffers that
+/// others need.
 #[test]
 fn pauses_of_lossy_priorities_are_counted_and_not_obeyed() {
     let mut node = Node::new(config());
@@ -288,7 +292,7 @@ fn pause_for_ever(role: PortRole, rule: Option<PauseRule>, has_lossless: bool) -
     node
 }
 
-/// PAUSE by what a port faces, its setting, and whether a priority is lossless.
+/// PAUSE by the kind of port, its setting, and whether a priority is lossless.
 #[test]
 fn pause_is_obeyed_as_the_setting_says() {
     use PauseRule::{Ignore, NoLossless, Obey};
@@ -328,8 +332,8 @@ fn a_host_that_sends_pause_for_ever_costs_nobody_anything() {
     assert!(node.stalled.is_empty());
 }
 
-/// A regression of SONiC's watchdog: storms on all priorities at once, whose restoration flapped. While the host goes on,
-/// no storm ends; each lossless priority has one, and each ends once.
+/// A regression of SONiC's watchdog: storms on all priorities at once, whose restoration flapped.
+/// While the host goes on, no storm ends; each lossless priority has one, and each ends once.
 #[test]
 fn storms_on_all_priorities_do_not_flap() {
     let mut node = Node::new(config());
@@ -351,7 +355,7 @@ fn storms_on_all_priorities_do_not_flap() {
     assert_eq!(node.stalled, lossless, "none comes back");
 }
 
-/// Another one: a queue that stayed "stormed" when the host's XOFFs turned into XONs.
+/// Another regression: a queue that stayed "stormed" when the host's XOFFs turned into XONs.
 #[test]
 fn a_storm_ends_when_xoff_turns_into_xon() {
     let mut node = Node::new(config());
@@ -374,7 +378,7 @@ fn a_storm_ends_when_xoff_turns_into_xon() {
     assert_eq!(node.left[PAUSING.index()][3], before + 1);
 }
 
-/// XOFF or XON of the lossless priority that a port sends now.
+/// Returns XOFF or XON of the lossless priority that a port sends now.
 fn told(node: &mut Node, port: PortId) -> Vec<bool> {
     let mut told = Vec::new();
     for _ in 0..10 {
@@ -413,7 +417,7 @@ fn a_neighbour_can_be_held_whatever_the_buffer_holds() {
     node.now = refresh;
     node.switch.handle_timeout(node.now);
     assert_eq!(told(&mut node, SENDER), [true]);
-    // What was under way is taken, and leaves.
+    // Frames under way are taken, and leave.
     let handle = node.free.pop().unwrap();
     let frame = Frame {
         handle,
@@ -430,7 +434,7 @@ fn a_neighbour_can_be_held_whatever_the_buffer_holds() {
     assert_eq!(told(&mut node, SENDER), [false]);
     hold(&mut node, support::PRIORITY, false).unwrap();
     assert_eq!(told(&mut node, SENDER), []);
-    // A lossy priority pauses nobody.
+    // A lossy priority sends no pauses.
     let lossy = Priority::ALL[0];
     assert!(hold(&mut node, lossy, true).is_err());
 }

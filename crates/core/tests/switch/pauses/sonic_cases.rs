@@ -1,5 +1,5 @@
-//! What SONiC's public tests ask of a switch's counters, watermarks and buffers, asked of this one. The book's page
-//! `experiments/sonic-cases.md` says which of them, and what the answers are.
+//! SONiC's public tests of a switch's counters, watermarks and buffers, applied to this one. The
+//! book's page `experiments/sonic-cases.md` lists them with the results.
 
 use super::*;
 
@@ -108,7 +108,7 @@ fn each_queue_of_each_port_has_a_peak_of_its_own() {
     }
 }
 
-/// PFC by its priority, whether it pauses or resumes; PAUSE as none of them.
+/// PFC counts by its priority, whether it pauses or resumes; PAUSE counts for none of them.
 #[test]
 fn pauses_and_resumes_are_counted_by_priority_and_pause_is_no_pfc() {
     let mut node = Node::new(config());

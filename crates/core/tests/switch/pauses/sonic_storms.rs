@@ -1,15 +1,17 @@
-//! What SONiC's public tests ask of a switch's storm watchdog, asked of this one: see the book's `experiments/sonic-cases.md`.
+//! SONiC's public tests of a switch's storm watchdog, applied to this one: see the book's
+//! `experiments/sonic-cases.md`.
 
 use super::*;
 
-/// Storms without their moments, in order.
+/// Returns storms without their times, in order.
 fn places(storms: &[(PortId, Priority, Instant)]) -> Vec<(PortId, Priority)> {
     let mut places: Vec<_> = storms.iter().map(|(port, of, _)| (*port, *of)).collect();
     places.sort_unstable();
     places
 }
 
-/// A sender that was paused for frames of a storm's victim goes on once they are dropped, and is not paused anew.
+/// A sender that was paused for frames of a storm's victim goes on once they are dropped, and is
+/// not paused again.
 #[test]
 fn a_storm_frees_the_buffer_that_it_has_filled() {
     let mut node = Node::new(config());
@@ -201,8 +203,8 @@ fn a_link_that_goes_and_comes_back_makes_no_storm() {
     assert_eq!(left, before + 61);
 }
 
-/// A switch that stands where another one stood, as after a restart: it has the same configuration, knows nothing of what was
-/// said before, and takes every neighbour for one that pauses it.
+/// Replaces a switch, as by a restart: the new one has the same configuration, knows no earlier
+/// messages, and assumes that every neighbour pauses it.
 fn restarted(old: Node) -> Node {
     // The switch's own has no routes.
     let mut node = Node::new(SwitchConfig {
@@ -215,7 +217,7 @@ fn restarted(old: Node) -> Node {
     node
 }
 
-/// A storm that goes on over a restart, one that ends while no switch is there, and none.
+/// A storm that goes on over a restart, one that ends while no switch runs, and none.
 #[test]
 fn storms_are_called_and_end_before_and_after_a_restart() {
     let priority = support::PRIORITY;
@@ -256,8 +258,9 @@ fn storms_are_called_and_end_before_and_after_a_restart() {
     }
 }
 
-/// For as long as the longest pause it waits for neighbours that may have paused its predecessor. Who has paused nobody says
-/// nothing, and is no storm, however short the detection time.
+/// For as long as the longest pause it waits for neighbours that may have paused its predecessor. A
+/// neighbour that has paused nothing sends nothing, and is no storm, however short the detection
+/// time.
 #[test]
 fn what_a_switch_assumes_after_a_restart_is_no_storm() {
     let priority = support::PRIORITY;
@@ -277,7 +280,7 @@ fn what_a_switch_assumes_after_a_restart_is_no_storm() {
     node.run(Duration::from_millis(20), |_| ());
     assert_eq!(node.left[PAUSING.index()][priority.index()], 5);
     assert!(node.called.is_empty(), "{:?}", node.called);
-    // What the neighbour does say counts.
+    // Messages of the neighbour count.
     node.run(Duration::from_millis(30), |node| {
         node.pfc(&[priority], Quanta::MAX);
         node.offer(PAUSING, priority);
@@ -285,7 +288,8 @@ fn what_a_switch_assumes_after_a_restart_is_no_storm() {
     assert_eq!(places(&node.called), [(PAUSING, priority)]);
 }
 
-/// Never earlier than what is configured, and no later than a sample, an eighth of the shorter time, and a tick.
+/// Never earlier than configured, and no later than a sample, an eighth of the shorter time, and a
+/// tick.
 #[test]
 fn storms_are_called_and_end_in_the_times_that_are_configured() {
     let priority = support::PRIORITY;

@@ -1,4 +1,5 @@
-//! Buffers that share a pool: what a slow model says of random traffic, and what neighbours that obey never lose.
+//! Buffers that share a pool: random traffic against a slow model, and no losses with neighbours
+//! that obey.
 
 mod model;
 mod obedient;
@@ -27,7 +28,7 @@ pub fn address(port: u8) -> MacAddress {
     MacAddress([2, 0, 0, 0, 0, port])
 }
 
-/// What may differ between the switches here.
+/// Settings that differ between the switches here.
 #[derive(Clone, Copy, Debug)]
 pub struct Setting {
     pub exponent: i8,

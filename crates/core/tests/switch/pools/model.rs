@@ -1,4 +1,4 @@
-//! What pools mean, as slow as the definitions: everything follows from the frames that are inside.
+//! Reference model of pools, as slow as the definitions: everything follows from the frames inside.
 
 use weir_core::{Bytes, ClassMode, Duration, Instant, PortId, Priority, SwitchConfig, Threshold};
 
@@ -30,7 +30,6 @@ struct Buffer {
 pub struct Model {
     config: SwitchConfig,
     inside: Vec<Inside>,
-    /// By priority, then port.
     buffers: Vec<[Buffer; 8]>,
     last: usize,
 }
@@ -53,7 +52,7 @@ impl Model {
         self.inside.iter().filter(of).map(|frame| frame.cells).sum()
     }
 
-    /// What a buffer has of the pool.
+    /// Returns the part of the pool that a buffer has.
     fn shared(&self, port: usize, priority: Priority) -> u64 {
         let Some(share) = self.config.classes[priority.index()].pool else {
             return 0;
@@ -115,7 +114,8 @@ impl Model {
         self.buffers[port][priority.index()].pausing
     }
 
-    /// Whether a pause is for something now: for what the buffer has in the headroom, or of the pool.
+    /// Returns true if there is a reason for a pause now: bytes of the buffer in the headroom, or
+    /// in the pool.
     pub fn is_justified(&self, port: usize, priority: Priority) -> bool {
         let share = self.config.classes[priority.index()].pool.unwrap();
         let shared = self.shared(port, priority);
@@ -124,7 +124,7 @@ impl Model {
         self.buffers[port][priority.index()].above > 0 || !below
     }
 
-    /// Whether the frame is admitted.
+    /// Returns true if the frame is admitted.
     pub fn admit(&mut self, frame: Inside) -> bool {
         let (port, priority, cells) = (frame.port, frame.priority, frame.cells);
         let class = self.config.classes[priority.index()];
@@ -208,7 +208,7 @@ impl Model {
         if self.config.classes[priority.index()].mode.is_lossless() {
             self.look(port, priority);
         }
-        // What comes from a reserve changes no threshold.
+        // Bytes from a reserve change no threshold.
         for _ in 0..if had > 0 { 2 } else { 0 } {
             let place = |(port, priority): (usize, Priority)| priority.index() * 256 + port;
             let from = |at: usize| (at + PLACES - self.last - 1) % PLACES;
@@ -278,7 +278,7 @@ impl Model {
         }
     }
 
-    /// The longest that a pause is not looked at, at a port of this switch.
+    /// Returns the longest time without a check of a pause, at a port of this switch.
     pub fn refresh(&self) -> Duration {
         self.config
             .pause_time

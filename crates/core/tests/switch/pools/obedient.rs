@@ -1,4 +1,4 @@
-//! Neighbours that obey: whatever was under way when they were paused has room.
+//! Neighbours that obey: frames under way when they were paused have room.
 
 use proptest::prelude::*;
 use weir_core::random::SplitMix64;
@@ -9,16 +9,16 @@ use weir_core::{
 use super::slow::settings;
 use super::{address, config, DYNAMIC, FRAME_MAX, HEADROOM, LOSSY, PORTS, STATIC};
 
-/// What one neighbour may still send of a priority.
+/// Frames of a priority that one neighbour may still send.
 #[derive(Clone, Copy)]
 enum Sends {
     Freely,
-    /// So many bytes in whole cells, since it is told to pause and does not know yet.
+    /// Number of bytes in whole cells until it receives the pause sent to it.
     Rest(u64),
 }
 
 fn rest() -> u64 {
-    // The frame that finds the pool full takes headroom, too.
+    // The frame that finds the pool full also takes headroom.
     HEADROOM.get() - FRAME_MAX
 }
 

@@ -1,4 +1,4 @@
-//! What a configuration with pools promises, and which are refused.
+//! Guarantees of a configuration with pools, and rejected configurations.
 
 use weir_core::{
     Alpha, Bytes, Command, CommandError, ConfigError, Frame, FrameHandle, Instant, PortId,
@@ -80,7 +80,7 @@ fn frame(handle: u32, from: u8, to: u8) -> Frame {
     }
 }
 
-/// Fills the buffer of port `from` until it pauses; how much it has then.
+/// Fills the buffer of port `from` until it pauses; returns its occupancy then.
 fn fill(switch: &mut Switch, from: u8, handle: &mut u32) -> u64 {
     let now = Instant::from_nanos(1);
     let port = PortId::new(from);
@@ -175,10 +175,10 @@ fn peaks_of_a_pool_begin_again() {
     assert_eq!(switch.pool_gauges(1), None);
 }
 
-/// Puts frames, each with its handle and its port, into another order.
+/// Reorders frames, each with its handle and its port.
 type Order = fn(&mut Vec<(u32, u8)>);
 
-/// A switch that stands where another one stood takes its frames in the order in which they would have left.
+/// A switch that replaces another one takes its frames in the order in which they would have left.
 #[test]
 fn what_another_switch_has_left_fits_in_any_order() {
     let setting = Setting {
@@ -233,8 +233,9 @@ fn what_another_switch_has_left_fits_in_any_order() {
     }
 }
 
-/// What copies have been taken in this priority until there is no room for more, and then, by port, the frames that are taken
-/// of a lossless class until their sender is paused. What it sends after that, as far as its headroom goes, is taken too.
+/// Returns the copies taken in this priority until there is no room for more, and then, by port,
+/// the frames taken of a lossless class until their sender is paused. Further frames are taken as
+/// far as its headroom goes.
 fn behind_copies(priority: Option<Priority>) -> (u64, Vec<u64>) {
     const MONITOR: u8 = PORTS - 1;
     let mut switch = Switch::new(config(&SETTING)).unwrap();
@@ -282,7 +283,7 @@ fn behind_copies(priority: Option<Priority>) -> (u64, Vec<u64>) {
 #[test]
 fn copies_in_a_pool_bring_pauses_forward_and_cost_no_lossless_frame() {
     let (_, without) = behind_copies(None);
-    // In a class of its own they are in nobody's way.
+    // In a class of its own they disturb no other traffic.
     let (copied, outside) = behind_copies(Some(OUTSIDE));
     assert_eq!((copied, &outside), (2, &without));
     // In the pool they are one lossy buffer of it: with α = 1 half of it, its reserve, and less than a frame above.

@@ -18,7 +18,7 @@ enum Step {
     Receive(u8, u8, usize, u64),
     Transmit(u8),
     Complete(usize),
-    /// The neighbour holds a priority, or lets it go.
+    /// The neighbour holds a priority, or releases it.
     Hold(u8, usize, bool),
     Release(u8, u8, usize, u64),
     Pass(u64),

@@ -8,7 +8,8 @@ use weir_core::{
     RerouteSelection,
 };
 
-/// Flows 0 to 11 from ports 0 and 4 to X, of which 0, 3, 6 and 9 go by port 1, and one to Y that can only.
+/// Flows 0 to 11 from ports 0 and 4 to X, of which 0, 3, 6 and 9 go by port 1, and one to Y that
+/// can only go there.
 fn loaded() -> Node {
     let mut node = Node::new(config(256));
     node.hold(1);
@@ -95,7 +96,7 @@ fn the_alternative_behaviour_moves_those_that_come_from_elsewhere() {
     assert_eq!((outcome.moved, outcome.stuck), (2, 0));
 }
 
-/// Flow 12 is in the bucket of flow 0, and flow 24 too, which comes in by port 2.
+/// Flows 12 and 24 are in the bucket of flow 0; flow 24 comes in by port 2.
 #[test]
 fn a_bucket_moves_with_all_its_flows_and_never_to_where_one_comes_from() {
     let mut node = loaded();
@@ -161,7 +162,7 @@ fn without_room_for_pins_flows_are_stuck() {
     assert_eq!(node.switch.pin_count(), 1);
 }
 
-/// More flows than events fit: what the command did at all is told still.
+/// More flows than events fit: the result of the command is still reported.
 #[test]
 fn the_end_of_a_reroute_is_told_however_many_flows_move() {
     let mut config = config(16_384);

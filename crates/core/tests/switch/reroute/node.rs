@@ -1,4 +1,4 @@
-//! One switch with a group of ports, and what it is asked and says.
+//! One switch with a group of ports, its commands and its answers.
 
 #![allow(dead_code)] // each test uses its own part
 
@@ -57,7 +57,7 @@ pub struct Node {
     pub switch: Switch,
     pub now: Instant,
     pub free: Vec<FrameHandle>,
-    /// What a handle carries: ingress, destination, flow hash.
+    /// Frame of a handle: ingress, destination, flow hash.
     pub frames: BTreeMap<FrameHandle, (u8, MacAddress, u32)>,
 }
 
@@ -211,7 +211,7 @@ impl Node {
     }
 }
 
-/// What a reroute told.
+/// Report of a reroute.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub struct Outcome {
     /// (ingress, flow hash, to).

@@ -1,4 +1,4 @@
-//! Whatever is moved while frames wait: nothing is lost, and each way keeps the order.
+//! Random reroutes while frames wait: nothing is lost, and each path keeps the order.
 
 use std::collections::BTreeMap;
 

@@ -15,14 +15,14 @@ pub struct Caller {
     now: Instant,
     free: Vec<FrameHandle>,
     frames: BTreeMap<FrameHandle, Vec<u8>>,
-    /// Whether there is memory for what leaves in two forms.
+    /// True if there is memory for frames that leave in two forms.
     pub copies: bool,
     admitted: u64,
     sent: u64,
     sent_bytes: u64,
 }
 
-/// What became of a frame.
+/// Fate of a frame.
 pub struct Found {
     /// By port: the bytes that left.
     pub left: BTreeMap<usize, Vec<u8>>,
@@ -82,7 +82,7 @@ impl Caller {
         self.switch.vlan_traffic().len()
     }
 
-    /// What the VLANs have counted together is what came and went.
+    /// Checks that the VLANs' counts together match the frames that came and went.
     pub fn assert_counted(&self) {
         let sum = |of: fn(&VlanCounters) -> u64| -> u64 {
             let all = self.switch.vlan_traffic().iter();

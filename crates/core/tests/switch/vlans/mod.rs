@@ -16,7 +16,7 @@ use weir_core::{
     VlanMode, VlanPort, VlanSet,
 };
 
-/// Few, so that they often meet: of no tag, three usual ones, the last one, and the reserved one.
+/// Few, so that they often meet: untagged, three usual ones, the last one, and the reserved one.
 const NUMBERS: [u16; 6] = [0, 1, 2, 30, 4094, 4095];
 const CONFIGURATIONS: u64 = 50;
 const FRAMES_EACH: usize = 400;
@@ -33,7 +33,6 @@ fn mac(number: u8) -> [u8; 6] {
     [2, 0, 0, 0, 0, number]
 }
 
-/// The switch's settings of the model's.
 fn vlan_port(settings: &Settings) -> VlanPort {
     let trunks = match &settings.trunks {
         None => VlanSet::all(),
@@ -122,7 +121,7 @@ fn random_routes(random: &mut SplitMix64, ports: &[VlanPort]) -> Vec<RouteConfig
     routes
 }
 
-/// Addresses, up to three tags of both kinds, and a number of its own behind them.
+/// Addresses, up to three tags of both kinds, and a unique number behind them.
 fn random_frame(random: &mut SplitMix64, number: usize) -> Vec<u8> {
     let destination = pick(
         random,
@@ -170,7 +169,8 @@ fn random_frames_go_where_a_slow_model_of_802_1q_sends_them() {
             let what =
                 format!("seed {seed}, frame {number} at {ingress}: {bytes:02x?}\n{settings:#?}");
             assert_eq!(found.left, expected, "{what}");
-            // What is said of a frame is what then becomes of it; but nothing is learnt from it before.
+            // The explanation of a frame matches its later treatment; but nothing is learnt from it
+            // before.
             let is_to_itself = bytes[..6] == bytes[6..12];
             let left: Vec<usize> = found.left.keys().copied().collect();
             let foreseen: Vec<usize> = found.foreseen.egresses.iter().map(PortId::index).collect();
@@ -192,9 +192,10 @@ fn random_frames_go_where_a_slow_model_of_802_1q_sends_them() {
     );
 }
 
-/// No port sends what is in a VLAN that it does not carry; and whoever stands behind a port with the same settings finds
-/// every frame in the VLAN in which it was here. Of a frame that loses its tag, with another tag behind that: it is the
-/// native VLAN's, or an access port's, and to go by the second tag then is the receiver's doing.
+/// Checks that no port sends a frame in a VLAN that it does not carry, and that a peer with the
+/// same settings assigns every frame to the VLAN that it had here. A frame that loses its tag, with
+/// another tag behind it, belongs to the native VLAN, or an access port's; to use the second tag
+/// then is the receiver's doing.
 fn assert_isolated(
     vlan: &Option<VlanId>,
     ports: &[VlanPort],
@@ -238,7 +239,7 @@ fn copies_without_memory_are_counted_and_the_others_leave() {
         (120, 60 + 60 + 2 * 64)
     );
     assert_eq!(counters.copies_dropped, 2);
-    // The first frame has been copied to nobody.
+    // The first frame has not been copied.
     caller.assert_counted();
 }
 

@@ -1,6 +1,6 @@
-//! A slow bridge, from IEEE 802.1Q-2022 and without the switch's code: classification (6.9.1), ingress filtering (8.6.2),
-//! learning (8.7), filtering (8.6.3), egress filtering (8.6.4), tagging (6.9.2). What is added to it is what Open vSwitch
-//! says of VLAN 0, and static entries.
+//! A slow bridge, from IEEE 802.1Q-2022 and without the switch's code: classification (6.9.1),
+//! ingress filtering (8.6.2), learning (8.7), filtering (8.6.3), egress filtering (8.6.4), tagging
+//! (6.9.2). Additions are Open vSwitch's treatment of VLAN 0, and static entries.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -24,13 +24,10 @@ pub struct Settings {
     pub trunks: Option<BTreeSet<u16>>,
 }
 
-/// A port in the words of the standard.
 struct BridgePort {
     /// The VLAN of frames without a tag and of priority-tagged ones.
     pvid: u16,
-    /// Port is in the member set of these VLANs.
     member: BTreeSet<u16>,
-    /// Port is in the untagged set of these VLANs.
     untagged: BTreeSet<u16>,
     /// Acceptable frame types: "Admit Only Untagged and Priority-tagged frames".
     only_untagged: bool,

@@ -1,7 +1,8 @@
-//! Subscribe: nodes as they become.
+//! Subscribe: values of nodes as they change.
 //!
-//! Values wait for their subscriber in a queue of few messages. While it is full, looks at the switch are left out, so that
-//! what is told next is as it is then; who takes nothing at all for long loses the call.
+//! Values wait for their subscriber in a queue of few messages. While it is full, samples are left
+//! out, so that the next values are present ones; a subscriber that takes nothing for long loses
+//! the call.
 
 mod plan;
 #[cfg(test)]
@@ -25,14 +26,13 @@ use crate::wire::{SubscribeResponse, SubscribeTell};
 use plan::{Part, Plan};
 use told::{news, Due, Told};
 
-/// What is sent to a subscriber.
+/// Message to a subscriber.
 pub type Sent = Result<SubscribeResponse, Status>;
 
-/// Why a call is over before its time.
+/// Reason for which a call ends before its time.
 enum Over {
-    /// Nobody listens any more.
     Gone,
-    /// The subscriber is told why.
+    /// The reason is sent to the subscriber.
     Refused(Refusal),
 }
 
@@ -44,9 +44,9 @@ impl From<Refusal> for Over {
 
 /// One call.
 pub struct Call<S> {
-    /// Looks at the switch.
+    /// Snapshots of the switch.
     pub looks: Arc<Looks<S>>,
-    /// What is counted.
+    /// Counters.
     pub figures: Arc<Figures>,
     /// The queue to the subscriber.
     pub sender: mpsc::Sender<Sent>,
@@ -62,7 +62,8 @@ impl<S: Source> Call<S> {
         };
         if let Err(Over::Refused(refusal)) = over {
             let status = self.figures.refuse(&refusal);
-            // A reader that is too slow for values may be too slow for this, too; then the call just ends.
+            // A reader that is too slow for values may also be too slow for this; then the call
+            // just ends.
             let _ = self.sender.try_send(Err(status));
         }
         self.figures.end_stream();
@@ -94,7 +95,7 @@ impl<S: Source> Call<S> {
         }
     }
 
-    /// Everything that is subscribed to, and that this was all.
+    /// Sends everything that is subscribed to, and the end marker.
     async fn tell_all(&self, plan: &Plan, told: &mut Told) -> Result<(), Over> {
         let tree = self.looks.within(Duration::ZERO).await;
         let due = |part| Due {
@@ -208,7 +209,7 @@ impl<S: Source> Call<S> {
     }
 }
 
-/// When a part is looked at next.
+/// Next due times of a part.
 struct Times {
     next: Instant,
     heartbeat: Option<Instant>,
@@ -222,7 +223,6 @@ impl Times {
         }
     }
 
-    /// What is to be told of the part when its time has come.
     fn take<'a>(&mut self, part: &'a Part, now: Instant) -> Option<Due<'a>> {
         let late = now.checked_duration_since(self.next)?;
         let missed = late.as_nanos() / part.interval.as_nanos().max(1);
@@ -235,7 +235,7 @@ impl Times {
         Some(Due {
             part,
             all: beats || !part.changes_only,
-            // Of what is told on change nobody knows how often it has changed.
+            // The number of changes between two updates is unknown.
             missed: if part.changes_only { 0 } else { missed },
         })
     }

@@ -1,4 +1,4 @@
-//! What a client subscribes to, checked.
+//! Checked subscription of a client.
 
 use std::time::Duration;
 
@@ -14,32 +14,32 @@ use crate::wire::{ListMode, Path, Subscription, SubscriptionList, SubscriptionMo
 /// All that a call subscribes to.
 #[derive(Clone, Debug)]
 pub struct Plan {
-    /// What all answers begin with.
+    /// Common prefix of all answers.
     pub prefix: Path,
-    /// How values are written.
+    /// Encoding of values.
     pub encoding: Encoding,
     /// Once, by question, or for as long as the call lasts.
     pub mode: ListMode,
-    /// What is so at the beginning is not told.
+    /// The initial state is not sent.
     pub updates_only: bool,
-    /// Each path; one whose counters are told otherwise than the rest is there twice.
+    /// Each path; one whose counters are sent otherwise than the rest is there twice.
     pub parts: Vec<Part>,
 }
 
-/// One path, and when its values are told.
+/// One path, and the times of its updates.
 #[derive(Clone, Debug)]
 pub struct Part {
     /// Which nodes.
     pub pattern: Pattern,
     /// Which of their leaves.
     pub of: Of,
-    /// Only what differs from what was told last.
+    /// Only values that differ from the last ones sent.
     pub changes_only: bool,
-    /// Whether it is told that a node is gone.
+    /// True if the removal of a node is reported.
     pub tells_ends: bool,
     /// Between two looks.
     pub interval: Duration,
-    /// After so long what has not changed is told, too.
+    /// Time after which unchanged values are sent as well.
     pub heartbeat: Option<Duration>,
 }
 
@@ -55,7 +55,7 @@ pub enum Of {
 }
 
 impl Of {
-    /// Whether a leaf of this kind is meant.
+    /// Returns true if a leaf of this kind is selected.
     pub fn has(self, kind: Kind) -> bool {
         match self {
             Self::All => true,
@@ -66,7 +66,7 @@ impl Of {
 }
 
 impl Plan {
-    /// What a client subscribes to.
+    /// Parses a client's subscription.
     ///
     /// # Errors
     ///

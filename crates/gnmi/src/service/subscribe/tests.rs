@@ -1,4 +1,4 @@
-//! Subscribers in a time of their own: whoever waits, waits for no one.
+//! Subscribers in a time of their own: no wait takes real time.
 
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
@@ -23,7 +23,6 @@ use crate::wire::{
 const SECOND: u64 = 1_000_000_000;
 const OPER: &str = "/interfaces/interface[name=*]/state/oper-status";
 
-/// A switch that says what a test says.
 struct Fake(Arc<Mutex<(State, usize)>>);
 
 impl Source for Fake {
@@ -46,7 +45,7 @@ struct Subscriber {
 }
 
 impl Subscriber {
-    /// A call that has said nothing yet.
+    /// A call without any request yet.
     fn silent() -> Self {
         let switch = Arc::new(Mutex::new((state(), 0)));
         let (requests, asked) = mpsc::channel(4);
@@ -82,7 +81,7 @@ impl Subscriber {
             .unwrap();
     }
 
-    /// The next message: values, or `None` for the sync.
+    /// Returns the next message: values, or `None` for the sync.
     async fn next(&mut self) -> Result<Option<Notification>, Status> {
         let answer = self.answers.recv().await.expect("the call lasts")?;
         Ok(match answer.response.unwrap() {
@@ -91,7 +90,7 @@ impl Subscriber {
         })
     }
 
-    /// The paths of the values in the next message, which is none of sync.
+    /// Returns the paths of the values in the next message, which must not be a sync.
     async fn paths(&mut self) -> Vec<String> {
         let told = self.next().await.unwrap().expect("no sync");
         let paths = told
@@ -253,8 +252,8 @@ async fn updates_only_begins_with_the_sync() {
     assert_eq!(it.paths().await.len(), 1);
 }
 
-/// The queue is bounded, samples are left out while it is full and counted as duplicates, and whoever reads nothing at all
-/// loses the call.
+/// The queue is bounded, samples are left out while it is full and counted as duplicates, and a
+/// subscriber that reads nothing at all loses the call.
 #[tokio::test(start_paused = true)]
 async fn a_slow_reader_misses_samples_and_a_stalled_one_is_ended() {
     let mut sample = to(OPER, SubscriptionMode::Sample);
@@ -376,7 +375,7 @@ async fn the_order_of_messages_is_kept() {
     assert_eq!(it.figures.counters().silent, 1);
 }
 
-/// A client that has closed its side goes on to be told; one that is gone is not.
+/// A client that has closed its side still gets updates; one that is gone does not.
 #[tokio::test(start_paused = true)]
 async fn a_closed_side_is_no_end_and_a_client_that_is_gone_is() {
     let asked = list(ListMode::Stream, vec![to(OPER, SubscriptionMode::OnChange)]);

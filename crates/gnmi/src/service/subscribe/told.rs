@@ -1,4 +1,4 @@
-//! What a subscriber knows, and what it is to be told next.
+//! Values known to a subscriber, and the next updates.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -10,12 +10,11 @@ use crate::service::get::leaf_update;
 use crate::tree::{Leaf, Node, Tree, Value};
 use crate::wire::{Notification, Path, Update};
 
-/// What one subscriber was told last, by leaf. It has at most as many as the tree has leaves.
+/// Last values sent to one subscriber, by leaf. It has at most as many as the tree has leaves.
 #[derive(Debug, Default)]
 pub struct Told(HashMap<Arc<[Elem]>, Vec<(&'static str, Value)>>);
 
 impl Told {
-    /// Takes note of a leaf. True when that is news.
     fn note(&mut self, node: &Node, leaf: &Leaf) -> bool {
         let known = self.0.entry(Arc::clone(&node.path)).or_default();
         match known.iter_mut().find(|(name, _)| *name == leaf.name) {
@@ -31,7 +30,7 @@ impl Told {
         }
     }
 
-    /// What it was told of and is no more, where one of `parts` wants to be told so.
+    /// Takes the sent nodes that are gone, if one of `parts` reports removals.
     fn take_ended(&mut self, tree: &Tree, parts: &[Part]) -> Vec<Path> {
         let mut ended = Vec::new();
         let is_wanted = |elems: &[Elem], leaf: &str| {
@@ -70,13 +69,13 @@ impl Told {
 pub struct Due<'a> {
     /// Which.
     pub part: &'a Part,
-    /// What has not changed is told as well.
+    /// Unchanged values are also sent.
     pub all: bool,
-    /// How many of its looks before were left out, since the subscriber was slow.
+    /// Number of earlier samples that were left out because the subscriber was slow.
     pub missed: u32,
 }
 
-/// What to tell of `tree` now, in messages of bounded length.
+/// Returns the updates from `tree`, in messages of bounded length.
 pub fn news(plan: &Plan, told: &mut Told, tree: &Tree, due: &[Due<'_>]) -> Vec<Notification> {
     let delete = told.take_ended(tree, &plan.parts);
     let mut updates: Vec<Update> = Vec::new();
@@ -115,7 +114,7 @@ fn notifications(
         ..Notification::default()
     };
     let mut all = Vec::new();
-    // What is gone first: a name may have come back.
+    // Removals come first: a name may have come back.
     for delete in delete.chunks(UPDATES_MAX) {
         let delete = delete.to_vec();
         all.push(Notification { delete, ..empty() });

@@ -17,24 +17,23 @@ use crate::dataplane::exchange::express::{ByFlow, ExpressOrder, Listing};
 use crate::dataplane::exchange::messages::Request;
 use crate::dataplane::threads::wake::Wake;
 
-/// Between two looks at the routes.
+/// Interval between checks of the routes.
 const LOOK: Duration = Duration::from_millis(100);
-/// Looks between two judgements of the ports, and two searches for lost frames.
+/// Checks between two judgements of the ports, and two searches for lost frames.
 const JUDGE_EVERY: u64 = 5;
 const SEARCH_EVERY: u64 = 10;
-/// How long the loop may take to answer before it is asked again at the next look.
+/// Time for the loop to answer before the request is repeated at the next check.
 const ANSWER_WAIT: Duration = Duration::from_secs(1);
-/// As many as the map takes.
 const ROUTES_MAX: usize = 65_536;
 
-/// The thread; it ends with this.
+/// The thread; it ends when this is dropped.
 #[derive(Debug)]
 pub(in crate::dataplane) struct Clerk {
     thread: Option<JoinHandle<()>>,
     is_stopping: Arc<AtomicBool>,
 }
 
-/// The ways to the loop and back.
+/// Channels to and from the loop.
 #[derive(Debug)]
 pub(in crate::dataplane) struct Ways {
     pub(in crate::dataplane) requests: Sender<Request>,
@@ -48,15 +47,15 @@ struct Work {
     ways: Ways,
     /// `None` while the loop has it.
     listing: Option<Box<Listing>>,
-    /// What the map has, and which version of the routes that is.
+    /// Routes in the map, and their version.
     routes: Routes,
     version: Option<u64>,
-    /// Where frames were inside at the last search.
+    /// Ports and priorities with frames inside at the last search.
     unequal: Vec<[bool; PRIORITY_COUNT]>,
 }
 
 impl Clerk {
-    /// Starts the thread, for so many ports.
+    /// Starts the thread, for this many ports.
     ///
     /// # Errors
     ///
@@ -98,7 +97,6 @@ impl Clerk {
     }
 }
 
-/// Why the thread did not start.
 #[derive(Debug, thiserror::Error)]
 pub(in crate::dataplane) enum StartError {
     /// There is no memory for the words.
@@ -133,7 +131,7 @@ impl Work {
         }
     }
 
-    /// False when the loop takes no more requests now, or has ended.
+    /// Returns false when the loop takes no more requests now, or has ended.
     fn ask(&self, order: ExpressOrder) -> bool {
         let is_sent = self.ways.requests.try_send(Request::Express(order)).is_ok();
         if is_sent {
@@ -142,7 +140,7 @@ impl Work {
         is_sent
     }
 
-    /// Has the programs know the routes that the switch has. While they do not, the loop has switched the path off.
+    /// Writes the switch's routes to the programs. Meanwhile the loop has switched the path off.
     fn follow_routes(&mut self) {
         if let Some(listing) = self.listing.take() {
             let request = Request::Express(ExpressOrder::List(listing));
@@ -206,7 +204,7 @@ impl Work {
     }
 }
 
-/// Waits for a grace period; false where the kernel does not do it any more.
+/// Waits for a grace period; returns false if the kernel no longer completes one.
 fn wait() -> bool {
     grace_period()
         .inspect_err(|error| tracing::error!(%error, "membarrier(2)"))

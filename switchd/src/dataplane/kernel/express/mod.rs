@@ -32,10 +32,9 @@ use crate::dataplane::exchange::messages::Request;
 use crate::dataplane::ids;
 use crate::dataplane::threads::wake::Wake;
 
-/// Between two frames: FCS, preamble, start delimiter and gap.
+/// Per frame on the line: FCS, preamble, start delimiter and gap.
 const LINE_OVERHEAD_BYTES: u64 = 4 + 8 + 12;
 
-/// The maps, and what is known of the ports.
 #[derive(Debug)]
 pub(in crate::dataplane) struct ExpressPath {
     maps: ExpressMaps,
@@ -43,37 +42,36 @@ pub(in crate::dataplane) struct ExpressPath {
     /// Priorities that may use it, one bit for each.
     priorities: u8,
     length_max: Bytes,
-    /// Programs do where frames need it, if the kernel lets them.
+    /// Programs check for room if frames need it, and the kernel supports it.
     looks_for_room: bool,
     ports: Mutex<Vec<PortSide>>,
 }
 
-/// One port.
 #[derive(Debug)]
 struct PortSide {
     wish: Express,
-    /// The switch monitors flows.
     is_monitored: bool,
     device_name: String,
-    /// Other ports are on the same device.
     is_shared: bool,
     line: Line,
     /// The kernel refuses the program with the path, and the port has a smaller one.
     is_refused: bool,
-    /// Its frames need room, and programs cannot look for it: in generic mode, or in a kernel that does not let them.
+    /// Its frames need room, and programs cannot check for it: in generic mode, or without kernel
+    /// support.
     is_blind: bool,
-    /// A veth that says that it cuts TCP segments hands the core's frames to its other end's processor, and redirected ones to the other
-    /// end's NAPI, unless a program is there: one could pass another.
+    /// A veth that offers TCP segmentation passes the core's frames to its other end's processor,
+    /// and redirected ones to the other end's NAPI, unless a program is attached there: one could
+    /// overtake another.
     segmentation: SwitchedOff,
-    /// It may be switched off.
     is_managed: bool,
     device: Option<Device>,
-    /// What the loop was told of it.
+    /// Last state sent to the loop.
     told: Option<State>,
 }
 
 impl ExpressPath {
-    /// The path, with no device yet; or why there is none: what the settings say, or the kernel does not do.
+    /// Creates the path, without any device; or returns the reason against it: a setting, or a lack
+    /// of the kernel.
     fn open(config: &DaemonConfig, threads: usize) -> Result<Self, State> {
         let wish = wishes(config).max_by_key(|wish| *wish as u8);
         if wish.is_none_or(|wish| wish == Express::Off) {
@@ -121,7 +119,6 @@ impl ExpressPath {
         })
     }
 
-    /// The maps, for the program of a port that frames may come in by on this path.
     pub(in crate::dataplane) fn maps_for(
         &self,
         port: PortId,
@@ -133,12 +130,12 @@ impl ExpressPath {
             .then_some(&self.maps)
     }
 
-    /// No frame comes in by `port` on the path: the kernel refuses the program with it, and takes one without.
+    /// Excludes frames received on `port` from the path: the kernel refuses the program with it,
+    /// and accepts one without.
     pub(in crate::dataplane) fn refuse(&self, port: PortId) {
         self.side(port, |side| side.is_refused = true);
     }
 
-    /// The loop's part.
     fn parts(&self, listings: Sender<Box<Listing>>) -> Result<ExpressParts, EbpfError> {
         let words = self.maps.words()?;
         for (port, side) in (0..=u8::MAX).zip(&*self.lock()) {
@@ -152,7 +149,7 @@ impl ExpressPath {
         })
     }
 
-    /// Frames may leave by `port`'s device, as far as that is its own to say.
+    /// Allows frames to leave by `port`'s device, as far as the device permits.
     pub(in crate::dataplane) fn arrive(&self, port: PortId, device: &Device) {
         let number = port.index() as u8;
         let is_set = self
@@ -173,7 +170,7 @@ impl ExpressPath {
         }
     }
 
-    /// No frame leaves by `port` any more; the loop has been told before.
+    /// Excludes `port` as an egress; the loop has been notified before.
     pub(in crate::dataplane) fn leave(&self, port: PortId) {
         self.side(port, |side| (side.device, side.told) = (None, None));
         if let Err(error) = self.maps.clear_device(port.index() as u8) {
@@ -181,7 +178,8 @@ impl ExpressPath {
         }
     }
 
-    /// Judges all ports, and has `tell` tell the loop of those that have changed; false when it cannot now.
+    /// Judges all ports, and passes changes to `tell`, which returns false when the loop cannot be
+    /// notified now.
     fn judge(&self, tell: impl Fn(PortId, State) -> bool) {
         for (port, side) in ids().zip(&mut *self.lock()) {
             let state = side.state();
@@ -209,7 +207,7 @@ impl ExpressPath {
     }
 
     fn lock(&self) -> MutexGuard<'_, Vec<PortSide>> {
-        // What a thread that panicked has left is whole: each change is one assignment.
+        // State left by a panicked thread is consistent: each change is one assignment.
         self.ports.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
@@ -219,13 +217,13 @@ impl ExpressPath {
 pub(in crate::dataplane) struct Prospect {
     path: Option<Arc<ExpressPath>>,
     parts: Option<ExpressParts>,
-    /// Why there is no path, where there is none.
+    /// Reason for which there is no path, if there is none.
     absent: State,
     listings: Receiver<Box<Listing>>,
 }
 
 impl Prospect {
-    /// What the settings and the kernel give, beside so many threads that serve sockets.
+    /// Evaluates the settings and the kernel, for this many threads that serve sockets.
     pub(in crate::dataplane) fn new(config: &DaemonConfig, threads: usize) -> Self {
         // One listing goes back and forth.
         let (sender, listings) = bounded(1);
@@ -243,17 +241,16 @@ impl Prospect {
         }
     }
 
-    /// For the programs.
     pub(in crate::dataplane) fn path(&self) -> Option<&ExpressPath> {
         self.path.as_deref()
     }
 
-    /// For the loop: its part, or why there is none.
+    /// Takes the loop's part, or returns the reason for which there is none.
     pub(in crate::dataplane) fn take_parts(&mut self) -> Result<ExpressParts, State> {
         self.parts.take().ok_or(self.absent)
     }
 
-    /// Begins to keep the path for a loop that runs. Without a clerk it stays off.
+    /// Begins to maintain the path for a running loop. Without a clerk it stays off.
     pub(in crate::dataplane) fn keep(
         self,
         devices: &[Option<Device>],
@@ -335,7 +332,6 @@ impl PortSide {
     }
 }
 
-/// Whether the device sends by several queues.
 fn has_queues(device: &str) -> bool {
     ethtool::send_queues(device).is_some_and(|count| count > 1)
 }
@@ -346,7 +342,7 @@ fn wishes(config: &DaemonConfig) -> impl Iterator<Item = Express> + '_ {
     ports.map(move |port| port.express.unwrap_or(default))
 }
 
-/// Those of classes that may use the path, and of no class, one bit for each.
+/// Returns the priorities of classes that may use the path, and of no class, one bit for each.
 fn priorities(config: &DaemonConfig) -> u8 {
     let may_pass = |priority: &Priority| {
         let class = config.class_of(*priority);
@@ -356,7 +352,7 @@ fn priorities(config: &DaemonConfig) -> u8 {
     passing.fold(0, |bits, priority| bits | 1 << priority.index())
 }
 
-/// Frames of lossless classes are among those that may pass.
+/// Returns true if frames of lossless classes are among those that may pass.
 fn needs_room(config: &DaemonConfig) -> bool {
     config.classes.iter().any(Class::needs_room)
 }

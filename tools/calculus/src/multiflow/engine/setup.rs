@@ -1,4 +1,5 @@
-//! What a computation starts from: parameters checked, groups of sources that are paused together, and arrivals as changes.
+//! Initial state of a computation: parameters checked, groups of sources that are paused together,
+//! and arrivals as changes.
 
 use crate::algebra::{Curve, CurveError, Element, Scalar};
 use crate::multiflow::monitor::{Backlog, Level};
@@ -12,9 +13,9 @@ pub(super) struct Group<S> {
     pub members: Vec<usize>,
     pub backlog: Backlog<S>,
     pub trace: Trace<S>,
-    /// Whether the receiver has told them to pause.
+    /// True if the receiver has sent them a pause.
     pub told: bool,
-    /// Whether B(t − ΔR) > X_off, for the formula's reading.
+    /// True if B(t − ΔR) > X_off, for the formula's reading.
     pub delayed_above: bool,
     pub paused: bool,
 }
@@ -100,7 +101,7 @@ pub(super) fn groups<S: Scalar>(
     (groups.collect(), group_of)
 }
 
-/// A backlog whose thresholds nobody asks about.
+/// A backlog whose thresholds are unused.
 pub(super) fn unwatched<S: Scalar>() -> Backlog<S> {
     Backlog::new(Level::above(S::zero()), Level::above(S::zero()))
 }

@@ -24,7 +24,7 @@ pub(super) struct SourceState<S> {
     arrivals: std::vec::IntoIter<(S, S, S)>,
     next_arrival: Option<(S, S, S)>,
     pub gap: Option<NotificationGap<S>>,
-    /// Whether all of its traffic is marked now.
+    /// True if all of its traffic is marked now.
     pub marked: bool,
     /// RED's expectation, in packets.
     pub marks: S,
@@ -123,7 +123,7 @@ impl<S: Scalar> SourceState<S> {
             .then(|| -(self.waiting.clone() / &slope))
     }
 
-    /// How long until the source does something by itself.
+    /// Returns the time until the source changes by itself.
     pub fn next_change(&self, now: &S) -> Option<S> {
         let arrival = self
             .next_arrival

@@ -21,15 +21,13 @@ use plan::{Act, Plan, Step};
 pub struct Faults<'a> {
     scenario: &'a Scenario,
     plan: Plan,
-    /// The first step that is still to come.
     next: usize,
-    /// How many faults want it, by link, switch or host.
+    /// Number of faults that need it down, by link, switch or host.
     links_down: Vec<u32>,
     frozen: Vec<u32>,
     stopped: Vec<u32>,
     disobedient: Vec<u32>,
     storming: Vec<u32>,
-    /// When storming hosts ask for their pauses again.
     storm_at: Option<Duration>,
 }
 
@@ -73,11 +71,12 @@ impl<'a> Faults<'a> {
         step.into_iter().chain(self.storm_at).min()
     }
 
-    /// Does what is due at `since` after the beginning of traffic. One line for people for each thing done.
+    /// Does the steps due at `since` after the beginning of traffic. Returns one line for people
+    /// for each step.
     ///
     /// # Errors
     ///
-    /// When a switch, a host or a device does not do as it is told.
+    /// When a switch, a host or a device does not comply.
     pub fn advance(&mut self, stage: &mut Stage, since: Duration) -> Result<Vec<String>> {
         let mut told = Vec::new();
         while let Some(step) = self
@@ -199,7 +198,7 @@ impl<'a> Faults<'a> {
         Ok(())
     }
 
-    /// Every storming host asks for its pauses again.
+    /// Repeats the pauses of every storming host.
     fn storm(&mut self, stage: &mut Stage, since: Duration) -> Result<()> {
         for (host, _) in self
             .storming
@@ -216,7 +215,7 @@ impl<'a> Faults<'a> {
     }
 }
 
-/// Counts one more who wants it, or one less. True when that changes whether anybody does.
+/// Counts one more user, or one less. Returns true when the first comes or the last goes.
 fn moves(count: &mut u32, more: bool) -> bool {
     let before = *count > 0;
     *count = match more {
@@ -230,7 +229,7 @@ fn moves(count: &mut u32, more: bool) -> bool {
 ///
 /// # Errors
 ///
-/// What ip(8) says.
+/// The error of ip(8).
 pub(crate) fn set_link(namespace: &str, device: &str, up: bool) -> Result<()> {
     let state = if up { "up" } else { "down" };
     let output = Command::new("ip")

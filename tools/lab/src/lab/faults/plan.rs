@@ -7,28 +7,24 @@ use weir_config::scenario::{Fault, FaultTime, HostKind, Impairing, Scenario};
 use weir_config::Fraction;
 use weir_core::{Duration, MacAddress, Priority, Quanta};
 
-/// Steps of a run at most.
 const STEPS_MAX: usize = 10_000;
-/// What is done to processes and devices lasts this long at least: it is done from outside, a step after the other.
+/// Minimum duration of faults of processes and devices: they are applied from outside, one step
+/// after the other.
 const SPAN_MIN: Duration = Duration::from_millis(10);
-/// How far N times the probability of a fault may be from one.
+/// Maximum deviation of N times the probability of a fault from one.
 const ONE_IN_TOLERANCE: f64 = 0.01;
-/// Control frames of switches.
 const CONTROL: &str = "control";
 
-/// What is to be done.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) enum Act {
-    /// A switch is asked to impair a port. It ends by itself.
+    /// A request to a switch to impair a port. It ends by itself.
     Impair {
-        /// The switch.
         switch: usize,
-        /// What is asked.
         request: ImpairRequest,
     },
     /// The device at the first end of a link goes down or up; the other end loses its carrier.
     Link { link: usize, up: bool },
-    /// A switch's process stands still, or goes on.
+    /// A switch's process is frozen, or resumed.
     Freeze { switch: usize, frozen: bool },
     /// It is killed.
     Stop { switch: usize },
@@ -40,35 +36,31 @@ pub(super) enum Act {
         destination: MacAddress,
         ports: Vec<String>,
     },
-    /// Whether a host obeys PFC.
+    /// A host obeys PFC, or not.
     Obey { host: usize, obeys: bool },
-    /// Whether a host keeps its switch paused.
+    /// A host keeps its switch paused, or not.
     Storm { host: usize, storms: bool },
 }
 
-/// One thing at its time.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Step {
     /// After the beginning of traffic.
     pub(super) at: Duration,
-    /// The fault that it belongs to, for people.
     pub(super) fault: String,
     pub(super) act: Act,
 }
 
-/// All of it.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(super) struct Plan {
     /// In the order of time.
     pub(super) steps: Vec<Step>,
     /// A switch, the switch behind a port of it, and T in its configuration.
     pub(super) round_trips: Vec<(usize, usize, Duration)>,
-    /// Priorities of lossless classes.
     pub(super) lossless: Vec<Priority>,
 }
 
 impl Act {
-    /// Whether it ends what another one has begun.
+    /// Returns true if it ends an earlier step.
     pub(super) fn is_end(&self) -> bool {
         match self {
             Self::Impair { .. } | Self::Stop { .. } | Self::Route { .. } => false,
@@ -80,7 +72,6 @@ impl Act {
         }
     }
 
-    /// For people.
     pub(super) fn describe(&self, scenario: &Scenario) -> String {
         let switch = |index: &usize| scenario.switches[*index].as_str();
         let host = |index: &usize| scenario.hosts[*index].name.as_str();
@@ -131,7 +122,7 @@ impl Act {
     }
 }
 
-/// What the faults of `scenario` are in the lab.
+/// Converts the faults of `scenario` to the lab's steps.
 pub(super) fn plan(scenario: &Scenario) -> Result<Plan, Vec<String>> {
     let mut plan = Plan::default();
     let lossless = scenario.classes.iter();
@@ -161,7 +152,7 @@ pub(super) fn plan(scenario: &Scenario) -> Result<Plan, Vec<String>> {
     }
 }
 
-/// How often a storming host asks for its pauses: when half of them is over.
+/// Returns the interval at which a storming host repeats its pauses: half of their duration.
 pub(super) fn storm_interval(scenario: &Scenario) -> Duration {
     Quanta::MAX.at(scenario.link_defaults.rate).divided_by(2)
 }
@@ -291,7 +282,7 @@ impl Planner<'_> {
         self.spans(time, SPAN_MIN, begin, end)
     }
 
-    /// What lasts shorter than `least` is refused.
+    /// Refuses spans shorter than `least`.
     fn spans(
         &mut self,
         time: FaultTime,
@@ -316,7 +307,7 @@ impl Planner<'_> {
         Ok(())
     }
 
-    /// Control frames that come in at both ends of links.
+    /// Steps for control frames that come in at both ends of links.
     fn control(
         &mut self,
         links: &[usize],
@@ -362,7 +353,7 @@ impl Planner<'_> {
     }
 }
 
-/// Everything but the time.
+/// Converts all but the time.
 fn request(what: &Impairing, port: &str) -> Result<ImpairRequest, String> {
     let mut request = ImpairRequest {
         port: port.to_owned(),
@@ -422,7 +413,7 @@ fn delay(by: Duration) -> Result<f64, String> {
     }
 }
 
-/// The lab's switches meet each Nth frame, the same ones in every run.
+/// The lab's switches affect each Nth frame, the same ones in every run.
 fn one_in(probability: Fraction) -> Result<u64, String> {
     let probability = probability.as_f64();
     let count = (1.0 / probability).round();
@@ -435,7 +426,7 @@ fn one_in(probability: Fraction) -> Result<u64, String> {
     ))
 }
 
-/// What a switch will refuse because of others that are in force.
+/// Returns requests that a switch will refuse because of others in force.
 fn too_many_at_a_time(scenario: &Scenario, plan: &Plan) -> Vec<String> {
     let mut gaps: Vec<String> = Vec::new();
     let mut in_force: Vec<(usize, Duration, &ImpairRequest)> = Vec::new();

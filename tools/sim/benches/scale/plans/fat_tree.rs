@@ -12,10 +12,10 @@ use super::{link, switch_config, FRAME_LENGTH, LINE_RATE, PRIORITY};
 
 /// With what a frame occupies of the line beside its own bytes: a little less than half of the line.
 pub const HALF_RATE: BitRate = BitRate::from_mbit(49_000);
-/// In this number and a power of two, a flow hash has independent remainders.
+/// Modulo this number and a power of two, a flow hash has independent remainders.
 const AGGREGATION_BUCKETS: u16 = 61;
 
-/// What the hosts send.
+/// Traffic of the hosts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Load {
     /// Every host sends at [`HALF_RATE`], beginning at a moment of its own, and flows are spread so that no link
@@ -38,7 +38,7 @@ impl Spread {
         Self { half, flows }
     }
 
-    /// Of some random flow hashes the one whose links have the fewest flows.
+    /// Returns the random flow hash, of several, whose links have the fewest flows.
     fn choose(&mut self, random: &mut Random, from: u32, to: u32) -> u32 {
         let load = |hash: &u32| {
             let links = self.links(*hash, from, to);
@@ -53,8 +53,8 @@ impl Spread {
         best
     }
 
-    /// The links on the way by an edge switch, an aggregation switch and a core switch, as if it were always
-    /// that long.
+    /// Returns the links on the path through an edge, an aggregation and a core switch, as if it
+    /// always had that length.
     fn links(&self, hash: u32, from: u32, to: u32) -> [(&'static str, u32, u32); 4] {
         let half = self.half;
         let [aggregation, core] = choices(hash, half);

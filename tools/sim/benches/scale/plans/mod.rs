@@ -19,7 +19,7 @@ pub const LINE_RATE: BitRate = BitRate::from_mbit(100_000);
 /// Of all links.
 pub const DELAY: Duration = Duration::from_micros(1);
 
-/// Switch `index` with one port for each role and one PFC class.
+/// Configures switch `index` with one port for each role and one PFC class.
 fn switch_config(index: u32, roles: &[PortRole], routes: Vec<RouteConfig>) -> SwitchConfig {
     let kib = |n: u64| Bytes::new(n * 1024);
     let mut classes = [ClassConfig::new(ClassMode::Lossy { buffer: kib(2) }); 8];

@@ -15,13 +15,12 @@ use super::{link, switch_config, FRAME_LENGTH, LINE_RATE, PRIORITY};
 const DEGREE: usize = 6;
 /// Flows that each host sends, and receives.
 pub const FLOWS_PER_HOST: usize = 4;
-/// Rate of each flow.
 const FLOW_RATE: BitRate = BitRate::from_mbit(12_000);
 /// With what a frame occupies beside its own bytes, seven flows take 85 % of a line.
 pub const FLOWS_PER_LINE_MAX: u8 = 7;
-/// Other senders that are tried for a flow that would overload a line.
+/// Maximum of other senders tried for a flow that would overload a line.
 const DRAWS_MAX: usize = 64;
-/// A host's flows go to hosts that are at least so many links between switches away.
+/// Minimum number of links between switches from a host to the destinations of its flows.
 const DISTANCE_MIN: u32 = 2;
 
 /// A network of `switches` switches. Each host sends [`FLOWS_PER_HOST`] flows, chosen by as many permutations of the
@@ -77,17 +76,16 @@ pub fn regular(switches: usize, seed: u64) -> NetworkPlan {
 
 const HOST_PORT: PortId = PortId::new(0);
 
-/// The port of a switch's link number `link`.
 fn link_port(link: usize) -> PortId {
     PortId::new(link as u8 + 1)
 }
 
-/// Chooses flows one after the other.
 struct FlowDraw {
     /// By switch, in the order of its ports.
     neighbours: Vec<Vec<u32>>,
     random: Random,
-    /// By switch and port: flows on the line that leaves there. A host's own line has [`FLOWS_PER_HOST`] at most.
+    /// By switch and port: flows on the line that leaves there. A host's own line has at most
+    /// [`FLOWS_PER_HOST`].
     flows_out: Vec<[u8; 1 + DEGREE]>,
     /// By switch and host.
     next_hops: Vec<BTreeMap<u32, PortId>>,
@@ -128,7 +126,7 @@ impl FlowDraw {
         flows
     }
 
-    /// Of the senders that no earlier target has taken, one whose way to `target` has room.
+    /// Takes a sender that no earlier target has taken, and whose path to `target` has room.
     fn take_sender(&mut self, senders: &mut [u32], target: u32) -> Option<u32> {
         let first = target as usize;
         for _ in 0..DRAWS_MAX {
@@ -153,8 +151,9 @@ impl FlowDraw {
         None
     }
 
-    /// Switches on the way with the ports by which frames leave them. Frames for one host leave a switch by one port
-    /// alone: the first one that is nearer, counted from a number that switch and host give.
+    /// Returns the switches on the path with the ports by which frames leave them. Frames for one
+    /// host leave a switch by one port alone: the first one that is nearer, counted from a number
+    /// derived from switch and host.
     fn way(&self, from: u32, target: u32) -> Vec<(u32, PortId)> {
         let mut way = Vec::new();
         let mut at = from;
@@ -173,7 +172,7 @@ impl FlowDraw {
         way
     }
 
-    /// Distances to `target`, breadth first.
+    /// Computes distances to `target`, breadth first.
     fn measure(&mut self, target: u32) {
         self.distances.clear();
         self.distances.resize(self.neighbours.len(), u32::MAX);

@@ -144,7 +144,6 @@ pub struct Source {
     pub until: Option<String>,
 }
 
-/// As many as a large machine has cores.
 const THREADS_MAX: i64 = 1024;
 
 #[derive(Debug, Args)]
@@ -336,7 +335,7 @@ impl std::str::FromStr for Coding {
     }
 }
 
-/// `3..7`: from the first to the last; `3` alone.
+/// Parses `3..7`, from the first to the last, or `3` alone.
 fn parse_seeds(text: &str) -> Result<std::ops::Range<u64>, String> {
     let wrong = |_| format!("`{text}`: write FIRST..LAST, such as 0..9");
     let (first, last) = text.split_once("..").unwrap_or((text, text));

@@ -8,7 +8,7 @@ use weir_results::compare::{compare as lay_side_by_side, Tolerance};
 
 use crate::cli::CompareArguments;
 
-/// Whether the two agree.
+/// Returns true if the two agree.
 pub fn compare(arguments: &CompareArguments) -> Result<bool> {
     let (a, b) = (read(&arguments.a)?, read(&arguments.b)?);
     ensure!(

@@ -12,10 +12,10 @@ use crate::cli::FairnessArguments;
 use crate::output::{bar, write};
 use crate::parallel::on_all_cores;
 
-/// Comparisons over a bound that are told one by one at most.
+/// Maximum number of exceeded bounds listed one by one.
 const TOLD_MAX: usize = 20;
 
-/// Whether no bound was exceeded.
+/// Returns true if no bound was exceeded.
 pub fn fairness(arguments: &FairnessArguments) -> Result<bool> {
     let question = question(arguments);
     let networks = networks(arguments);
@@ -38,7 +38,7 @@ pub fn fairness(arguments: &FairnessArguments) -> Result<bool> {
             _ => Err(anyhow!("a run ended without an outcome")),
         })
         .collect();
-    // In the order of topology, T, coding and seed, whatever thread was first.
+    // In the order of topology, T, coding and seed, whichever thread was first.
     let comparisons: Vec<Comparison> = comparisons?.into_iter().flatten().collect();
     tell(arguments, &comparisons)
 }

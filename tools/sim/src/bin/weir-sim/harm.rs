@@ -11,17 +11,17 @@ use crate::cli::SearchArguments;
 use crate::output::{bar, write};
 use crate::parallel::on_all_cores;
 
-/// Findings that are printed one by one at most.
+/// Maximum number of findings printed one by one.
 const TOLD_MAX: usize = 30;
 
-/// Sums over the networks of one kind. They do not depend on the order in which they end.
+/// Sums over the networks of one kind, independent of the order in which they end.
 #[derive(Default)]
 struct Sum {
     networks: u64,
     sent: u64,
     lost: u64,
     lost_by_the_unlucky: u64,
-    /// The longest wait of others beyond that in the calm network, as a part of what it may be.
+    /// The longest wait of others beyond that in the calm network, relative to its bound.
     longest_share: f64,
 }
 

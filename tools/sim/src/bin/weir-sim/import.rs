@@ -81,10 +81,10 @@ pub enum AllReduceWay {
     Tree,
 }
 
-/// A trace file at most.
+/// Maximum size of a trace file.
 const TRACE_MAX: u64 = 1 << 30;
 
-/// Frames of switches of this age.
+/// Minimum frame of switches of this age.
 const FRAME_MIN: u64 = 60;
 const FRAME_MAX: u64 = 9216;
 
@@ -96,7 +96,6 @@ pub fn import(arguments: &ImportArguments) -> Result<bool> {
     }
 }
 
-/// Frames that can be.
 fn check_frame(payload: Bytes, header: Bytes) {
     let frame = payload + header;
     if payload.get() == 0 || !(FRAME_MIN..=FRAME_MAX).contains(&frame.get()) {
@@ -173,7 +172,7 @@ fn import_chakra(arguments: &ChakraArguments) -> Result<bool> {
     Ok(true)
 }
 
-/// `PREFIX.0.et` and so on, up to the first that is not there.
+/// Returns `PREFIX.0.et` and so on, up to the first that is missing.
 fn traces(prefix: &str) -> Result<Vec<TraceFile>> {
     let mut traces = Vec::new();
     for rank in 0..RANKS_MAX {
@@ -248,8 +247,8 @@ fn import_hpcc(arguments: &HpccArguments) -> Result<bool> {
     Ok(true)
 }
 
-/// Moves an error about the scenario that was made to the user's files: to the flow that it is about, or to the topology as a
-/// whole.
+/// Moves an error in the generated scenario to the user's files: to its flow, or to the topology as
+/// a whole.
 fn of_hpcc_files(mut error: FileError, made: &str, flows: Text<'_>) -> anyhow::Error {
     for problem in &mut error.problems {
         let Some(line) = problem.line.take() else {

@@ -1,4 +1,4 @@
-//! Files that are written, and what is said meanwhile.
+//! Written files, and messages meanwhile.
 
 use std::path::Path;
 
@@ -35,7 +35,7 @@ pub fn bar_with_lines(length: u64) -> ProgressBar {
     )
 }
 
-/// The same over runs of a sweep.
+/// Progress bar over runs of a sweep.
 pub fn bar_of_runs(length: u64, quiet: bool) -> ProgressBar {
     bar_of(
         length,

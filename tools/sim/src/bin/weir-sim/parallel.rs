@@ -4,12 +4,13 @@
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-/// What runs at the same time here; one where the system does not say.
+/// Returns the number of cores; one if unknown.
 pub fn cores() -> usize {
     std::thread::available_parallelism().map_or(1, usize::from)
 }
 
-/// Does `work` for each number below `count`, `jobs` of them at a time; one for each core where nobody says how many.
+/// Does `work` for each number below `count`, `jobs` of them at a time; by default one for each
+/// core.
 pub fn on_all_cores(jobs: Option<usize>, count: usize, work: &(impl Fn(usize) + Sync)) {
     let jobs = jobs.unwrap_or_else(cores).clamp(1, count.max(1));
     let next = AtomicUsize::new(0);

@@ -50,7 +50,7 @@ pub fn reproduce(arguments: &ReproduceArguments) -> Result<bool> {
     Ok(true)
 }
 
-/// All networks that are asked for: sums do not depend on which thread was first.
+/// Runs all requested networks: sums do not depend on which thread was first.
 fn credit_loops(arguments: &ReproduceArguments, bar: &ProgressBar) -> Result<Reproduction> {
     let kinds = arguments.k.iter().flat_map(|k| {
         let of_k = |percent: &u32| (Tree::with_failed(usize::from(*k), *percent), *percent);

@@ -13,10 +13,10 @@ use crate::cli::{RunArguments, Source};
 use crate::output::{bar, bar_with_lines, write};
 use crate::watch::Watch;
 
-/// Who made a page.
+/// Program that made a page.
 const PROGRAM: &str = concat!("weir-sim ", env!("CARGO_PKG_VERSION"));
 
-/// Whether all expectations held.
+/// Returns true if all expectations held.
 pub fn run(arguments: &RunArguments) -> Result<bool> {
     let scenario = load(&arguments.source, arguments.seed, &[])?;
     let length = scenario.duration.as_nanos();
@@ -94,7 +94,7 @@ pub fn run(arguments: &RunArguments) -> Result<bool> {
     Ok(held)
 }
 
-/// Whoever looks at the run while it goes on.
+/// Returns the observer of the run.
 fn watched(arguments: &RunArguments, scenario: &Scenario) -> Result<Option<Watch>> {
     if !arguments.watch {
         return Ok(None);

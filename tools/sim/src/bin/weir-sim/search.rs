@@ -9,10 +9,10 @@ use crate::cli::SearchArguments;
 use crate::output::{bar, write};
 use crate::parallel::on_all_cores;
 
-/// Failing networks that are told one by one at most.
+/// Maximum number of failing networks listed one by one.
 const TOLD_MAX: usize = 20;
 
-/// What all networks did together.
+/// Results of all networks together.
 #[derive(Default)]
 struct Tally {
     asked: u64,
@@ -25,11 +25,11 @@ struct Tally {
     pfc_stuck: u64,
     pool_received: u64,
     pool_deadlocks: u64,
-    /// Seeds, with what was wrong.
     failures: Vec<(u64, String)>,
 }
 
-/// Whether all networks did what Theorem 1 promises, and some of them locked under plain PFC.
+/// Returns true if all networks did what Theorem 1 promises, and some of them locked under plain
+/// PFC.
 pub fn search(arguments: &SearchArguments) -> Result<bool> {
     let bar = bar(arguments.networks, arguments.quiet);
     let tally = Mutex::new(Tally::default());
@@ -62,7 +62,8 @@ pub fn search(arguments: &SearchArguments) -> Result<bool> {
 
 type Outcome = Result<Answer, SearchError>;
 
-/// Under Levels, and without faults under plain PFC too, with buffers of each port's own and with shared ones.
+/// Runs under Levels, and without faults also under plain PFC, with buffers of each port's own and
+/// with shared ones.
 fn ask_all(seed: u64, with_faults: bool) -> (Outcome, Option<[Outcome; 2]>) {
     let question = Question { with_faults };
     let level = ask(seed, Mode::Level, question);

@@ -9,24 +9,24 @@ use weir_sim::network::Network;
 use weir_sim::scenario::{lossless_buffers, Buffer};
 use weir_svg::quantity::{amount, rate};
 
-/// Ends of links that are shown: those that paused longest since the last look.
+/// Maximum number of shown ends of links: those that paused longest since the last update.
 const ENDS: usize = 8;
-/// Looks that the curve of what arrives shows.
+/// Updates in the curve of arrivals.
 const LOOKS: usize = 60;
 const BLOCKS: [char; 8] = ['▁', '▂', '▃', '▄', '▅', '▆', '▇', '█'];
-/// Characters of a bar that is full.
+/// Width of a full bar in characters.
 const BAR: usize = 20;
 
-/// What was seen so far.
+/// State of the display.
 pub struct Watch {
     ends: Vec<End>,
     last: Instant,
     received_bytes: u64,
-    /// Bits a second, newest last.
+    /// Bits per second, newest last.
     rates: VecDeque<f64>,
 }
 
-/// A buffer towards one neighbor.
+/// A buffer towards one neighbour.
 struct End {
     name: String,
     place: Buffer,
@@ -51,7 +51,7 @@ impl Watch {
         }
     }
 
-    /// Looks at the network; what there is to say, in lines, each with a line's end before it.
+    /// Samples the network; returns the display in lines, each with a line's end before it.
     pub fn look(&mut self, network: &Network) -> String {
         let now = network.now();
         let since = now.saturating_since(self.last);

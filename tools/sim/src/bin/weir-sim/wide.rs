@@ -12,26 +12,26 @@ use crate::cli::{SearchArguments, WideMode};
 use crate::output::{bar, write};
 use crate::parallel::on_all_cores;
 
-/// Findings that are told one by one at most.
+/// Maximum number of findings listed one by one.
 const TOLD_MAX: usize = 30;
 
-/// What all networks did together. Sums do not depend on the order in which they end.
+/// Results of all networks together. Sums do not depend on the order in which they end.
 #[derive(Default)]
 struct Tally {
     asked: u64,
     sent: u64,
     lost: u64,
     frame_hops: u64,
-    /// By what waits were judged, and in which networks promises have exceptions.
+    /// By the reason of waits, and by networks in which promises have exceptions.
     kinds: BTreeMap<&'static str, u64>,
     shapes: BTreeMap<&'static str, u64>,
     broken: BTreeMap<Broken, u64>,
-    /// Jain's index by seed: of the mode that was asked, and of PFC.
+    /// Jain's index by seed: of the requested mode, and of PFC.
     jain: Vec<(u64, [f64; 2])>,
     findings: Vec<(u64, Answer)>,
 }
 
-/// Whether all networks kept what was promised.
+/// Returns true if all networks kept the promises.
 pub fn search(arguments: &SearchArguments) -> Result<bool> {
     let protocol = match arguments.mode {
         WideMode::Level => Protocol::Level,
@@ -134,7 +134,7 @@ impl Tally {
         }
     }
 
-    /// Mean of Jain's index: of the mode that was asked, and of PFC.
+    /// Mean of Jain's index: of the requested mode, and of PFC.
     fn jain(&self) -> [f64; 2] {
         let count = self.jain.len().max(1) as f64;
         [0, 1].map(|place| self.jain.iter().map(|(_, both)| both[place]).sum::<f64>() / count)

@@ -12,7 +12,7 @@ use super::{trace, Configuration, ReproduceError, Setting, Trace};
 
 pub use dependence::{dependence, Dependence};
 
-/// A backlog that nobody would call one: K_min.
+/// Backlog below which the buffer counts as empty: K_min.
 const CLEAR: u64 = 5_000;
 
 /// The end of Figure 8.
@@ -31,7 +31,7 @@ pub enum Figure {
 }
 
 impl Figure {
-    /// How much of the time it shows.
+    /// Returns the duration of the figure.
     pub const fn duration(self) -> Duration {
         match self {
             Self::Seven => Duration::from_millis(10),
@@ -50,11 +50,11 @@ impl Figure {
 /// One of the paper's statements, and what was measured.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Finding {
-    /// What it is about.
+    /// Subject.
     pub what: &'static str,
-    /// What the paper says.
+    /// Value in the paper.
     pub paper: &'static str,
-    /// What was measured, for people.
+    /// Measured value, for people.
     pub ours: String,
     /// The number in `unit`; `None`: it never happened.
     pub value: Option<f64>,
@@ -67,7 +67,7 @@ pub struct Finding {
 pub struct Reproduction {
     /// Which one.
     pub figure: Figure,
-    /// What the paper leaves open.
+    /// Settings that the paper leaves open.
     pub setting: Setting,
     /// PFC, DCQCN, DCQCN without PFC.
     pub traces: [Trace; 3],
@@ -147,7 +147,7 @@ impl Trace {
             })
     }
 
-    /// The mean backlog in bytes from 1 ms on, and by how much it is above or below at most.
+    /// Returns the mean backlog in bytes from 1 ms on, and its largest deviation.
     fn plateau(&self) -> (f64, f64) {
         let part = self.backlog.get(PLATEAU_FROM..).unwrap_or_default();
         let mean = part.iter().sum::<u64>() as f64 / part.len().max(1) as f64;
@@ -155,7 +155,7 @@ impl Trace {
         (mean, part.iter().map(away).fold(0.0, f64::max))
     }
 
-    /// The mean arrival rate over the 50 µs before 400 µs, in parts of the egress's rate.
+    /// Returns the mean arrival rate over the 50 µs before 400 µs, in parts of the egress's rate.
     fn early_load(&self) -> f64 {
         const WIDTH: usize = 50;
         let end = self.arrival_bps.len().min(EARLY);

@@ -1,24 +1,28 @@
-//! How the times of Figure 5 follow from rate, threshold, detection time and control latency.
+//! Derivation of the times of Figure 5 from rate, threshold, detection time and control latency.
 //!
 //! # Time to lock
 //!
-//! Let C be the rate and X = X_off / C. Each egress takes turns between its ingress ports. Without pauses the last switch
-//! gives each of its three inputs C/3, every other one C/2 to each of its two. The hosts of the last switch, 2C/3 together,
-//! get C/2 at the next one, so its buffer fills at C/6; and the flow that passes the last switch comes with C/2 and
-//! leaves with C/3: its buffer fills at C/6, too. Both are full after 6 X. Now the last link is held to what leaves: C/4 is
-//! left for the flow that passes. Upstream, a flow that has become slower holds the one beside it at the same rate, for they
-//! share the buffer behind the link: the next flow comes with C/2 and leaves with C/4, and fills its buffer in 4 X; then the
-//! one before, in another 4 X. At 14 X all four buffers are full and every round halves all rates.
+//! Let C be the rate and X = X_off / C. Each egress takes turns between its ingress ports. Without
+//! pauses the last switch gives each of its three inputs C/3, every other one C/2 to each of its
+//! two. The hosts of the last switch, 2C/3 together, get C/2 at the next one, so its buffer fills
+//! at C/6; and the flow that passes the last switch comes with C/2 and leaves with C/3: its buffer
+//! fills at C/6, too. Both are full after 6 X. Now the last link is held to what leaves: C/4 is
+//! left for the flow that passes. Upstream, a flow that has become slower holds the one beside it
+//! at the same rate, for they share the buffer behind the link: the next flow comes with C/2 and
+//! leaves with C/4, and fills its buffer in 4 X; then the one before, in another 4 X. At 14 X all
+//! four buffers are full and every round halves all rates.
 //!
-//! Hence T = 14 X. That takes buffers that fill slowly against R, the round trip of a pause: where X is less than some two R, most of
-//! what a buffer holds has come after its pause went out, and its size says little.
+//! Hence T = 14 X. That takes buffers that fill slowly against R, the round trip of a pause: where
+//! X is less than some two R, most of what a buffer holds has come after its pause went out, and
+//! its size says little.
 //!
 //! # Time from the lock to the reroute
 //!
-//! The detector takes eight samples in one detection time t and adds whole ones, so the last port of the loop is suspected
-//! between t and 9/8 t after its last frame. Its CLCM goes round n switches, each with one control latency L up and one
-//! down and a propagation delay d; the elected switch asks its dataplane to move the loop's own flows, has none, and asks for
-//! those that enter there: (2n + 4) L + n d. A switch passes a message on once in half an interval, which may cost
+//! The detector takes eight samples in one detection time t and adds whole ones, so the last port
+//! of the loop is suspected between t and 9/8 t after its last frame. Its CLCM goes round n
+//! switches, each with one control latency L up and one down and a propagation delay d; the elected
+//! switch asks its dataplane to move the loop's own flows, has none, and asks for those that enter
+//! there: (2n + 4) L + n d. A switch passes a message on once in half an interval, which may cost
 //! another interval.
 
 use serde_json::{json, Value};
@@ -30,7 +34,6 @@ use super::{setting_json, Figure5, RingRun, Setting};
 use crate::reproduce::observe::Standstill;
 use crate::reproduce::{ReproduceError, ScenarioFile};
 
-/// Switches of the ring.
 const LENGTH: u64 = 4;
 
 /// The derivation's factor.
@@ -66,7 +69,7 @@ impl LockPoint {
         })
     }
 
-    /// Whether the law applies: X is at least two round trips of a pause.
+    /// Returns true if the law applies: X is at least two round trips of a pause.
     pub fn is_in_range(&self) -> bool {
         self.setting.xoff_time() >= self.setting.round_trip().saturating_mul(2)
     }
@@ -89,7 +92,7 @@ impl LockPoint {
     }
 }
 
-/// What the runs say about T = c X.
+/// Fit of the runs to T = c X.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct LockLaw {
     /// c, the mean of all points in range.
@@ -160,7 +163,7 @@ impl ReroutePoint {
         })
     }
 
-    /// What the derivation gives: the earliest and the latest moment.
+    /// Returns the derived bounds: the earliest and the latest time.
     pub fn bounds(&self) -> [Duration; 2] {
         let detect = self.setting.detect;
         let round = self.setting.control_latency.saturating_mul(2 * LENGTH + 4)

@@ -15,14 +15,13 @@ const HEIGHT: f64 = 560.0;
 const FILLED: &str = PALETTE[4];
 /// The time line below the ring.
 const LINE: [f64; 3] = [40.0, 720.0, 506.0];
-/// So many seconds of the picture are a second of the run.
+/// Seconds of the picture for a second of the run.
 const SLOWER: f64 = 40_000.0;
-/// Pixels of a dash for so many bytes sent: a frame moves the dashes by about as much.
+/// Bytes sent for each pixel of a dash: a frame moves the dashes by about as much.
 const BYTES_PER_PIXEL: f64 = 180.0;
-/// A curve is drawn with straight lines that are this near to it, in parts of its largest value.
+/// A curve is drawn with straight lines within this distance, in parts of its largest value.
 const TOLERANCE: f64 = 0.012;
 
-/// What the ring does.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum State {
     Moves,
@@ -54,7 +53,7 @@ impl State {
     }
 }
 
-/// The whole run. `still` is shown without animations: a moment of it.
+/// The whole run. `still` is a time to show without animations.
 pub(super) fn svg(seen: &Observation, xoff: Bytes, still: Instant) -> String {
     let length = seen
         .held_back
@@ -81,7 +80,6 @@ struct Animation<'a> {
     seen: &'a Observation,
     xoff: f64,
     duration: f64,
-    /// Of the curves' points.
     still: usize,
     styles: String,
     body: Svg,
@@ -115,7 +113,8 @@ impl Animation<'_> {
         out.finish()
     }
 
-    /// An animation of a class: `property` at parts of the run, straight lines between them, or steps.
+    /// An animation of a class: `property` at parts of the run, straight lines between them, or
+    /// steps.
     fn animate(&mut self, class: &str, steps: bool, frames: &[(f64, String)]) {
         let timing = if steps { "step-end" } else { "linear" };
         let _ = write!(
@@ -131,7 +130,7 @@ impl Animation<'_> {
         self.styles.push_str(" }\n");
     }
 
-    /// Traffic, which moves as bytes are sent, and the pause against it.
+    /// Draws traffic, which moves as bytes are sent, and the pause against it.
     fn link(&mut self, index: usize) {
         let (from, to) = (MIDDLES[index], MIDDLES[(index + 1) % MIDDLES.len()]);
         let sent = running_sum(&self.seen.sent[index]);
@@ -161,7 +160,7 @@ impl Animation<'_> {
         );
     }
 
-    /// A switch and the buffer that the ring comes in by; its end is twice X_off.
+    /// Draws a switch and the ingress buffer of the ring; its end is twice X_off.
     fn switch(&mut self, index: usize) {
         let [x, y] = MIDDLES[index];
         let before = (index + MIDDLES.len() - 1) % MIDDLES.len();
@@ -196,7 +195,6 @@ impl Animation<'_> {
         );
     }
 
-    /// When the ring stood still, what has led out of it, and where the run is now.
     fn time_line(&mut self) {
         let [left, right, y] = LINE;
         let x = |at: f64| left + at / self.duration * (right - left);
@@ -259,7 +257,7 @@ impl Animation<'_> {
         self.captions(&states);
     }
 
-    /// What the ring does, in words.
+    /// Describes the state of the ring.
     fn captions(&mut self, states: &[(f64, State)]) {
         let y = (MIDDLES[0][1] + MIDDLES[2][1]) / 2.0 + 5.0;
         for state in State::ALL {
@@ -295,7 +293,8 @@ fn running_sum(series: &Series) -> Vec<f64> {
     series.values.iter().map(&mut add).collect()
 }
 
-/// A declaration wherever it changes, and at the end; a value is in force until the end of its interval.
+/// Emits a declaration wherever it changes, and at the end; a value is in force until the end of
+/// its interval.
 fn steps(values: &[u64], declaration: impl Fn(u64) -> String) -> Vec<(f64, String)> {
     let mut frames: Vec<(f64, String)> = Vec::new();
     for (index, value) in values.iter().enumerate() {
@@ -310,7 +309,8 @@ fn steps(values: &[u64], declaration: impl Fn(u64) -> String) -> Vec<(f64, Strin
     frames
 }
 
-/// Few points, at parts of the run, with straight lines between them that are near all values (Douglas and Peucker).
+/// Reduces values to few points, at parts of the run, with straight lines between them that are
+/// near all values (Douglas and Peucker).
 fn straightened(values: &[f64]) -> Vec<(f64, f64)> {
     let Some(last) = values.len().checked_sub(1) else {
         return Vec::new();

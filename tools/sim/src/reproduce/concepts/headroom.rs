@@ -12,13 +12,13 @@ use crate::reproduce::{ReproduceError, ScenarioFile};
 use crate::scenario::{plan, RunError};
 
 const INTERVAL: Duration = Duration::from_nanos(500);
-/// Intervals in which a line at 10 Gbit/s that is busy ends a frame of 1500 B.
+/// Intervals in which a busy line at 10 Gbit/s ends a frame of 1500 B.
 const FRAME_INTERVALS: usize = 3;
 const XOFF: u64 = 128 * 1024;
 const XON: u64 = 96 * 1024;
 const DURATION: Duration = Duration::from_micros(500);
 
-/// 4 km of cable, so that the headroom is worth looking at.
+/// 4 km of cable, so that the headroom is visible.
 const OVERRIDES: [(&str, &str); 14] = [
     ("duration", "500us"),
     ("link-defaults.rate", "10Gbit"),

@@ -12,7 +12,7 @@ const WIDTH: f64 = 760.0;
 const HEIGHT: f64 = 500.0;
 /// Of a switch.
 pub(super) const BOX: [f64; 2] = [230.0, 96.0];
-/// Middles of the switches, clockwise from the left upper one, as the ring goes.
+/// Centres of the switches, clockwise from the upper left one, in ring order.
 pub(super) const MIDDLES: [[f64; 2]; 4] = [
     [150.0, 130.0],
     [610.0, 130.0],
@@ -25,7 +25,7 @@ pub(super) const PAUSE: &str = "#b00000";
 /// Distance of traffic and pause from the line between two switches.
 const ASIDE: f64 = 12.0;
 
-/// The ring at the end of the run. The buffers of a run are named `TO from FROM`.
+/// Draws the ring at the end of the run. The buffers of a run are named `TO from FROM`.
 pub(super) fn svg(seen: &Observation, xoff: Bytes) -> String {
     let mut out = Svg::on_paper([WIDTH, HEIGHT], 13);
     let _ = writeln!(out, "<defs>{}</defs>", heads());
@@ -74,7 +74,8 @@ fn head(name: &str, colour: &str) -> String {
     )
 }
 
-/// From the edge of one switch to that of the other, to the left of its way.
+/// Returns the ends of a line from the edge of one switch to that of the other, to the left of its
+/// path.
 pub(super) fn ends(from: [f64; 2], to: [f64; 2]) -> ([f64; 2], [f64; 2]) {
     let across = [to[0] - from[0], to[1] - from[1]].map(|way| (way / 100.0).clamp(-1.0, 1.0));
     let edge = |middle: [f64; 2], sign: f64| {
@@ -86,7 +87,7 @@ pub(super) fn ends(from: [f64; 2], to: [f64; 2]) -> ([f64; 2], [f64; 2]) {
     (edge(from, 1.0), edge(to, -1.0))
 }
 
-/// Traffic on one side, and the pause against it on the other.
+/// Draws traffic on one side, and the pause against it on the other.
 fn link(out: &mut Svg, from: [f64; 2], to: [f64; 2], is_paused: bool) {
     let mut arrow = |from: [f64; 2], to: [f64; 2], name: &str, colour: &str, dashes: &str| {
         let ([x1, y1], [x2, y2]) = ends(from, to);
@@ -101,7 +102,6 @@ fn link(out: &mut Svg, from: [f64; 2], to: [f64; 2], is_paused: bool) {
     }
 }
 
-/// A switch and the buffer that the ring comes in by, filled as far as it is; its end is twice X_off.
 fn switch(out: &mut Svg, [x, y]: [f64; 2], buffer: &str, held: u64, xoff: u64) {
     let name = buffer.split(' ').next().unwrap_or_default();
     let [width, height] = BOX;

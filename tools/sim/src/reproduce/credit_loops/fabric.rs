@@ -1,11 +1,11 @@
-//! Switches and the channels between them: each working link has one in either direction, and a channel stands for the
-//! buffer at its end.
+//! Switches and the channels between them: each working link has one in either direction, and a
+//! channel represents the buffer at its end.
 
 use std::ops::Range;
 
 use weir_config::scenario::generate::Plan;
 
-/// A network, with what routes are computed from.
+/// A network in the form that route computation needs.
 #[derive(Clone, Debug)]
 pub(super) struct Fabric {
     /// By switch: its channels, in the order of its ports.
@@ -18,15 +18,15 @@ pub(super) struct Fabric {
     pub(super) back: Vec<usize>,
     /// By channel: its link has failed, and no frame takes it.
     pub(super) failed: Vec<bool>,
-    /// Switches with hosts. Frames go from each to each; a destination is an index in here, since all hosts of a switch are reached
-    /// alike.
+    /// Switches with hosts. Frames go from each to each; a destination is an index in here, since
+    /// all hosts of a switch have the same routes.
     pub(super) edges: Vec<usize>,
     /// By switch: 0 at the top.
     pub(super) tier: Vec<usize>,
 }
 
 impl Fabric {
-    /// The network of `plan`, which has one host at each switch of its lowest tier.
+    /// Builds the network of `plan`, which has one host at each switch of its lowest tier.
     pub(super) fn new(plan: &Plan) -> Self {
         let switch_count = plan.switches.len();
         let mut ports: Vec<Vec<(usize, usize)>> = vec![Vec::new(); switch_count];
@@ -77,7 +77,6 @@ impl Fabric {
         self.leaving[switch].clone()
     }
 
-    /// Channels that begin at a switch.
     pub(super) fn leaving(&self, switch: usize) -> impl Iterator<Item = usize> + '_ {
         self.all_leaving(switch)
             .filter(|channel| !self.failed[*channel])

@@ -7,8 +7,8 @@ use weir_config::scenario::Graph;
 use super::fabric::Fabric;
 use super::sets::{meet, Sets};
 
-/// By channel: the destinations of frames that can take it, when every switch with hosts sends to every other. A frame does not leave by
-/// the link it came in by.
+/// By channel: the destinations of frames that can take it, when every switch with hosts sends to
+/// every other. A frame does not return over the link it came in by.
 pub(super) fn channels_in_use(fabric: &Fabric, members: &Sets) -> Sets {
     let mut in_use = Sets::new(fabric.to.len(), fabric.edges.len());
     let mut own = Sets::new(fabric.switch_count(), fabric.edges.len());
@@ -45,7 +45,7 @@ pub(super) fn channels_in_use(fabric: &Fabric, members: &Sets) -> Sets {
     in_use
 }
 
-/// For each channel of a switch: destinations of frames that are there and did not come in by its link.
+/// For each channel of a switch: destinations of frames that are there and came in by another link.
 fn from_others(fabric: &Fabric, in_use: &Sets, own: &[u64], channels: &[usize]) -> Vec<Vec<u64>> {
     let arriving = |index: usize| in_use.of(fabric.back[channels[index]]);
     let unite = |set: &[u64], other: &[u64]| -> Vec<u64> {
@@ -66,7 +66,8 @@ fn from_others(fabric: &Fabric, in_use: &Sets, own: &[u64], channels: &[usize]) 
     sets
 }
 
-/// The channel dependency graph: an arrow from a channel to one that frames in the buffer at its end wait for.
+/// The channel dependency graph: an edge from a channel to one that frames in the buffer at its end
+/// wait for.
 pub(super) fn dependencies(fabric: &Fabric, members: &Sets, in_use: &Sets) -> Graph {
     let mut graph = Graph::new(fabric.to.len());
     for switch in 0..fabric.switch_count() {

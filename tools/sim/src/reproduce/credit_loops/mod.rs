@@ -19,7 +19,7 @@ use routes::{Lengths, Routes};
 
 pub use report::{merged, read, reproduction, Line};
 
-/// How switches choose next hops.
+/// Choice of next hops by switches.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Routing {
     /// Up*/down* from the first core, one next hop: the scenarios' `mode = "up-down"`.
@@ -32,8 +32,9 @@ pub enum Routing {
     ShortestDrawn,
     /// All shortest ways: `mode = "ecmp"`.
     Ecmp,
-    /// All shortest ways of the network without failures; where all links of a switch to a destination have failed, down over any other one and
-    /// up again: what switches do by themselves before anybody has computed routes again.
+    /// All shortest ways of the network without failures; where all links of a switch to a
+    /// destination have failed, down over any other one and up again: the behaviour of switches
+    /// before routes are computed again.
     Detours,
 }
 
@@ -92,7 +93,7 @@ impl Tree {
     }
 }
 
-/// What one network's routes do.
+/// Results of one network's routes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Count {
     /// Channels that are part of a credit loop.
@@ -108,7 +109,7 @@ pub struct Count {
 }
 
 impl Count {
-    /// Whether there is a credit loop.
+    /// Returns true if there is a credit loop.
     pub const fn has_loop(&self) -> bool {
         self.on_loops > 0
     }
@@ -118,7 +119,7 @@ impl Count {
 #[derive(Clone, Debug)]
 pub struct Counter {
     tree: Tree,
-    /// All shortest ways without failures.
+    /// All shortest paths without failures.
     whole: Routes,
 }
 
@@ -139,7 +140,7 @@ impl Counter {
     ///
     /// # Errors
     ///
-    /// When not so many links can fail.
+    /// When too few links can fail.
     pub fn count(&self, seed: u64) -> Result<[Count; Routing::ALL.len()], GenerateError> {
         let fabric = Fabric::new(&generate(&self.tree.topology(), seed)?);
         let ecmp = Routes::ecmp(&fabric);
@@ -166,7 +167,7 @@ fn count_of(fabric: &Fabric, whole: &Routes, routes: &Routes) -> Count {
     count
 }
 
-/// Pairs without a way, and with a longer one than before.
+/// Counts pairs without a path, and with a longer one than before.
 fn changed(fabric: &Fabric, before: &Lengths, now: &Lengths) -> [u64; 2] {
     let [mut cut, mut longer] = [0; 2];
     for source in &fabric.edges {

@@ -12,11 +12,11 @@ use crate::reproduce::Reproduction;
 /// All networks of one size, one rate of failures and one routing.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Line {
-    /// What the trees are like.
+    /// Shape of the trees.
     pub tree: Tree,
     /// Failed links in percent, before rounding to whole links.
     pub percent: u32,
-    /// How switches choose next hops.
+    /// Choice of next hops by switches.
     pub routing: Routing,
     /// Networks.
     pub networks: u64,
@@ -124,7 +124,6 @@ impl Line {
     }
 }
 
-/// A file of numbers.
 #[derive(Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Numbers {
@@ -220,7 +219,7 @@ pub fn merged(lines: impl IntoIterator<Item = Line>) -> Vec<Line> {
     merged
 }
 
-/// Two decimals where there is something, so that a share above zero is never shown as none.
+/// Prints two decimals for small values, so that a share above zero is never shown as zero.
 fn percent(share: f64) -> String {
     match share * 100.0 {
         0.0 => "0 %".to_owned(),

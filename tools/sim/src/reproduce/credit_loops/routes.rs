@@ -5,17 +5,16 @@ use super::sets::Sets;
 use super::Routing;
 use crate::random::Random;
 
-/// Links to a destination that cannot be reached.
+/// Distance of a destination that cannot be reached.
 const UNREACHED: u8 = u8::MAX;
 /// [`Random::for_purpose`].
 const PURPOSE: u64 = 0x6c6f_6f70;
 
-/// Where frames can go.
 #[derive(Clone, Debug)]
 pub(super) struct Routes {
     /// By channel: the destinations for which it is a next hop of the switch where it begins.
     pub(super) members: Sets,
-    /// By switch and destination: links to it. `None` where a frame's way depends on where it comes from.
+    /// By switch and destination: links to it. `None` if a frame's path depends on its origin.
     pub(super) lengths: Option<Lengths>,
 }
 
@@ -39,18 +38,17 @@ impl Lengths {
         lengths
     }
 
-    /// By destination.
     fn of(&self, switch: usize) -> &[u8] {
         &self.links[switch * self.destinations..][..self.destinations]
     }
 
-    /// `None` where there is no way.
+    /// Returns `None` if there is no path.
     pub(super) fn get(&self, switch: usize, destination: usize) -> Option<u8> {
         let links = self.of(switch)[destination];
         (links != UNREACHED).then_some(links)
     }
 
-    /// Takes what is shorter through `next`. Whether anything is.
+    /// Takes shorter distances through `next`. Returns true if there were any.
     fn shorten(&mut self, switch: usize, next: usize) -> bool {
         // Two rows that are slices of their own: compilers then take many destinations at a time.
         let (low, high) = (switch.min(next), switch.max(next));
@@ -71,7 +69,7 @@ impl Lengths {
         is_shorter > 0
     }
 
-    /// Shortest ways over channels that `may_take`.
+    /// Computes shortest paths over channels that `may_take`.
     fn shortest(fabric: &Fabric, may_take: impl Fn(usize) -> bool) -> Self {
         let mut lengths = Self::new(fabric);
         loop {
@@ -89,7 +87,8 @@ impl Lengths {
 }
 
 impl Routes {
-    /// Those of `routing`. `ecmp` are all shortest ways, `whole` those before the failures. `seed` is for what is drawn.
+    /// Computes the routes of `routing`. `ecmp` are all shortest paths, `whole` those before the
+    /// failures. `seed` is for random choices.
     pub(super) fn new(
         fabric: &Fabric,
         [ecmp, whole]: [&Self; 2],
@@ -122,7 +121,7 @@ impl Routes {
         }
     }
 
-    /// All shortest ways.
+    /// All shortest paths.
     pub(super) fn ecmp(fabric: &Fabric) -> Self {
         let lengths = Lengths::shortest(fabric, |_| true);
         let mut members = Sets::new(fabric.to.len(), fabric.edges.len());
@@ -141,8 +140,9 @@ impl Routes {
         }
     }
 
-    /// As the scenarios' `mode = "up-down"`: a switch from which a destination can be reached by going down alone goes down, every
-    /// other one goes up, and all take the fewest links that this leaves. The end of a link with the smaller rank is its upper one.
+    /// Computes routes like the scenarios' `mode = "up-down"`: a switch from which a destination
+    /// can be reached by going down alone goes down, every other one goes up, and all take the
+    /// fewest links that this permits. The end of a link with the smaller rank is its upper one.
     fn up_down<Rank: Ord>(fabric: &Fabric, rank: &[Rank]) -> Self {
         let goes_down = |channel: usize| rank[fabric.from[channel]] < rank[fabric.to[channel]];
         let down = Lengths::shortest(fabric, goes_down);
@@ -156,7 +156,7 @@ impl Routes {
             {
                 lengths.shorten(switch, fabric.to[channel]);
             }
-            // Where the way down is longer than one that begins upwards it is still the one to take.
+            // A path down is taken even if it is longer than one that begins upwards.
             for destination in 0..fabric.edges.len() {
                 if let Some(links) = down.get(switch, destination) {
                     lengths.links[switch * lengths.destinations + destination] = links;
@@ -183,8 +183,8 @@ impl Routes {
         }
     }
 
-    /// ECMP as before the failures; a switch all of whose next hops to a destination have failed sends its frames to all switches
-    /// below it, which send them up again.
+    /// Computes ECMP as before the failures; a switch all of whose next hops to a destination have
+    /// failed sends its frames to all switches below it, which send them up again.
     fn detours(fabric: &Fabric, whole: &Self) -> Self {
         let mut members = whole.members.clone();
         let width = members.width();
@@ -214,7 +214,7 @@ impl Routes {
         }
     }
 
-    /// Of several next hops the one whose link comes first in the file.
+    /// Keeps, of several next hops, the one whose link comes first in the file.
     fn keep_first(&mut self, fabric: &Fabric) {
         for switch in 0..fabric.switch_count() {
             let mut taken = vec![0; self.members.width()];
@@ -227,7 +227,7 @@ impl Routes {
         }
     }
 
-    /// Of several next hops one that is drawn, for each switch and destination.
+    /// Keeps, of several next hops, a random one, for each switch and destination.
     fn keep_drawn(&mut self, fabric: &Fabric, random: &mut Random) {
         let mut drawn = Sets::new(fabric.to.len(), fabric.edges.len());
         let mut choices = Vec::new();
@@ -252,7 +252,8 @@ fn unite(into: &mut [u64], others: &[u64]) {
     }
 }
 
-/// By switch, as the scenarios' `mode = "up-down"` ranks them: links from the first switch, then the place in the file.
+/// Ranks switches like the scenarios' `mode = "up-down"`: links from the first switch, then the
+/// place in the file.
 fn ranks_from_root(fabric: &Fabric) -> Vec<(usize, usize)> {
     let mut level = vec![usize::MAX; fabric.switch_count()];
     let mut queue = std::collections::VecDeque::from([0]);

@@ -2,7 +2,7 @@
 
 const BITS: usize = u64::BITS as usize;
 
-/// As many sets as there are channels, or switches.
+/// One set per channel, or per switch.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Sets {
     width: usize,
@@ -10,7 +10,7 @@ pub(super) struct Sets {
 }
 
 impl Sets {
-    /// `count` empty sets of numbers below `bound`.
+    /// Creates `count` empty sets of numbers below `bound`.
     pub(super) fn new(count: usize, bound: usize) -> Self {
         let width = bound.div_ceil(BITS);
         Self {
@@ -50,7 +50,7 @@ impl Sets {
     }
 }
 
-/// Whether two sets have an element in common.
+/// Returns true if two sets have an element in common.
 pub(super) fn meet(a: &[u64], b: &[u64]) -> bool {
     a.iter().zip(b).any(|(a, b)| a & b > 0)
 }

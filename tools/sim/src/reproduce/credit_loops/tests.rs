@@ -12,7 +12,6 @@ use super::fabric::Fabric;
 use super::routes::Routes;
 use super::*;
 
-/// A scenario of the same tree, in which each host sends to each other one.
 fn scenario(tree: Tree, seed: u64, mode: &str) -> Scenario {
     let hosts = tree.k * tree.k / 2;
     let mut text = format!(
@@ -128,7 +127,8 @@ impl Slow {
         next_hops
     }
 
-    /// Ways of at most four links that go up, then down, and the shortest of them, by trying all.
+    /// Finds paths of at most four links that go up, then down, and the shortest of them, by trying
+    /// all.
     fn by_tiers(&self) -> NextHops {
         let mut next_hops = NextHops::new();
         let is_down = |a: usize, b: usize| self.tier[a] < self.tier[b];
@@ -177,8 +177,8 @@ impl Slow {
         next_hops
     }
 
-    /// Links on cycles: each frame is followed from each switch to each, then whatever leads nowhere or comes from nowhere is taken
-    /// away; of the rest, those that lead back to themselves.
+    /// Finds links on cycles: follows each frame from each switch to each, removes links that lead
+    /// nowhere or come from nowhere, and keeps those of the rest that lead back to themselves.
     fn on_loops(&self, next_hops: &NextHops) -> BTreeSet<(usize, usize)> {
         let none = BTreeSet::new();
         let mut waits: BTreeMap<(usize, usize), BTreeSet<(usize, usize)>> = BTreeMap::new();
@@ -218,7 +218,6 @@ impl Slow {
     }
 }
 
-/// The fast routes as the slow model has them.
 fn as_next_hops(fabric: &Fabric, routes: &Routes) -> NextHops {
     let mut next_hops = NextHops::new();
     for channel in 0..fabric.to.len() {

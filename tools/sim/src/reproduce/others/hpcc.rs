@@ -18,7 +18,7 @@ use network::{ideal_seconds, scenario};
 const PUBLISHED: &str = include_str!("published/hpcc-fig11c.csv");
 /// A row of the figure has this share of the flows.
 pub const ROWS: usize = 20;
-/// How long flows that have begun may take, and how often somebody looks.
+/// Time limit for flows that have begun, and the interval of checks.
 const PATIENCE: Duration = Duration::from_millis(60);
 const LOOK: Duration = Duration::from_micros(100);
 
@@ -44,7 +44,7 @@ impl Setting {
     };
 }
 
-/// What answers to congestion.
+/// Reaction to congestion.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Way {
     /// HPCC.
@@ -68,7 +68,6 @@ impl Way {
         }
     }
 
-    /// In names of columns.
     const fn key(self) -> &'static str {
         match self {
             Self::Hpcc => "hpcc",
@@ -98,7 +97,7 @@ pub struct Compared {
     pub way: Way,
     /// The run here.
     pub here: Vec<Row>,
-    /// What was published.
+    /// Published values.
     pub there: Vec<Row>,
     /// Flows that count.
     pub flows: usize,
@@ -118,7 +117,7 @@ pub struct Figure11 {
 }
 
 impl Figure11 {
-    /// Runs `ways` in `setting`, each on so many threads; the numbers are the same on any.
+    /// Runs `ways` in `setting`, each on `threads` threads; the numbers are the same on any.
     ///
     /// # Errors
     ///
@@ -131,7 +130,7 @@ impl Figure11 {
         })
     }
 
-    /// What `way` came to.
+    /// Returns the results of `way`.
     pub fn of(&self, way: Way) -> Option<&Compared> {
         self.compared.iter().find(|compared| compared.way == way)
     }
@@ -177,7 +176,7 @@ fn compared(setting: Setting, way: Way, threads: usize) -> Result<Compared, Repr
     })
 }
 
-/// Payload, and how many times as long as in the empty network it took.
+/// Returns the payload, and the time relative to the empty network.
 fn slowdown(flow: &Flow, way: Way) -> Option<(u64, f64)> {
     let took = flow.acknowledged_completion()?.as_secs_f64();
     let payload = network::payload(flow.plan().size?, way);
@@ -186,7 +185,7 @@ fn slowdown(flow: &Flow, way: Way) -> Option<(u64, f64)> {
     Some((payload.get(), (took / ideal).max(1.0)))
 }
 
-/// Twentieths of the flows, by size, as HPCC's analysis takes them.
+/// Twentieths of the flows, by size, as in HPCC's analysis.
 fn rows(slowdowns: &mut [(u64, f64)]) -> Vec<Row> {
     slowdowns.sort_by(|a, b| a.0.cmp(&b.0).then(a.1.total_cmp(&b.1)));
     let count = slowdowns.len();

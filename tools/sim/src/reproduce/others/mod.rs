@@ -14,7 +14,7 @@ use weir_core::Instant;
 use crate::network::Network;
 use crate::scenario::RunError;
 
-/// Runs `network` until `end` on so many threads, after which it is the same on any.
+/// Runs `network` until `end` on `threads` threads; the result does not depend on their number.
 fn run_until(network: &mut Network, end: Instant, threads: usize) -> Result<(), RunError> {
     let ran = network.run_on_threads(threads, &[end], &mut |_| ControlFlow::Continue(()));
     ran.map_err(|error| RunError::Threads {
@@ -22,7 +22,7 @@ fn run_until(network: &mut Network, end: Instant, threads: usize) -> Result<(), 
     })
 }
 
-/// The column called `name` of a published table; empty where there is none.
+/// Returns the column called `name` of a published table; empty if there is none.
 fn published(table: &str, name: &str) -> Vec<f64> {
     let mut lines = table.lines().filter(|line| !line.starts_with('#'));
     let headings = lines.next().unwrap_or_default();
@@ -33,7 +33,7 @@ fn published(table: &str, name: &str) -> Vec<f64> {
     cells.filter_map(|cell| cell.parse().ok()).collect()
 }
 
-/// A table with one heading for each column, as a spreadsheet reads it.
+/// Formats a table with one heading for each column, as a spreadsheet reads it.
 fn csv(headings: &[String], rows: &[Vec<String>]) -> String {
     let mut out = headings.join(",") + "\n";
     for row in rows {

@@ -16,13 +16,13 @@ use crate::reproduce::setting::set;
 use crate::reproduce::{File, ReproduceError, Reproduction, ScenarioFile};
 use crate::scenario::{plan, RunError};
 
-/// Of the tree with 432 hosts.
+/// Values for the tree with 432 hosts.
 const PUBLISHED: &str = include_str!("published/ndp-fig14.csv");
-/// Of the one with 128 hosts.
+/// Values for the tree with 128 hosts.
 const PUBLISHED_K8: &str = include_str!("published/ndp-fig14-k8.csv");
 /// Rates are means over this long, as htsim samples them.
 const WINDOW: Duration = Duration::from_millis(10);
-/// Of every line, bits per second.
+/// Rate of every line, bits per second.
 const LINE: f64 = 10e9;
 
 /// Which network, and until when.
@@ -47,14 +47,14 @@ impl Setting {
     };
 }
 
-/// How flows are sent.
+/// Way of sending flows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Way {
     /// DCTCP in a class that drops, a path for each flow.
     Dctcp,
     /// DCQCN in a class with PFC, a path for each flow.
     Dcqcn,
-    /// The same, a path for each frame.
+    /// DCQCN, with a path for each frame.
     DcqcnByFrame,
     /// PFC alone, a path for each frame.
     PfcByFrame,
@@ -100,12 +100,12 @@ impl Way {
     }
 }
 
-/// What one way of sending came to, here or there.
+/// Results of one way of sending, measured or published.
 #[derive(Clone, Debug)]
 pub struct Ranks {
-    /// What is compared.
+    /// Name of the way.
     pub name: String,
-    /// Where the numbers are from.
+    /// True for published numbers.
     pub is_published: bool,
     /// By flow, the slowest first: bits per second.
     pub rates: Vec<f64>,
@@ -153,7 +153,7 @@ pub struct Figure14 {
 }
 
 impl Figure14 {
-    /// Runs `ways` in `setting`, each on so many threads; the numbers are the same on any.
+    /// Runs `ways` in `setting`, each on `threads` threads; the numbers are the same on any.
     ///
     /// # Errors
     ///
@@ -171,7 +171,7 @@ impl Figure14 {
         Ok(Self { setting, ranks })
     }
 
-    /// What `name` came to.
+    /// Returns the results of `name`.
     pub fn of(&self, name: &str) -> Option<&Ranks> {
         self.ranks.iter().find(|ranks| ranks.name == name)
     }

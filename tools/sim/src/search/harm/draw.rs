@@ -20,7 +20,7 @@ use crate::search::wide::{magnitude, pick};
 
 use super::tree::{Tree, Way};
 
-/// Tells the stream of randomness for these networks from others of the same seed.
+/// Identifies the stream of randomness for these networks.
 const HARM: u64 = 50;
 const LOSSY: Priority = Priority::ALL[0];
 /// From the dataplane to the control plane and back, each.
@@ -51,7 +51,7 @@ pub enum Kind {
     Deaf,
     /// Another host uses the host's address.
     WrongAddress,
-    /// Another host makes up so many addresses that there is no room for them.
+    /// Another host invents so many addresses that there is no room for them.
     FullTable,
 }
 
@@ -80,7 +80,7 @@ pub struct Case {
     pub kind: Kind,
     /// The network with it.
     pub plan: NetworkPlan,
-    /// The same without.
+    /// The network without the misfortune.
     pub calm: NetworkPlan,
     /// For how long hosts offer traffic.
     pub arrivals: Duration,
@@ -90,13 +90,12 @@ pub struct Case {
     pub patience: Duration,
 }
 
-/// Settings that all switches share.
 struct Settings {
     learns: bool,
     places: usize,
     hold: Duration,
     watchdog: WatchdogConfig,
-    /// After which the daemon takes a transmitter for stuck.
+    /// Time after which the daemon declares a transmitter stuck.
     stuck_after: Duration,
     xoff: u64,
     pooled: bool,
@@ -169,7 +168,6 @@ impl Case {
         case
     }
 
-    /// Lets it happen.
     fn befall(
         &mut self,
         tree: &Tree,
@@ -297,8 +295,9 @@ impl Case {
         self.is_other = self.plan.flows.iter().map(is_other).collect();
     }
 
-    /// The time for which what happens may hold others, and what it takes until all that waits behind it has left: two
-    /// samples of the watchdog, its control plane, and the buffers along the longest way at the slowest rate.
+    /// Returns the time for which the event may hold others, until all frames behind it have left:
+    /// two samples of the watchdog, its control plane, and the buffers along the longest path at
+    /// the slowest rate.
     fn patience(&self, tree: &Tree, settings: &Settings) -> Duration {
         let detection = settings.watchdog.detection;
         let sample = detection.min(settings.watchdog.restoration).divided_by(8);
@@ -383,7 +382,7 @@ fn of_spare(
     speaks.then(|| draw_flow(spare, to, arrivals, random))
 }
 
-/// Gives flows rates by which the busiest line is as busy as is drawn.
+/// Scales flow rates so that the busiest line has the drawn load.
 fn settle_rates(tree: &Tree, learns: bool, flows: &mut [FlowPlan], random: &mut Random) {
     let weight = |flow: &FlowPlan| flow.rate.map_or(1, BitRate::get) as f64;
     let on_wire = |flow: &FlowPlan| {

@@ -7,7 +7,7 @@ use crate::network::plan::NetworkPlan;
 use crate::network::Network;
 use crate::trial::TrialError;
 
-/// Books are checked this often.
+/// Number of checks of the accounts.
 const CHECKS: u64 = 8;
 
 /// Outcome of one network.
@@ -28,7 +28,7 @@ pub struct Answer {
 }
 
 impl Answer {
-    /// Nobody else was harmed.
+    /// Returns true if no other host was harmed.
     pub fn is_good(&self) -> bool {
         self.lost == 0 && self.inside == 0 && self.longest_wait <= self.patience
     }

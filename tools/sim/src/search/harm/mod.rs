@@ -1,5 +1,6 @@
-//! Random networks in which something happens to one host, one port or one link, under the traffic of all others. Nobody else
-//! may lose a lossless frame, or wait for one longer than a bound that follows from the settings.
+//! Random networks with a misfortune of one host, one port or one link, under the traffic of all
+//! others. No other host may lose a lossless frame, or wait for one longer than a bound that
+//! follows from the settings.
 //!
 //! | drawn | from |
 //! |---|---|
@@ -13,8 +14,9 @@
 //! | times | `link-down-hold` 0 or 10 µs to 10 ms; the storm watchdog's detection 100 µs to 10 ms; a stuck transmitter found after 100 µs to 10 ms |
 //! | misfortune | [`Kind`], from a tenth to a half of the run on, for a while or for good |
 //!
-//! Not drawn: storms with the action `alert` or without a watchdog, which hold senders for ever and say so; regular
-//! neighbours of a switch, which take its pauses for storms of its own; loops; impatient hosts.
+//! Not drawn: storms with the action `alert` or without a watchdog, which hold senders for ever and
+//! say so; regular neighbours of a switch, which take its pauses for storms of its own; loops;
+//! impatient hosts.
 
 mod draw;
 mod judge;

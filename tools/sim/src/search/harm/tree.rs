@@ -6,12 +6,11 @@ use crate::network::plan::{End, LinkPlan, PriorityMap};
 use crate::random::Random;
 use crate::search::wide::pick;
 
-/// Hosts at least, beside the one that is silent at first.
+/// Minimum number of hosts, beside the one that is silent at first.
 const HOSTS_LEAST: usize = 3;
 
-/// A tree of switches with hosts.
 pub(super) struct Tree {
-    /// By switch but the first: its parent.
+    /// By switch except the first: its parent.
     pub(super) parents: Vec<usize>,
     /// By host: its switch.
     pub(super) hosts: Vec<usize>,
@@ -75,13 +74,13 @@ impl Tree {
         self.parents.len() + 1
     }
 
-    /// The switches from `switch` to the first one, both included.
+    /// Switches from `switch` to the first one, both included.
     pub(super) fn to_root(&self, switch: usize) -> Vec<usize> {
         let above = |at: &usize| at.checked_sub(1).map(|place| self.parents[place]);
         std::iter::successors(Some(switch), above).collect()
     }
 
-    /// The directions that a frame between hosts takes.
+    /// Directions that a frame between hosts takes.
     pub(super) fn path(&self, from: usize, to: usize) -> Vec<Way> {
         let (up, down) = (self.to_root(self.hosts[from]), self.to_root(self.hosts[to]));
         let meets = |at: &&usize| !down.contains(at);
@@ -95,7 +94,7 @@ impl Tree {
         path
     }
 
-    /// The directions that a flooded frame takes.
+    /// Directions that a flooded frame takes.
     pub(super) fn flooded(&self, from: usize) -> Vec<Way> {
         let hosts = (0..self.hosts.len()).filter(|to| *to != from);
         let mut all: Vec<Way> = hosts.flat_map(|to| self.path(from, to)).collect();
@@ -111,7 +110,7 @@ impl Tree {
         }
     }
 
-    /// Children of a switch in the order of its ports, behind the port to its parent.
+    /// Returns children of a switch in the order of its ports, behind the port to its parent.
     pub(super) fn children(&self, switch: usize) -> impl Iterator<Item = usize> + '_ {
         let parents = self.parents.iter().enumerate();
         parents.filter_map(move |(place, parent)| (*parent == switch).then_some(place + 1))
@@ -122,7 +121,7 @@ impl Tree {
         hosts.filter_map(move |(host, at)| (*at == switch).then_some(host))
     }
 
-    /// The directions that leave a switch, in the order of its ports.
+    /// Returns the directions that leave a switch, in the order of its ports.
     pub(super) fn ways_of(&self, switch: usize) -> Vec<Way> {
         let up = (switch > 0).then_some(Way::Up(switch));
         let down = self.children(switch).map(Way::Down);
@@ -140,7 +139,7 @@ impl Tree {
         (switch as u32, self.port_of(switch, Way::ToHost(host)))
     }
 
-    /// The direction by which frames for a host leave a switch.
+    /// Direction by which frames for a host leave a switch.
     pub(super) fn next(&self, switch: usize, host: usize) -> Way {
         let down = self.to_root(self.hosts[host]);
         match down.iter().position(|at| *at == switch) {

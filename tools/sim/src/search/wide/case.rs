@@ -35,7 +35,7 @@ pub struct Case {
     pub(super) faults: Vec<Fault>,
 }
 
-/// By (host that the route leads to, switch): the switches that come next.
+/// By (destination host, switch): the next switches.
 pub(super) type Routes = BTreeMap<(usize, usize), Vec<usize>>;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -53,7 +53,7 @@ pub(super) struct Line {
 pub(super) struct Link {
     pub(super) ends: [usize; 2],
     pub(super) line: Line,
-    /// T as it is configured.
+    /// Configured T.
     pub(super) round_trip: Duration,
     pub(super) coding: FeedbackCoding,
     pub(super) known: bool,
@@ -110,8 +110,8 @@ pub(super) enum Fault {
 }
 
 impl Line {
-    /// T: a Feedback waits for the frame that is on our line and for control frames before it, crosses, and meets a
-    /// neighbour whose last frame has just begun.
+    /// Returns T: a Feedback waits for the frame that is on our line and for control frames before
+    /// it, crosses, and meets a neighbour whose last frame has just begun.
     pub(super) fn round_trip(&self) -> Duration {
         const CONTROL_BEFORE: u64 = 3;
         let frame = self.rate.time_for(FRAME_MAX + LINE_OVERHEAD);
@@ -126,7 +126,7 @@ impl Line {
     }
 }
 
-/// Room for what arrives within `round_trip`.
+/// Returns room for frames that arrive within `round_trip`.
 pub(super) fn reserve(rate: BitRate, round_trip: Duration) -> u64 {
     let reserve = Reserve::new(rate, round_trip, CELL, FRAME_MAX).total();
     reserve.round_up_to(CELL).get()
@@ -138,7 +138,7 @@ impl Flow {
         self.size.is_none() && self.on_off.is_none()
     }
 
-    /// How long it may be silent by itself.
+    /// Returns how long it may be silent by itself.
     pub(super) fn own_gap(&self) -> Duration {
         let frame = Bytes::new(self.frame);
         self.rate
@@ -147,14 +147,15 @@ impl Flow {
 }
 
 impl Case {
-    /// What every budget has beside one frame: room for what arrives within the longest T.
+    /// Returns the part of every budget beside one frame: room for frames that arrive within the
+    /// longest T.
     pub(super) fn reserve(&self) -> u64 {
         let links = self.links.iter();
         let reserves = links.map(|link| reserve(link.line.rate, link.round_trip));
         reserves.max().unwrap_or(0)
     }
 
-    /// The same by the T that lines have, those of hosts included.
+    /// Like [`reserve`](Self::reserve), for the actual T of lines, those of hosts included.
     pub(super) fn true_reserve(&self) -> u64 {
         let lines = self.links.iter().map(|link| link.line);
         let reserves = lines
@@ -163,14 +164,13 @@ impl Case {
         reserves.max().unwrap_or(0)
     }
 
-    /// b_1 … b_D of a class, in bytes.
+    /// Returns b_1 … b_D of a class, in bytes.
     pub(super) fn budgets(&self, class: &Class) -> Vec<u64> {
         let needed = GAMMA_MAX + self.reserve();
         let spare = class.spare.iter();
         spare.map(|spare| needed + spare * GAMMA_MAX).collect()
     }
 
-    /// The slowest line.
     pub(super) fn slowest(&self) -> Line {
         let lines = self.links.iter().map(|link| link.line);
         lines
@@ -179,7 +179,6 @@ impl Case {
             .unwrap_or(self.host_line)
     }
 
-    /// The longest T, as it is configured.
     pub(super) fn longest_round_trip(&self) -> Duration {
         let links = self.links.iter().map(|link| link.round_trip);
         links.max().unwrap_or(Duration::ZERO)

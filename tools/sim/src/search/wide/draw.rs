@@ -9,22 +9,19 @@ use super::traffic;
 use crate::random::Random;
 use crate::search::routes::{routes_to, Graph, RoutesTo, Style};
 
-/// Tells the stream of randomness for wide networks from others of the same seed.
+/// Identifies the stream of randomness for wide networks.
 const WIDE: u64 = 6;
-/// Hosts of a network at most.
+/// Maximum number of hosts of a network.
 const HOSTS_MAX: usize = 40;
-/// Packet memory of all switches together: what a network may need at most, so that ten thousand take minutes.
+/// Maximum packet memory of all switches together, so that ten thousand networks take minutes.
 const MEMORY_MAX: u64 = 48_000_000;
-/// What is on a line at most, one way.
+/// Maximum number of bytes on a line, one way.
 const ON_LINE_MAX: u64 = 60_000;
-/// Links of the longest route.
 const ROUTE_MAX: usize = 16;
-/// D is too large by this much at most.
+/// Maximum excess of D.
 const DEPTH_EXTRA_MAX: u64 = 5;
-/// T is wrong by this factor at most.
 const ROUND_TRIP_FACTOR_MAX: u64 = 100;
 
-/// The network of `seed`.
 pub(super) fn draw(seed: u64) -> Case {
     let mut random = Random::for_purpose(seed, WIDE);
     let (shape, graph, hosts_at) = graph(&mut random);
@@ -75,7 +72,6 @@ pub(super) fn draw(seed: u64) -> Case {
     case
 }
 
-/// A graph, and its switches that hosts may hang on.
 fn graph(random: &mut Random) -> (&'static str, Graph, Vec<usize>) {
     let mut number = |low: u64, high: u64| random.between(low, high) as usize;
     let (shape, kind) = match number(0, 9) {
@@ -140,7 +136,7 @@ fn graph(random: &mut Random) -> (&'static str, Graph, Vec<usize>) {
         failed: 0,
         ..config
     };
-    // Where there is no place for so many mistakes, there are none.
+    // If the network has no place for so many mistakes, it gets none.
     let plan = generate(&config, wiring).or_else(|_| generate(&right, wiring));
     let plan = plan.unwrap_or_default();
     let working = plan.links.iter().filter(|link| !link.failed);
@@ -246,7 +242,7 @@ fn switches(count: usize, random: &mut Random) -> Vec<Switch> {
     switches
 }
 
-/// Rates that are equal, near each other, or anything.
+/// Equal rates, similar ones, or any.
 #[derive(Clone, Copy)]
 enum Rates {
     Same(usize),
@@ -268,7 +264,7 @@ impl Rates {
     }
 }
 
-/// `room`: the most that the reserve of a link may take.
+/// `room`: maximum reserve of a link.
 fn links(graph: &Graph, room: u64, random: &mut Random) -> (Line, Vec<Link>) {
     let place = random.below(Rates::MBIT.len() as u64) as usize;
     let rates = match random.below(4) {
@@ -328,7 +324,7 @@ fn links(graph: &Graph, room: u64, random: &mut Random) -> (Line, Vec<Link>) {
     (host_line, links)
 }
 
-/// Ways to tell Feedback, the usual one twice.
+/// Codings of Feedback, the usual one twice.
 const CODINGS: [FeedbackCoding; 4] = [
     FeedbackCoding::Pfc,
     FeedbackCoding::Pfc,
@@ -336,7 +332,7 @@ const CODINGS: [FeedbackCoding; 4] = [
     FeedbackCoding::Grants,
 ];
 
-/// T longer than the line needs, as far as there is memory for it.
+/// Draws T longer than the line needs, as far as there is memory for it.
 fn too_long(line: Line, room: u64, random: &mut Random) -> Duration {
     let right = line.round_trip();
     let least = reserve(line.rate, right).max(1);
@@ -344,7 +340,7 @@ fn too_long(line: Line, room: u64, random: &mut Random) -> Duration {
     right.saturating_mul(magnitude(1, most, random))
 }
 
-/// A number from `low` to `high` whose magnitude is drawn first.
+/// Draws a number from `low` to `high` by its magnitude first.
 pub(in crate::search) fn magnitude(low: u64, high: u64, random: &mut Random) -> u64 {
     let octaves = u64::from((high / low.max(1)).max(1).ilog2());
     let octave = random.between(0, octaves);

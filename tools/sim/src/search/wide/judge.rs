@@ -1,4 +1,4 @@
-//! What a wide network must keep, and whether it does.
+//! Promises of a wide network, and their verification.
 //!
 //! | promise | but for |
 //! |---|---|
@@ -8,8 +8,8 @@
 //! | under Levels no steady flow waits longer for a frame than [`TIMES_PFC`] times the longest wait in the same network under PFC with the Deadlock Breaker, one refresh and two T more | networks in which that is more than [`BOUND_PERCENT`] of the run ([`Told::Nothing`]) |
 //! | under PFC no steady flow waits for a third of the run | runs that are too short for that: less than [`FILLINGS`] times what full buffers on a flow's way take to move, or so many rounds of the Deadlock Breaker ([`Told::Nothing`]) |
 //!
-//! A network in which the bound says nothing, or that seems to break it, is run again for longer: a promise is broken when
-//! it still is then.
+//! A network in which the bound is meaningless, or that seems to break it, is run again for longer:
+//! a promise is broken when it still is then.
 
 use std::path::Path;
 
@@ -21,23 +21,24 @@ use super::Protocol;
 use crate::scenario::plan;
 use crate::trial::{self, Drain, Trial};
 
-/// Under Levels no flow may wait longer than so many times the longest wait under PFC.
+/// Maximum ratio of a flow's wait under Levels to the longest wait under PFC.
 pub const TIMES_PFC: u64 = 5;
 /// The bound on waiting must be below this part of the run, in hundredths.
 pub const BOUND_PERCENT: u64 = 70;
-/// Under PFC a run tells something of waits when buffers on the way could be filled and emptied so often.
+/// Under PFC a run is meaningful for waits when buffers on the path could be filled and emptied
+/// this many times.
 pub const FILLINGS: u64 = 5;
-/// A run is made longer so often at most.
+/// Maximum number of times that a run is made longer.
 const ROUNDS_MAX: u32 = 6;
-/// It is not made longer when it would have more crossings of a line than this.
+/// A run is not made longer if it would have more crossings of a line than this.
 const CROSSINGS_MAX: u64 = 200_000;
-/// The same for one in which a flow seems to be left waiting.
+/// Limit for a run in which a flow seems to be left waiting.
 const CROSSINGS_TO_BE_SURE: u64 = 1_000_000;
 
-/// Whether runs are made longer where a judgement needs it.
+/// Option to make runs longer when a judgement needs it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Patience {
-    /// The case's duration, whatever comes of it.
+    /// The case's duration, unconditionally.
     AsItIs,
     /// Longer where it has to be.
     Longer,
@@ -69,12 +70,12 @@ pub enum Broken {
     Starved,
 }
 
-/// What one network did.
+/// Results of one network.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Answer {
-    /// What it broke.
+    /// Broken promises.
     pub broken: Vec<Broken>,
-    /// The same in words.
+    /// The description in words.
     pub words: String,
     /// By what waits were judged.
     pub told: Told,
@@ -86,13 +87,13 @@ pub struct Answer {
     pub jain: [f64; 2],
     /// Frames that hosts sent.
     pub sent: u64,
-    /// Frames that were lost, to whatever.
+    /// Frames that were lost, for any reason.
     pub lost: u64,
     /// Crossings of a line in all runs that it took.
     pub frame_hops: u64,
 }
 
-/// Runs `case` with `protocol` and holds it to the promises. Under Levels it is run under PFC, too.
+/// Runs `case` with `protocol` and checks the promises. Under Levels it is also run under PFC.
 pub fn judge(case: &Case, protocol: Protocol, patience: Patience) -> Answer {
     let mut judging = Judging {
         case: case.clone(),
@@ -118,7 +119,6 @@ impl Judging {
         }
     }
 
-    /// Levels.
     fn beside_pfc(&mut self, patience: Patience) -> Result<Answer, String> {
         let mut rounds = first_round(patience);
         loop {
@@ -134,7 +134,7 @@ impl Judging {
             }
             let trial = self.run(Protocol::Level)?;
             let answer = self.judge(&trial, &pfc, told, bound);
-            // Once more, and longer: whoever waits for good waits then, too.
+            // Once more, and longer: a flow that waits for good also waits then.
             let seems_starved = answer.broken == [Broken::Starved];
             if seems_starved && rounds < ROUNDS_MAX {
                 rounds = ROUNDS_MAX;
@@ -147,7 +147,6 @@ impl Judging {
         }
     }
 
-    /// PFC.
     fn by_itself(&mut self, patience: Patience) -> Result<Answer, String> {
         let mut rounds = first_round(patience);
         loop {
@@ -170,7 +169,7 @@ impl Judging {
         }
     }
 
-    /// A run as long as this tells under PFC who waits for good.
+    /// Returns the duration after which a run under PFC shows which flows wait for good.
     fn time_to_tell(&self) -> Duration {
         let classes = self.case.classes.iter();
         let most = classes.map(|class| class.edge_xoff).max().unwrap_or(0);
@@ -181,7 +180,8 @@ impl Judging {
         (filling + round).saturating_mul(FILLINGS)
     }
 
-    /// Makes the run twice to eight times as long, as near to `needed` as that; false when that would be too much work.
+    /// Makes the run twice to eight times as long, as near to `needed` as that permits; returns
+    /// false when that would be too much work.
     fn lengthen(&mut self, needed: Duration, before: &Trial, most: u64) -> bool {
         let duration = self.case.duration;
         let (twice, more) = (duration.saturating_mul(2), duration.saturating_mul(8));
@@ -194,13 +194,13 @@ impl Judging {
         fits
     }
 
-    /// What no steady flow may wait longer than under Levels when the longest wait under PFC is `wait`.
+    /// Returns the longest permitted wait of a steady flow under Levels when the longest wait under
+    /// PFC is `wait`.
     fn promised(&self, wait: Duration) -> Duration {
         let trips = self.case.longest_round_trip().saturating_mul(2);
         wait.saturating_mul(TIMES_PFC) + self.case.refresh + trips
     }
 
-    /// By what waits are judged, and how long they may be.
     fn bound(&self, wait: Duration) -> (Told, Duration) {
         let bound = self.promised(wait);
         let duration = u128::from(self.case.duration.as_nanos());
@@ -214,7 +214,7 @@ impl Judging {
         self.case.duration.divided_by(3)
     }
 
-    /// Of all steady flows, less what they are silent by themselves.
+    /// Of all steady flows, less the time that they are silent by themselves.
     fn longest_wait(&self, trial: &Trial) -> Duration {
         let flows = self.case.flows.iter().zip(&trial.flows);
         let steady = flows.filter(|(flow, _)| flow.is_steady());
@@ -237,8 +237,8 @@ impl Judging {
         Ok(trial)
     }
 
-    /// Nothing waits for longer than this that will go on: pauses have run out and been renewed, echo messages have put
-    /// right what grants count, and the Deadlock Breaker has had its time.
+    /// No flow that will go on waits longer than this: pauses have run out and been renewed, echo
+    /// messages have corrected the counts of grants, and the Deadlock Breaker has had its time.
     fn drain(&self) -> Drain {
         let pause = Quanta::MAX.at(self.case.slowest().rate);
         let breaker = &self.case.breaker;

@@ -14,7 +14,7 @@ pub(in crate::search) use draw::{magnitude, pick};
 pub use judge::{judge, Answer, Broken, Patience, Told};
 pub use shrink::shrink;
 
-/// How the classes of a network treat congestion.
+/// Treatment of congestion by the classes of a network.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Protocol {
     /// Protocol P.

@@ -37,7 +37,7 @@ impl File {
 }
 
 impl Case {
-    /// The scenario file, with classes of `protocol`. `told` says what is wrong with it.
+    /// The scenario file, with classes of `protocol`. `told` describes its fault.
     pub fn to_toml(&self, protocol: Protocol, told: &str) -> String {
         let mut file = File(String::new());
         file.text("name", format_args!("wide-{}", self.seed));
@@ -96,7 +96,7 @@ impl Case {
         file.key("priority", class.priority);
         let (mode, xoff, xon, headroom) = match protocol {
             Protocol::Level => {
-                // Regular switches pause each other by these thresholds, too.
+                // Regular switches also pause each other by these thresholds.
                 let under_way = if self.is_mixed() {
                     self.true_reserve()
                 } else {

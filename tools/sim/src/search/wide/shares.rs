@@ -1,4 +1,4 @@
-//! What lines flows share.
+//! Shares of lines between flows.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -6,17 +6,17 @@ use weir_core::Duration;
 
 use super::case::{Case, Flow};
 
-/// A flow's way, by the first member at each switch: the host's line, links between switches, the other host's line.
+/// A flow's path, by the first member at each switch: the host's line, links between switches, the
+/// other host's line.
 pub(super) struct Share {
     pub(super) hops: Vec<Hop>,
 }
 
-/// One line of a way.
+/// One line of a path.
 #[derive(Clone, Copy)]
 pub(super) struct Hop {
     /// In bit/s.
     pub(super) rate: u64,
-    /// How many flows use it.
     pub(super) users: u64,
 }
 
@@ -28,7 +28,6 @@ enum Place {
 }
 
 impl Case {
-    /// By flow.
     pub(super) fn shares(&self) -> Vec<Share> {
         let ways: Vec<Vec<Place>> = self.flows.iter().map(|flow| self.way(flow)).collect();
         let mut users: BTreeMap<Place, u64> = BTreeMap::new();
@@ -69,9 +68,10 @@ impl Case {
         way
     }
 
-    /// How long the slowest flow takes to move what buffers of `buffer` bytes on its way hold when all are full, every line
-    /// is shared equally between the lines that feed it (a parking lot: what each of them gets is a part of a part), and
-    /// the first by its flows. O(flows × hops × log lines).
+    /// Returns how long the slowest flow takes to move the contents of full buffers of `buffer`
+    /// bytes on its path when every line is shared equally between the lines that feed it (a
+    /// parking lot: what each of them gets is a part of a part), and the first by its flows.
+    /// O(flows × hops × log lines).
     pub(super) fn filling_time(&self, buffer: u64) -> Duration {
         let ways: Vec<Vec<Place>> = self.flows.iter().map(|flow| self.way(flow)).collect();
         let mut feeders: BTreeMap<Place, BTreeSet<Option<Place>>> = BTreeMap::new();

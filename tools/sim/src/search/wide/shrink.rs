@@ -8,7 +8,7 @@ use super::case::{Case, Fault, Routes};
 use super::judge::{judge, Answer, Broken, Patience};
 use super::Protocol;
 
-/// Networks that are tried at most.
+/// Maximum number of networks that are tried.
 const TRIES_MAX: usize = 400;
 
 /// A smaller network that breaks the first promise that `case` breaks with `protocol`, with what it did. `case` is as
@@ -61,7 +61,8 @@ impl Shrinking {
     }
 
     fn without_faults(&mut self) {
-        // What changes the routes to one host goes together: a part of it could close a circle for good.
+        // Changes of the routes to one host are removed together: a part of them could close a
+        // circle for good.
         let faults = |case: &mut Case| grouped(std::mem::take(&mut case.faults));
         self.without(faults, |case, faults| case.faults = faults.concat());
     }
@@ -71,7 +72,7 @@ impl Shrinking {
         self.without(flows, |case, flows| case.flows = flows);
     }
 
-    /// Takes away halves of a list, then quarters, down to single items.
+    /// Removes halves of a list, then quarters, down to single items.
     fn without<T: Clone>(
         &mut self,
         take: impl Fn(&mut Case) -> Vec<T>,
@@ -115,7 +116,8 @@ impl Shrinking {
         }
     }
 
-    /// A lock at the very end is one that nobody sees: long enough that most of the run stands still.
+    /// Prolongs the run: a lock at the very end is hard to see, so most of the run should be
+    /// stalled.
     fn clearer(&mut self) {
         if self.answer.broken.first() == Some(&Broken::Stuck) {
             let mut case = self.best.clone();
@@ -212,7 +214,7 @@ impl Fault {
 }
 
 impl Case {
-    /// Without classes, hosts, routes, links and switches that no flow and no fault has to do with.
+    /// Removes classes, hosts, routes, links and switches that no flow and no fault needs.
     fn compact(&self) -> Self {
         let mut case = self.clone();
         let classes: BTreeSet<usize> = case.flows.iter().map(|flow| flow.class).collect();
@@ -295,7 +297,6 @@ impl Case {
     }
 }
 
-/// The new place of each that is kept.
 fn places(kept: &BTreeSet<usize>) -> BTreeMap<usize, usize> {
     kept.iter()
         .enumerate()
@@ -303,7 +304,7 @@ fn places(kept: &BTreeSet<usize>) -> BTreeMap<usize, usize> {
         .collect()
 }
 
-/// Routes that some flow may come by, before or after they change.
+/// Returns routes that some flow may take, before or after they change.
 fn used_routes(case: &Case) -> Routes {
     let mut used = Routes::new();
     let mut open: Vec<(usize, usize)> = case

@@ -1,4 +1,4 @@
-//! What a wide network is asked to carry, and what happens to it meanwhile.
+//! Traffic of a wide network, and events during it.
 
 use std::collections::BTreeSet;
 
@@ -9,10 +9,9 @@ use super::draw::{magnitude, pick, written};
 use crate::random::Random;
 use crate::search::routes::{routes_to, Graph, RoutesTo, Style};
 
-/// Crossings of a line that are planned: what a run takes follows from them.
+/// Planned crossings of a line, which determine the length of a run.
 const CROSSINGS: f64 = 7_000.0;
 
-/// Who sends to whom.
 #[derive(Clone, Copy)]
 pub(super) struct Pair {
     pub(super) from: usize,
@@ -20,13 +19,12 @@ pub(super) struct Pair {
     pub(super) class: usize,
 }
 
-/// Other routes to a host.
 pub(super) struct RouteChange {
     pub(super) to: usize,
     pub(super) routes: RoutesTo,
 }
 
-/// Hosts that anybody sends to: all, or a few.
+/// Destinations of all flows: all hosts, or a few.
 pub(super) fn targets(hosts: usize, random: &mut Random) -> BTreeSet<usize> {
     if random.below(3) > 0 {
         return (0..hosts).collect();
@@ -37,7 +35,7 @@ pub(super) fn targets(hosts: usize, random: &mut Random) -> BTreeSet<usize> {
         .collect()
 }
 
-/// One to three flows from each host.
+/// Draws one to three flows from each host.
 pub(super) fn pairs(
     hosts: &[usize],
     targets: &BTreeSet<usize>,
@@ -60,7 +58,7 @@ pub(super) fn pairs(
     pairs
 }
 
-/// In an eighth of the networks some hosts get other routes.
+/// Draws other routes for some hosts in an eighth of the networks.
 pub(super) fn route_changes(
     graph: &Graph,
     hosts: &[usize],
@@ -86,7 +84,7 @@ pub(super) fn route_changes(
     chosen.into_iter().map(change).collect()
 }
 
-/// Times, flows and faults.
+/// Draws times, flows and faults.
 pub(super) fn add(case: &mut Case, pairs: &[Pair], changes: &[RouteChange], random: &mut Random) {
     const FRAMES: [u64; 8] = [60, 64, 128, 257, 512, 1000, 1500, 1518];
     let mixes_frames = random.below(3) == 0;
@@ -144,7 +142,8 @@ fn pattern(flow: &mut Flow, nanos: u64, line: BitRate, random: &mut Random) {
     }
 }
 
-/// Crossings of lines per second by each flow when it has an equal share of each line on its way.
+/// Returns crossings of lines per second by each flow when it has an equal share of each line on
+/// its path.
 fn crossings_per_second(case: &Case) -> Vec<f64> {
     let shares = case.shares();
     let flows = case.flows.iter().zip(&shares);
@@ -156,10 +155,10 @@ fn crossings_per_second(case: &Case) -> Vec<f64> {
     rates.collect()
 }
 
-/// So long that about [`CROSSINGS`] happen, and frames come through, however slow and long some lines are. Flows that would
-/// make too many meanwhile get a rate of their own.
+/// Returns a time in which about [`CROSSINGS`] happen, and frames come through, however slow and
+/// long some lines are. Flows with too many crossings meanwhile get a rate of their own.
 fn time_for(case: &mut Case, random: &mut Random) -> Duration {
-    /// Of all flows together, times [`CROSSINGS`].
+    /// Maximum crossings of all flows together, times [`CROSSINGS`].
     const MORE_MAX: f64 = 2.0;
     let per_flow = crossings_per_second(case);
     let nanos = CROSSINGS / per_flow.iter().sum::<f64>().max(1.0) * 1e9;

@@ -28,7 +28,7 @@ pub struct ReactionPoint {
     /// Since i_B last grew.
     bytes: u64,
     timers: Option<Timers>,
-    /// In the place of `timers`, with [`Reaction::Nic`].
+    /// Replaces `timers` with [`Reaction::Nic`].
     nic: Option<nic::Timers>,
     cuts: u64,
 }
@@ -78,7 +78,7 @@ impl ReactionPoint {
         self.alpha
     }
 
-    /// How often the rate was cut.
+    /// Returns how often the rate was cut.
     pub const fn cuts(&self) -> u64 {
         self.cuts
     }
@@ -321,7 +321,7 @@ mod tests {
             current = (current + target) / 2.0;
             assert_rates(&point, current, target);
         }
-        // A notification begins it all anew.
+        // A notification restarts it all.
         point.notify(at(600));
         assert!(near(point.target_bps() / GBIT, current));
         let before = point.current_bps();

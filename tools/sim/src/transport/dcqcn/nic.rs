@@ -14,7 +14,7 @@ pub(super) struct Timers {
     increase: Option<Instant>,
     /// A notification has come since α last moved.
     alpha_notified: bool,
-    /// A notification has come since the rate was last looked at.
+    /// A notification has come since the last check of the rate.
     cut_notified: bool,
 }
 
@@ -46,7 +46,7 @@ impl ReactionPoint {
         }
     }
 
-    /// α moves first, so that a cut of the same moment is by the new one.
+    /// α moves first, so that a cut at the same time uses the new one.
     pub(super) fn handle_timeout_nic(&mut self, now: Instant) {
         let Some(mut timers) = self.nic else {
             return;
@@ -97,7 +97,7 @@ mod tests {
         Instant::ZERO + Duration::from_micros(micros)
     }
 
-    /// HPCC's run.py for a line of 100 Gbit/s.
+    /// Values of HPCC's run.py for a line of 100 Gbit/s.
     fn config() -> DcqcnConfig {
         DcqcnConfig {
             alpha_timer: Duration::from_micros(1),
@@ -113,7 +113,8 @@ mod tests {
         }
     }
 
-    /// Until nothing is due up to `end`; notified at each of `notified`, which come after what is due at the same moment.
+    /// Runs until nothing is due up to `end`; notified at each of `notified`, after timers of the
+    /// same time.
     fn run(point: &mut ReactionPoint, notified: &[u64], end: u64) {
         let mut notified = notified.iter().peekable();
         loop {

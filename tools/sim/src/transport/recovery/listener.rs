@@ -4,7 +4,7 @@ use weir_config::scenario::Recovery;
 
 use crate::transport::reassembly::Reassembly;
 
-/// What has arrived, and what to say about it.
+/// Received frames, and the answers to them.
 #[derive(Clone, Debug)]
 pub struct Listener {
     order: Order,
@@ -12,17 +12,16 @@ pub struct Listener {
 
 #[derive(Clone, Debug)]
 enum Order {
-    /// Frames are taken in order alone.
+    /// Frames are accepted in order alone.
     Strict {
-        /// The frame that is to come.
         expected: u32,
-        /// The sender was told that another one came: it is told once for each frame that is missing.
+        /// The sender was notified of a gap: once for each missing frame.
         is_told: bool,
     },
     Any(Reassembly),
 }
 
-/// What an acknowledgement says.
+/// Contents of an acknowledgement.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Reply {
     /// Everything before this frame has arrived.
@@ -31,12 +30,12 @@ pub struct Reply {
     pub is_nack: bool,
 }
 
-/// What becomes of a frame.
+/// Fate of a frame.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Receipt {
     /// False for one that was there, or that is not taken.
     pub is_new: bool,
-    /// What the sender is told, if anything.
+    /// Answer to the sender, if any.
     pub reply: Option<Reply>,
 }
 

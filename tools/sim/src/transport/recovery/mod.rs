@@ -1,8 +1,9 @@
 //! Frames that were lost are sent again: RoCE's go-back-N, and selectively.
 //!
-//! Selective repetition is that of Mittal et al., "Revisiting Network Support for RDMA" (IRN), SIGCOMM 2018: every frame is
-//! acknowledged, an acknowledgement out of order says which frame it is about, and what is missing before that frame counts as
-//! lost. Each frame is sent again once; when such a repetition is lost too, a timeout follows.
+//! Selective repetition is that of Mittal et al., "Revisiting Network Support for RDMA" (IRN),
+//! SIGCOMM 2018: every frame is acknowledged, an acknowledgement out of order names its frame, and
+//! frames missing before it count as lost. Each frame is sent again once; when such a repetition is
+//! also lost, a timeout follows.
 
 mod listener;
 mod resender;

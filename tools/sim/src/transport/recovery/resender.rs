@@ -14,23 +14,22 @@ use crate::transport::WINDOW_FRAMES_MAX;
 pub struct Resender {
     is_selective: bool,
     frame_count: Option<u32>,
-    /// Everything before it is acknowledged.
     acknowledged: u32,
-    /// What is sent next, but for selective repetitions.
+    /// Next frame to send, except for selective repetitions.
     next: u32,
-    /// Everything from here on was never sent.
+    /// No frame from here on was ever sent.
     unsent: u32,
-    /// From `acknowledged` on: whether the receiver has it.
+    /// From `acknowledged` on: true for frames that the receiver has.
     held: VecDeque<bool>,
     held_count: u32,
-    /// Everything before it was sent again, or need not be.
+    /// Every frame before it was sent again, or need not be.
     looked_before: u32,
-    /// What is before it and the receiver does not have is lost.
+    /// Frames before it that the receiver lacks are lost.
     lost_before: u32,
     timer: RetransmissionTimer,
 }
 
-/// What an acknowledgement has brought.
+/// Effect of an acknowledgement.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Progress {
     /// Frames of which it is known only now that the receiver has them.
@@ -56,19 +55,20 @@ impl Resender {
         }
     }
 
-    /// Whether there is a frame to send, beside what windows and rates say. A window of [`WINDOW_FRAMES_MAX`] holds always.
+    /// Returns true if there is a frame to send, apart from windows and rates. A window of
+    /// [`WINDOW_FRAMES_MAX`] always applies.
     pub fn has_frame(&self) -> bool {
         let is_in_reach = self.next - self.acknowledged < WINDOW_FRAMES_MAX;
         let is_left = self.frame_count.is_none_or(|count| self.next < count);
         self.has_selected() || (is_in_reach && is_left)
     }
 
-    /// Whether a lost frame is to be sent again out of its order, which no window holds.
+    /// Returns true if a lost frame is to be sent again out of its order, which no window holds.
     pub const fn has_selected(&self) -> bool {
         self.looked_before < self.lost_before
     }
 
-    /// Whether what would be sent next was sent before.
+    /// Returns true if the next frame was sent before.
     pub const fn repeats(&self) -> bool {
         self.has_selected() || self.next < self.unsent
     }
@@ -104,7 +104,8 @@ impl Resender {
         number
     }
 
-    /// The receiver says `reply` to frame `number`, which was sent at `sent`. O(frames that it is about).
+    /// Handles the receiver's `reply` to frame `number`, which was sent at `sent`. O(frames that it
+    /// concerns).
     pub fn acknowledge(
         &mut self,
         now: Instant,
@@ -156,7 +157,7 @@ impl Resender {
         true
     }
 
-    /// Everything before `before` has arrived: of how many frames that is news.
+    /// Handles the arrival of every frame before `before`: returns how many are news.
     fn advance(&mut self, now: Instant, before: u32) -> u32 {
         let count = before - self.acknowledged;
         let known = (count as usize).min(self.held.len());
@@ -169,7 +170,7 @@ impl Resender {
         count - known
     }
 
-    /// The receiver has `number`: whether that is news.
+    /// Handles the arrival of `number`: returns 1 if that is news.
     fn hold(&mut self, number: u32) -> u32 {
         let Some(offset) = number.checked_sub(self.acknowledged) else {
             return 0;

@@ -1,4 +1,5 @@
-//! Losses by hand, and a property: whatever is lost, everything arrives, and no more is sent again than has to be.
+//! Losses by hand, and a property: with any losses everything arrives, and no more is sent again
+//! than necessary.
 
 use proptest::prelude::*;
 use weir_config::scenario::Recovery;
@@ -17,7 +18,6 @@ fn resender(recovery: Recovery, frame_count: u32) -> Resender {
     Resender::new(recovery, Some(frame_count), TIMEOUT)
 }
 
-/// Sends up to `most` frames.
 fn burst(resender: &mut Resender, micros: u64, most: usize) -> Vec<u32> {
     let mut numbers = Vec::new();
     while numbers.len() < most && resender.has_frame() {
@@ -150,7 +150,8 @@ fn no_more_is_under_way_than_a_receiver_holds() {
     assert_eq!(sent.len(), WINDOW_FRAMES_MAX as usize);
 }
 
-/// A line that loses frames and answers, and may change the order of two. What was sent again, and what was lost.
+/// Simulates a line that loses frames and answers, and may reorder two. Returns the repeated
+/// frames, and the lost ones.
 fn transfer(
     recovery: Recovery,
     frame_count: u32,

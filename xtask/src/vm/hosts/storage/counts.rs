@@ -1,4 +1,4 @@
-//! What a cell counted: what its steps print, and the switch's metrics.
+//! Counts of a cell: its steps' output, and the switch's metrics.
 
 use std::collections::BTreeMap;
 
@@ -17,7 +17,7 @@ const LOSSES: [&str; 3] = [
 #[derive(Debug)]
 pub struct Counts {
     said: BTreeMap<String, u64>,
-    /// Metrics by the name that the cell gave them. A daemon that was restarted has counted from 0 again.
+    /// Metrics by the cell's name for them. A restarted daemon counts from 0.
     metrics: BTreeMap<String, String>,
 }
 
@@ -56,7 +56,7 @@ impl Counts {
         number.with_context(|| format!("the steps printed no {name}: {:?}", self.said))
     }
 
-    /// Whether there are metrics of this name.
+    /// Returns true if there are metrics of this name.
     pub fn has(&self, metrics: &str) -> bool {
         self.metrics.contains_key(metrics)
     }
@@ -110,7 +110,6 @@ impl Counts {
     }
 }
 
-/// Samples of a family in Prometheus' text format.
 fn samples<'a>(text: &'a str, family: &'a str) -> impl Iterator<Item = (&'a str, f64)> {
     text.lines().filter_map(move |line| {
         let labels = line.strip_prefix(family)?.strip_prefix('{')?;

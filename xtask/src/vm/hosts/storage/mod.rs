@@ -31,7 +31,7 @@ pub const MODULES: [&str; 9] = [
 pub struct Cell {
     name: &'static str,
     check: fn(&Hosts<'_>) -> Result<String>,
-    /// Whether it needs a second guest.
+    /// True if it needs a second guest.
     pub is_pair: bool,
     loses_nothing: bool,
 }
@@ -86,16 +86,16 @@ pub fn check(guest: &Guest, peer: Option<&Guest>, cell: Cell) -> Result<Vec<Outc
     Ok(hosts.outcomes)
 }
 
-/// The rate of every port and the bound of every host: an emulated machine forwards as much while other work has its CPUs.
+/// Rate of every port and bound of every host: an emulated machine forwards as much while other
+/// work has its CPUs.
 const RATE: &str = "20Mbit";
-/// A class that pauses. Its headroom holds a whole RX ring: a switch that waited for a CPU reads as much at once.
+/// A class that pauses. Its headroom holds a whole RX ring: a switch that waited for a CPU reads as
+/// much at once.
 const PFC: &str = "mode = \"pfc\"\nxoff = \"60KiB\"\nxon = \"52KiB\"\nheadroom = \"6MiB\"";
-/// A class that drops.
 const LOSSY: &str = "mode = \"lossy\"\nbuffer = \"64KiB\"";
 /// Longest cell: 50 MiB written and read back by an emulator on a busy machine.
 const CELL_S: u64 = 580;
 
-/// Runs one cell: the network with this class, then its own steps. Returns what the steps print.
 fn cell(hosts: &Hosts<'_>, class: &str, steps: &str) -> Result<String> {
     hosts.steps(
         CELL_S,
@@ -111,7 +111,7 @@ fn cell(hosts: &Hosts<'_>, class: &str, steps: &str) -> Result<String> {
     )
 }
 
-/// In a lossy class not one write succeeds, although nobody else sends.
+/// In a lossy class not one write succeeds, although no other host sends.
 fn lossy(hosts: &Hosts<'_>) -> Result<String> {
     const WRITES: u64 = 16;
     // One command each. Five seconds after its port is gone, the disk fails.
@@ -135,14 +135,14 @@ fn lossy(hosts: &Hosts<'_>) -> Result<String> {
     Ok(text)
 }
 
-/// A lossless class and hosts that obey: all that is written is read back the same.
+/// A lossless class and hosts that obey: all written data reads back the same.
 fn lossless(hosts: &Hosts<'_>) -> Result<String> {
     let (counts, text) = obeyed(hosts, "", "")?;
     ensure!(counts.pauses() > 0, "{text}");
     Ok(text)
 }
 
-/// The same while a third host sends TCP of the same class to the target.
+/// Like [`lossless`], while a third host sends TCP of the same class to the target.
 fn congested(hosts: &Hosts<'_>) -> Result<String> {
     let (counts, text) = obeyed(
         hosts,
@@ -162,7 +162,7 @@ fn congested(hosts: &Hosts<'_>) -> Result<String> {
     Ok(text)
 }
 
-/// The same over `switchctl restart` in the middle of the writes.
+/// Like [`lossless`], with `switchctl restart` in the middle of the writes.
 fn restarted(hosts: &Hosts<'_>) -> Result<String> {
     let (counts, text) = obeyed(
         hosts,

@@ -1,4 +1,4 @@
-//! What an ingress buffer's future depends on.
+//! State that an ingress buffer's future depends on.
 
 use super::{IngressBuffer, Raise};
 use crate::testing::Digest;

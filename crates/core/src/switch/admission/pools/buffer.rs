@@ -14,7 +14,6 @@ use crate::switch::admission::ingress::IngressBuffer;
 use crate::switch::admission::outcome::{Admission, PauseChange, Raise, Refusal};
 use crate::units::{Bytes, Instant, PortId, Priority};
 
-/// What a buffer of a pool has beside others.
 #[derive(Clone, Debug)]
 pub(in crate::switch) struct Pooled {
     place: Place,
@@ -22,18 +21,17 @@ pub(in crate::switch) struct Pooled {
     threshold: Threshold,
     reserved: Bytes,
     xon_offset: Bytes,
-    /// Its share of the pool's headroom; `None` where it drops what it has no room for.
+    /// Its share of the pool's headroom; `None` if it drops frames that do not fit.
     headroom: Option<Bytes>,
     shared: Bytes,
-    /// In the headroom, and above it during a release.
+    /// Bytes in the headroom, and above it during a release.
     above: Bytes,
     over: bool,
-    /// The neighbour is held whatever there is.
     closed: bool,
 }
 
 impl Pooled {
-    /// For the buffer of a (port, priority) whose class has a share of a pool.
+    /// Creates the buffer of a (port, priority) whose class has a share of a pool.
     pub(in crate::switch) fn of(
         class: &ClassConfig,
         config: &PortConfig,
@@ -62,7 +60,7 @@ impl Pooled {
         self.above
     }
 
-    /// Up to here frames change nothing but the reserve.
+    /// Returns the occupancy up to which frames change nothing but the reserve.
     pub(in crate::switch::admission) fn calm_up_to(&self) -> Bytes {
         match self.is_calm() && !self.closed {
             true => self.reserved,
@@ -70,12 +68,13 @@ impl Pooled {
         }
     }
 
-    /// It has nothing but what is its own.
+    /// Returns true if it holds nothing beyond its reserve.
     pub(in crate::switch::admission) fn is_calm(&self) -> bool {
         !self.over && self.shared == Bytes::ZERO && self.above == Bytes::ZERO
     }
 
-    /// The thresholds as they are now, (xoff, xon), of the occupancy; zero for a buffer that pauses nobody.
+    /// Returns the present thresholds of the occupancy, (xoff, xon); zero for a buffer that pauses
+    /// no neighbour.
     pub(in crate::switch::admission) fn thresholds(&self, pools: &Pools) -> (Bytes, Bytes) {
         if self.headroom.is_none() {
             return (Bytes::ZERO, Bytes::ZERO);
@@ -85,7 +84,7 @@ impl Pooled {
         (self.room(pools), self.reserved + xon)
     }
 
-    /// The most it may hold: its reserve, and its share of the pool at this moment.
+    /// Returns the most it may hold: its reserve, and its present share of the pool.
     pub(in crate::switch::admission) fn room(&self, pools: &Pools) -> Bytes {
         self.reserved + self.threshold.at(pools.get(self.pool).free())
     }
@@ -98,7 +97,8 @@ impl Pooled {
         }
     }
 
-    /// Charges what is new above `found`; false where there is no room. `lends` is how much a release lets in beside the headroom.
+    /// Charges the bytes above `found`; returns false if there is no room. `lends` is the amount
+    /// that a release admits beside the headroom.
     fn charge(&mut self, found: Bytes, cells: Bytes, lends: Bytes, pool: &mut Pool) -> bool {
         if self.over || self.closed {
             return self.charge_above(cells, lends, pool);
@@ -126,7 +126,7 @@ impl Pooled {
         true
     }
 
-    /// Charges what was inside before: the pool first, whatever the threshold.
+    /// Charges frames that were already inside: the pool first, whatever the threshold.
     fn charge_left(&mut self, found: Bytes, cells: Bytes, pool: &mut Pool) -> bool {
         let own = found.saturating_sub(self.shared + self.above);
         let rest = cells.saturating_sub(self.reserved.saturating_sub(own));
@@ -164,7 +164,7 @@ impl Pooled {
         fits
     }
 
-    /// Whether something has been given back to the pool.
+    /// Returns true if bytes have been given back to the pool.
     fn discharge(&mut self, cells: Bytes, pool: &mut Pool) -> bool {
         let headroom = self.headroom.unwrap_or_default();
         let from_above = cells.min(self.above);
@@ -178,7 +178,7 @@ impl Pooled {
         from_above + from_shared > Bytes::ZERO
     }
 
-    /// Ends being over where the threshold, as it is now, lets it.
+    /// Ends the state of being over the threshold, if the present threshold allows it.
     fn settle_over(&mut self, pool: &mut Pool) {
         let is_below = || {
             let threshold = self.threshold.at(pool.free());
@@ -191,7 +191,6 @@ impl Pooled {
 }
 
 impl IngressBuffer {
-    /// What `admit` does for a buffer of a pool.
     pub(in crate::switch::admission) fn admit_pooled(
         &mut self,
         occupancy: Bytes,
@@ -222,7 +221,7 @@ impl IngressBuffer {
         }
     }
 
-    /// How much more than its headroom a release lets in.
+    /// Returns the amount above its headroom that a release admits.
     fn lends(&self) -> Bytes {
         match self.raise {
             Raise::None => Bytes::ZERO,
@@ -230,7 +229,8 @@ impl IngressBuffer {
         }
     }
 
-    /// What a departure of a buffer of a pool has changed; the pause is to be looked at, and others'.
+    /// Accounts for a departure from a buffer of a pool; the pause of this and other buffers is to
+    /// be checked.
     pub(in crate::switch::admission) fn discharge_pooled(
         &mut self,
         cells: Bytes,
@@ -251,12 +251,11 @@ impl IngressBuffer {
         }
     }
 
-    /// The pool that it is of.
     pub(in crate::switch) fn pool(&self) -> Option<u8> {
         self.pooled.as_ref().map(|pooled| pooled.pool)
     }
 
-    /// Pauses or resumes by what is free in the pool now; nothing changes for a buffer of none.
+    /// Pauses or resumes by the free part of the pool; does nothing for a buffer without a pool.
     pub(in crate::switch) fn look(&mut self, pools: &mut Pools) -> PauseChange {
         let Some(pooled) = &mut self.pooled else {
             return PauseChange::None;
@@ -286,7 +285,8 @@ impl IngressBuffer {
         change
     }
 
-    /// What [`raise`](Self::raise) does for a buffer of a pool: makes room for `extra` more than there is in the headroom.
+    /// Does the work of [`raise`](Self::raise) for a buffer of a pool: makes room for `extra` more
+    /// than the headroom holds.
     pub(in crate::switch::admission) fn raise_pooled(
         &mut self,
         extra: Bytes,
@@ -307,7 +307,7 @@ impl IngressBuffer {
         self.look(pools)
     }
 
-    /// What [`expire_raise`](Self::expire_raise) does for a buffer of a pool.
+    /// Does the work of [`expire_raise`](Self::expire_raise) for a buffer of a pool.
     pub(in crate::switch::admission) fn end_raise_pooled(
         &mut self,
         xoff: Bytes,
@@ -322,7 +322,8 @@ impl IngressBuffer {
         self.look(pools)
     }
 
-    /// What [`retune`](Self::retune) does for a buffer of a pool: its threshold changes, and nothing else of it can.
+    /// Does the work of [`retune`](Self::retune) for a buffer of a pool: nothing but its threshold
+    /// can change.
     pub(in crate::switch::admission) fn retune_pooled(
         &mut self,
         share: &PoolShare,
@@ -336,7 +337,8 @@ impl IngressBuffer {
         self.look(pools)
     }
 
-    /// What [`close`](Self::close) does for a buffer of a pool: what comes from now on has the headroom.
+    /// Does the work of [`close`](Self::close) for a buffer of a pool: later frames have the
+    /// headroom.
     pub(in crate::switch::admission) fn close_pooled(&mut self, pools: &mut Pools) -> PauseChange {
         if let Some(pooled) = &mut self.pooled {
             pooled.closed = true;

@@ -1,9 +1,10 @@
-//! Pools: what ingress buffers share, and whom a pause of theirs holds.
+//! Pools: memory shared by ingress buffers, and the resulting pauses.
 //!
-//! A buffer's threshold follows from what is free in its pool, so that it changes with every frame of others. It is looked at
-//! when it matters: with the buffer's own arrivals and departures, whenever its pause is told again, and in turn: each
-//! departure from a pool looks at [`LOOKS`] paused buffers of it. So a frame costs the same however many buffers there are, and
-//! none stays paused for longer than until the next refresh of its pause while the pool has room for it.
+//! A buffer's threshold follows from what is free in its pool, so that it changes with every frame
+//! of others. It is checked when it matters: with the buffer's own arrivals and departures,
+//! whenever its pause is refreshed, and in turn: each departure from a pool checks [`LOOKS`] paused
+//! buffers of it. So a frame costs the same however many buffers there are, and none stays paused
+//! for longer than until the next refresh of its pause while the pool has room for it.
 
 mod buffer;
 
@@ -16,28 +17,26 @@ use crate::units::{Bytes, Instant, PortId, Priority, PORT_COUNT_MAX, PRIORITY_CO
 
 pub(in crate::switch) use buffer::Pooled;
 
-/// How many paused buffers a departure looks at.
+/// Paused buffers that a departure checks.
 const LOOKS: usize = 2;
 
-/// All pools of a switch.
 #[derive(Clone, Debug)]
 pub(in crate::switch) struct Pools {
     pools: [Pool; POOLS_MAX],
-    /// What comes in was inside already: see [`Switch::receive_left`].
+    /// Set while frames come in that were inside already: see [`Switch::receive_left`].
     pub(super) takes_left: bool,
 }
 
-/// One of them, and what is charged to it.
 #[derive(Clone, Debug)]
 pub(in crate::switch) struct Pool {
     size: Bytes,
     used: Bytes,
     used_max: Bytes,
-    /// Of the headrooms together.
+    /// Sum of the headrooms.
     headroom: Bytes,
     headroom_used: Bytes,
     headroom_used_max: Bytes,
-    /// What releases have let in above the headroom of a buffer; `headroom` at most.
+    /// Bytes that releases have admitted above the headroom of a buffer; `headroom` at most.
     lent: Bytes,
     /// Buffers above their threshold.
     over: Turns,
@@ -62,12 +61,12 @@ impl Pools {
         &mut self.pools[usize::from(pool) % POOLS_MAX]
     }
 
-    /// The next buffer of a pool that is above its threshold, in turn. O(1): the scan has a bound of 33 words.
+    /// Returns the next buffer of a pool that is above its threshold, in turn. O(1): the scan has a
+    /// bound of 33 words.
     pub(in crate::switch) fn next_over(&mut self, pool: u8) -> Option<(PortId, Priority)> {
         self.get_mut(pool).over.next()
     }
 
-    /// All peaks begin again from what there is now.
     pub(in crate::switch) fn restart_peaks(&mut self) {
         for pool in &mut self.pools {
             (pool.used_max, pool.headroom_used_max) = (pool.used, pool.headroom_used);
@@ -97,7 +96,8 @@ impl Pool {
         self.used_max
     }
 
-    /// Of the pool's headroom; without what releases let in above it.
+    /// Returns the used part of the pool's headroom, without the bytes that releases admitted above
+    /// it.
     pub(in crate::switch) fn headroom_used(&self) -> Bytes {
         self.headroom_used
     }
@@ -106,7 +106,7 @@ impl Pool {
         self.headroom_used_max
     }
 
-    /// How many lossless buffers are above their threshold.
+    /// Returns the number of lossless buffers above their threshold.
     pub(in crate::switch) fn paused(&self) -> usize {
         usize::from(self.over.count)
     }
@@ -115,7 +115,7 @@ impl Pool {
         self.size.saturating_sub(self.used)
     }
 
-    /// False, and nothing has changed, where there is not so much.
+    /// Returns false, without any change, if there is not so much.
     fn take(&mut self, bytes: Bytes) -> bool {
         if bytes > self.free() {
             return false;
@@ -129,7 +129,8 @@ impl Pool {
         self.used -= bytes;
     }
 
-    /// False, and nothing has changed, where there is not so much of the headroom, or for releases above it.
+    /// Returns false, without any change, if there is not so much of the headroom, or for releases
+    /// above it.
     fn take_headroom(&mut self, bytes: Bytes, lent: Bytes) -> bool {
         let fits = self.headroom_used + bytes <= self.headroom && self.lent + lent <= self.headroom;
         if fits {
@@ -140,7 +141,7 @@ impl Pool {
         fits
     }
 
-    /// The same for what was inside already, whose parts may have been others: together they fit.
+    /// Takes frames that were inside already, whose parts may have been others: together they fit.
     fn take_left(&mut self, bytes: Bytes, beyond: Bytes) -> bool {
         let all = self.headroom_used + self.lent + bytes + beyond;
         let fits = all <= self.headroom + self.headroom;
@@ -178,12 +179,13 @@ impl Switch {
         outcome
     }
 
-    /// What comes in from now on was handed on, as by [`receive_left`](Self::receive_left), or is new again.
+    /// Sets whether later frames were handed over, as by [`receive_left`](Self::receive_left), or
+    /// are new.
     pub fn take_left(&mut self, left: bool) {
         self.pools.takes_left = left;
     }
 
-    /// What follows for pauses from a departure that has changed something. O(1).
+    /// Updates pauses after a departure that has changed something. O(1).
     #[inline(never)]
     pub(in crate::switch) fn note_discharge(
         &mut self,
@@ -227,12 +229,11 @@ impl Place {
 
 const PLACES: usize = PORT_COUNT_MAX * PRIORITY_COUNT;
 
-/// Buffers that take turns: a bit each.
+/// Buffers that take turns, one bit each.
 #[derive(Clone, Debug)]
 struct Turns {
     words: [u64; PLACES / 64],
     count: u16,
-    /// Whose turn it was.
     last: u16,
 }
 

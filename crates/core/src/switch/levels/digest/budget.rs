@@ -1,4 +1,4 @@
-//! What a Receiving Queue's future depends on.
+//! State that a Receiving Queue's future depends on.
 
 use super::{Budget, Loan};
 use crate::testing::Digest;

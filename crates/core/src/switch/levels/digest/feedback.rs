@@ -1,4 +1,4 @@
-//! What Transmit Feedback on its way depends on.
+//! State that Transmit Feedback on its way depends on.
 
 use super::{FeedbackSent, EAGER_REFRESHES, EARLY_REPEATS};
 use crate::testing::Digest;
@@ -20,7 +20,7 @@ impl FeedbackSent {
         digest.word(*repeat);
         digest.due(*refresh_at);
         digest.timed((*told_before).min(EARLY_REPEATS + EAGER_REFRESHES));
-        // What arrives while a repeat is due changes nothing any more.
+        // Arrivals while a repeat is due change nothing.
         digest.word(if *repeat { 0 } else { arrived_since.get() });
     }
 }

@@ -1,4 +1,4 @@
-//! What is obeyed of a neighbour's Transmit Feedback.
+//! Digest of the Transmit Feedback received from a neighbour.
 
 use super::FeedbackReceived;
 use crate::level::Level;

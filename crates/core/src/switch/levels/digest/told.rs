@@ -1,4 +1,4 @@
-//! Which Feedback may have let out frames that are still to come.
+//! Feedback that may have released frames that are still to come.
 
 use super::Told;
 use crate::testing::Digest;

@@ -1,6 +1,5 @@
 //! The list of a hash bucket.
 
-/// A member of a hash bucket's list.
 pub(super) trait Chained {
     fn chain_mut(&mut self) -> &mut u32;
 }

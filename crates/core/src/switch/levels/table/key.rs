@@ -1,13 +1,13 @@
-//! What an entry of the Level Table is found by.
+//! Keys of entries in the Level Table.
 
 use crate::units::{MacAddress, Priority, PRIORITY_COUNT};
 
-/// A destination of a priority: the address as a number, the priority above it, and above that the ingress port
-/// where each has entries of its own.
+/// A destination of a priority: the address as a number, the priority above it, and above that the
+/// ingress port if each has entries of its own.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Key(pub(super) u64);
 
-/// Where the ingress port stands in a [`Key`].
+/// Position of the ingress port in a [`Key`].
 pub(super) const INGRESS_SHIFT: u32 = 56;
 
 impl Key {

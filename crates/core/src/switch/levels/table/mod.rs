@@ -15,18 +15,20 @@ use crate::units::{Bytes, MacAddress, PortId, Priority};
 
 const NIL: u32 = Records::<Entry>::NONE;
 
-/// Ends the list of an entry's later shares. It is a share that nobody has, so that one in a list is taken out
-/// without asking whether it has neighbours: which of them it has, no processor can foresee.
+/// Ends the list of an entry's later shares. It is a share without an owner, so that a share in a
+/// list is removed without checking for neighbours: no processor can predict which of them it has.
 const END: u32 = 0;
 
-/// Entries of one bucket if every frame were for a destination of its own: few are, and larger tables would have
-/// each lookup read memory that no other one has read.
+/// Entries of one bucket if every frame had a destination of its own: few do, and larger tables
+/// would make each lookup read uncached memory.
 const ENTRIES_OF_BUCKET: usize = 4;
 
-/// Marks the [`ShareId`] of a [`Share`]; one without it is the number of an [`Entry`], for the first share.
+/// Marks the [`ShareId`] of a later share; without it, the identifier is the number of an
+/// [`Entry`], for the first share.
 const LATER: u32 = 1 << 31;
 
-/// Names what is buffered for one destination behind one ingress port, for as long as that has frames.
+/// Identifies the bytes buffered for one destination behind one ingress port, for as long as it has
+/// frames.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(in crate::switch) struct ShareId(u32);
 
@@ -35,15 +37,13 @@ impl ShareId {
     pub(in crate::switch) const NONE: Self = Self(NIL);
 }
 
-/// Names a destination in the table for as long as it has frames.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(in crate::switch) struct EntryId(u32);
 
-/// What is buffered for one destination behind one ingress port.
+/// Bytes buffered for one destination behind one ingress port.
 #[derive(Clone, Copy, Debug)]
 pub(in crate::switch) struct Share {
     pub(in crate::switch) ingress: PortId,
-    /// Ports that its frames leave by.
     pub(in crate::switch) egresses: PortSet,
     /// In whole cells, from admission to completion.
     pub(in crate::switch) cells: Bytes,
@@ -55,28 +55,24 @@ pub(in crate::switch) struct Share {
 struct LaterShare {
     share: Share,
     entry: u32,
-    /// Next and previous of the same entry.
     next: u32,
     previous: u32,
     /// Next in the same hash bucket, or next free one.
     chain: u32,
 }
 
-/// One destination of one priority: each class is a network of its own, with buffers and Feedback of
-/// its own.
+/// One destination of one priority: each class is a network of its own, with buffers and Feedback
+/// of its own.
 ///
-/// It holds the share that it was made with itself: most destinations have no other one. Once that share's
-/// frames have gone, it stays empty for as long as the entry lives.
+/// It contains the share that it was made with: most destinations have no other one. Once that
+/// share's frames have gone, it stays empty for as long as the entry lives.
 #[derive(Clone, Copy, Debug)]
 #[repr(C, align(64))]
 struct Entry {
     key: Key,
-    /// Of the first share.
     cells: Bytes,
     level: Level,
-    /// Of the first share.
     ingress: PortId,
-    /// The newest of the later shares.
     later: u32,
     /// Neighbours in the order of age.
     older: u32,
@@ -86,13 +82,15 @@ struct Entry {
     bucket: u32,
 }
 
-/// Level Assignment Rules 1, 2, 3 and 6. An entry goes with its last frame. All operations are O(1), but
-/// [`shares`](Self::shares), which has one item for each ingress port, and [`iter`](Self::iter).
+/// Level Assignment Rules 1, 2, 3 and 6. An entry is removed with its last frame. All operations
+/// are O(1) except [`shares`](Self::shares), which has one item for each ingress port, and
+/// [`iter`](Self::iter).
 #[derive(Debug)]
 #[cfg_attr(feature = "testing", derive(Clone))]
 pub(in crate::switch) struct LevelTable {
     entries: Records<Entry>,
-    /// By entry: where the frames of its first share leave by. Every frame adds to it, few read it.
+    /// By entry: the ports by which the frames of its first share leave. Every frame adds to it,
+    /// few read it.
     egresses: Records<PortSet>,
     free_entry: u32,
     entry_buckets: Vec<u32>,
@@ -103,16 +101,17 @@ pub(in crate::switch) struct LevelTable {
     free_share: u32,
     share_buckets: Vec<u32>,
     port_count: usize,
-    /// What of an ingress port counts in a [`Key`]: nothing, or all of it.
+    /// Part of an ingress port that counts in a [`Key`]: nothing, or all of it.
     ingress_mask: u64,
 }
 
 impl LevelTable {
-    /// Room for `frame_count` frames: a share has one at least, an entry a share.
+    /// Makes room for `frame_count` frames: a share has at least one, an entry a share.
     ///
-    /// With `by_ingress` a destination has an entry for each port that its frames come in by: where frames are flooded
-    /// they go through a link in both directions, and lemma 1, which goes back along the frames that set a Level,
-    /// ends only if it never goes back by the way it came (the book's chapter on Levels).
+    /// With `by_ingress` a destination has an entry for each ingress port of its frames: flooded
+    /// frames go through a link in both directions, and lemma 1, which goes back along the frames
+    /// that set a Level, ends only if it never goes back the way it came (the book's chapter on
+    /// Levels).
     pub(in crate::switch) fn new(frame_count: usize, port_count: usize, by_ingress: bool) -> Self {
         let entry = Entry {
             key: Key(0),
@@ -138,7 +137,7 @@ impl LevelTable {
             chain: NIL,
         };
         let mut shares = Records::new(frame_count + 1, share);
-        // The one that nobody has.
+        // The share without an owner.
         shares.reach(END as usize);
         let bucket_count = frame_count.div_ceil(ENTRIES_OF_BUCKET).next_power_of_two();
         Self {
@@ -172,12 +171,12 @@ impl LevelTable {
         )
     }
 
-    /// Destinations in the table.
     pub(in crate::switch) fn len(&self) -> usize {
         self.entry_count
     }
 
-    /// A destination, for frames from `ingress`, if it is in the table; one that is not has Level 0 (rule 2).
+    /// Finds a destination, for frames from `ingress`, in the table; one that is missing has Level
+    /// 0 (rule 2).
     #[inline(always)]
     pub(in crate::switch) fn find(
         &self,
@@ -189,14 +188,13 @@ impl LevelTable {
             .map(EntryId)
     }
 
-    /// λ of a destination.
+    /// Returns λ of a destination.
     pub(in crate::switch) fn level(&self, entry: EntryId) -> Level {
         self.entries
             .get(entry.0 as usize)
             .map_or(Level::ZERO, |entry| entry.level)
     }
 
-    /// Where frames for a destination are buffered, the newest share first.
     pub(in crate::switch) fn shares(&self, entry: EntryId) -> impl Iterator<Item = Share> + '_ {
         let index = entry.0 as usize;
         let entry = self.entries.get(index);
@@ -215,8 +213,8 @@ impl LevelTable {
         later.chain(first)
     }
 
-    /// True when frames of `level` and above that came in by `ingress` leave by one of `egresses`.
-    /// O(destinations × their ingress ports).
+    /// Returns true when frames of `level` and above that came in by `ingress` leave by one of
+    /// `egresses`. O(destinations × their ingress ports).
     pub(in crate::switch) fn waits_at(
         &self,
         priority: Priority,
@@ -240,16 +238,16 @@ impl LevelTable {
         false
     }
 
-    /// Sets the Level of a destination.
     pub(in crate::switch) fn set_level(&mut self, entry: EntryId, level: Level) {
         if let Some(entry) = self.entries.get_mut(entry.0 as usize) {
             entry.level = level;
         }
     }
 
-    /// A frame is admitted from `ingress` to a destination that is not in the table, and has `level` from
-    /// now on. It leaves by `egress`; for one with several see [`note_egress`](Self::note_egress). `None` when
-    /// the table is full, which more handles than frames would make it.
+    /// Admits a frame from `ingress` to a destination that is not in the table, and sets its Level
+    /// to `level`. It leaves by `egress`; for one with several see
+    /// [`note_egress`](Self::note_egress). `None` when the table is full, which takes more handles
+    /// than frames.
     #[inline(always)]
     pub(in crate::switch) fn add(
         &mut self,
@@ -292,7 +290,6 @@ impl LevelTable {
         Some(ShareId(index))
     }
 
-    /// The same for a destination in the table.
     #[inline(never)]
     pub(in crate::switch) fn enter(
         &mut self,
@@ -323,7 +320,6 @@ impl LevelTable {
         Some(ShareId(share | LATER))
     }
 
-    /// Frames of a share leave by `egress` too.
     pub(in crate::switch) fn note_egress(&mut self, share: ShareId, egress: PortId) {
         let ShareId(share) = share;
         let egresses = if share & LATER == 0 {
@@ -337,7 +333,6 @@ impl LevelTable {
         }
     }
 
-    /// A frame has left. Gives the Level that it had.
     pub(in crate::switch) fn leave(&mut self, share: ShareId, cells: Bytes) -> Option<Level> {
         let ShareId(share) = share;
         if share & LATER != 0 {
@@ -354,7 +349,6 @@ impl LevelTable {
         Some(level)
     }
 
-    /// The same for a frame of a later share.
     #[inline(never)]
     fn leave_later(&mut self, index: u32, cells: Bytes) -> Option<Level> {
         let later = self.shares.get_mut(index as usize)?;
@@ -367,8 +361,8 @@ impl LevelTable {
         Some(level)
     }
 
-    /// All destinations in the table with their Levels and what is buffered for them, those first that
-    /// have been in it longest. O(ingress ports with frames for it) for each that is taken.
+    /// Iterates over all destinations with their Levels and buffered bytes, oldest first. O(ingress
+    /// ports with frames for it) for each item.
     pub(in crate::switch) fn iter(&self) -> impl Iterator<Item = LevelEntry> + '_ {
         let mut at = self.oldest;
         core::iter::from_fn(move || {
@@ -388,8 +382,8 @@ impl LevelTable {
         spread(key.0) as usize & (self.entry_buckets.len() - 1)
     }
 
-    /// Entries have small numbers, so that no hash is needed: of the entries × ports numbers no more than
-    /// there are ports share a bucket.
+    /// Entries have small numbers, so no hash is needed: of the entries × ports numbers at most as
+    /// many as there are ports share a bucket.
     fn share_bucket(&self, entry: u32, ingress: PortId) -> usize {
         let number = (entry as usize).wrapping_mul(self.port_count) + ingress.index();
         number & (self.share_buckets.len() - 1)

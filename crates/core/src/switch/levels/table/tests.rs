@@ -1,4 +1,4 @@
-//! How long entries and shares live, and in which order they are listed.
+//! Lifetimes of entries and shares, and their order when listed.
 
 use super::*;
 

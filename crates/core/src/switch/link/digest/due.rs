@@ -1,4 +1,4 @@
-//! What is due brings all that it is into a digest.
+//! Digest of pending messages.
 
 use super::Due;
 use crate::testing::Digest;

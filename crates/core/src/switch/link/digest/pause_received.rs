@@ -1,4 +1,4 @@
-//! What the pauses in force are.
+//! Digest of the pauses in force.
 
 use super::PauseReceived;
 use crate::testing::Digest;

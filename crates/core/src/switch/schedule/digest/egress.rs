@@ -1,11 +1,11 @@
-//! What one (egress, priority)'s future depends on, beside its virtual queues.
+//! State that the future of one (egress, priority) depends on, beside its virtual queues.
 
 use super::{EgressState, Forced, ReleaseRule, Watch, BY_TURNS};
 use crate::testing::Digest;
 use crate::units::Duration;
 
 impl EgressState {
-    /// `detect` is the detection time, beyond which an idle span is all the same.
+    /// `detect` is the detection time, beyond which all idle spans are equal.
     pub(in crate::switch) fn digest(&self, digest: &mut Digest, detect: Duration) {
         let Self {
             backlog,

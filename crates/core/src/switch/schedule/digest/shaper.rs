@@ -1,12 +1,13 @@
-//! What a line's future depends on.
+//! State that a line's future depends on.
 
 use super::Shaper;
 use crate::testing::Digest;
 use crate::units::Instant;
 
 impl Shaper {
-    /// How much a late caller may still catch up is left out: two lines that are free now are taken for the same. That is
-    /// exact for a line without a burst, and for one that is never used up.
+    /// The amount that a late caller may still catch up is left out: two lines that are free now
+    /// are treated as equal. That is exact for a line without a burst, and for one that is never
+    /// used up.
     pub(in crate::switch) fn digest(&self, digest: &mut Digest) {
         let Self {
             free_at,

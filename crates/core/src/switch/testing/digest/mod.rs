@@ -1,4 +1,4 @@
-//! What a switch's future depends on, in 128 bits.
+//! State that a switch's future depends on, in 128 bits.
 
 mod setup;
 
@@ -11,15 +11,19 @@ use crate::testing::{Clock, Digest};
 use crate::units::{Bytes, Duration, PortId, Priority};
 
 impl Switch {
-    /// A digest of all that decides what this switch will answer: two switches of one configuration with the same digest
-    /// give the same answers to the same calls, but for the handles in them. Counters and watermarks are left out.
+    /// Returns a digest of all state that decides this switch's answers: two switches of one
+    /// configuration with the same digest give the same answers to the same calls, but for the
+    /// handles in them. Counters and watermarks are left out.
     ///
-    /// For a caller that completes each frame in the call that follows its transmission, polls all events and all
-    /// discarded frames, asks all ports, and passes over echo messages, which only measure.
+    /// For a caller that completes each frame in the call that follows its transmission, polls all
+    /// events and all discarded frames, asks all ports, and passes over echo messages, which only
+    /// measure.
     ///
-    /// `None` for what is not looked at: learning and groups of ports, the recent-flow monitor, age and lifetime limits,
-    /// the storm watchdog, strict priorities and rates of classes, authentication, limits of control frames, grants, Feedback for whole links, marking, a
-    /// switch that drains, one with a link that is down or a transmitter that is stuck, and one that holds frames under way, lossy ones, or events that nobody has polled.
+    /// `None` for features that it does not cover: learning and groups of ports, the recent-flow
+    /// monitor, age and lifetime limits, the storm watchdog, strict priorities and rates of
+    /// classes, authentication, limits of control frames, grants, Feedback for whole links,
+    /// marking, a switch that drains, one with a link that is down or a transmitter that is stuck,
+    /// and one that holds frames under way, lossy ones, or events that have not been polled.
     ///
     /// O(ports × lossless priorities × Levels + frames).
     pub fn digest(&self, clock: Clock) -> Option<u128> {

@@ -2,7 +2,7 @@
 
 use crate::config::{FeedbackCoding, FloodConfig, Police, SwitchConfig};
 
-/// True when nothing is configured whose state the digest does not look at.
+/// Returns true if the digest covers the state of all configured features.
 pub(super) fn is_plain(config: &SwitchConfig) -> bool {
     let limits = config.control_limits;
     let ports = config.ports.iter().all(|port| {

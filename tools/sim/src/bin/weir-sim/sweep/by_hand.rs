@@ -1,4 +1,4 @@
-//! Sweeps of a scenario file whose runs the command line says, printed as a table.
+//! Sweeps of a scenario file with runs from the command line, printed as a table.
 use std::sync::Mutex;
 
 use anyhow::{bail, Context, Result};
@@ -19,7 +19,7 @@ struct Point {
     scenario: Scenario,
 }
 
-/// Whether all expectations of all runs held.
+/// Returns true if all expectations of all runs held.
 pub fn sweep_by_hand(arguments: &SweepArguments) -> Result<bool> {
     let axes = axes(&arguments.over)?;
     let points = points(arguments, &axes)?;

@@ -1,5 +1,5 @@
 //! The files of one part of a sweep: a journal of what is finished while it runs, Parquet files at the end.
-// What is read here decides what need not be run again, never what comes out of a run.
+// Data read here decides which runs are skipped, never the result of a run.
 #![allow(clippy::disallowed_methods)]
 
 use std::fs::{File, OpenOptions};
@@ -21,7 +21,7 @@ pub struct Files {
 }
 
 impl Files {
-    /// Makes the directory. A sweep in other parts would be there twice for whoever reads all files.
+    /// Makes the directory. A sweep in other parts would appear twice to a reader of all files.
     pub fn new(directory: &Path, shard: Shard) -> Result<Self> {
         std::fs::create_dir_all(directory).with_context(|| directory.display().to_string())?;
         let ending = format!("-of-{:05}", shard.count);
@@ -58,7 +58,7 @@ impl Files {
         self.directory.join(name)
     }
 
-    /// Whether the part is finished; an error where it is of another sweep.
+    /// Returns true if the part is finished; an error if it is of another sweep.
     pub fn is_finished(&self, key: &str) -> Result<bool> {
         let path = self.table("runs");
         let file = match File::open(&path) {
@@ -90,7 +90,7 @@ impl Files {
         written().with_context(|| format!("cannot write {}", path.display()))
     }
 
-    /// Opens the journal, for nobody else at the same time: with it what was finished before.
+    /// Opens the journal exclusively; also returns the runs that were finished before.
     pub fn open_journal(&self) -> Result<(Journal, Vec<Finished>)> {
         let path = self.journal();
         let opened = OpenOptions::new()
@@ -114,7 +114,7 @@ impl Files {
             }
         };
         let (finished, length) = read(&mut file).with_context(|| path.display().to_string())?;
-        // Whatever stands behind the last whole line was being written when its writer was killed.
+        // Bytes behind the last whole line were being written when the writer was killed.
         file.set_len(length)
             .and_then(|()| file.seek(SeekFrom::Start(length)))
             .with_context(|| path.display().to_string())?;
@@ -122,7 +122,7 @@ impl Files {
     }
 }
 
-/// The whole lines of a journal, and where they end.
+/// Reads the whole lines of a journal, and returns their end.
 fn read(file: &mut File) -> std::io::Result<(Vec<Finished>, u64)> {
     let mut bytes = Vec::new();
     file.read_to_end(&mut bytes)?;
@@ -140,14 +140,14 @@ fn read(file: &mut File) -> std::io::Result<(Vec<Finished>, u64)> {
     Ok((finished, length))
 }
 
-/// What is finished, a line for each run.
+/// Finished runs, a line for each.
 pub struct Journal {
     path: PathBuf,
     file: Flock<File>,
 }
 
 impl Journal {
-    /// Keeps a run: once this returns, whatever ends this process does not take it away.
+    /// Keeps a run: once this returns, it survives any end of this process.
     pub fn keep(&mut self, finished: &Finished) -> Result<()> {
         let mut line = serde_json::to_vec(finished)?;
         line.push(b'\n');
@@ -155,7 +155,8 @@ impl Journal {
         written.with_context(|| format!("cannot write {}", self.path.display()))
     }
 
-    /// What is kept outlives the machine, too. Takes as long as a disk does, which can be longer than a short run.
+    /// Makes the entries survive a crash of the machine. Takes as long as a disk does, which can be
+    /// longer than a short run.
     pub fn sync(&mut self) -> Result<()> {
         let synced = self.file.sync_data();
         synced.with_context(|| format!("cannot write {}", self.path.display()))

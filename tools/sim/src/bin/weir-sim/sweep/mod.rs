@@ -14,10 +14,10 @@ use weir_sim::sweep::{Campaign, Shard};
 
 use crate::cli::SweepArguments;
 
-/// The most runs whose scenarios' faults are told.
+/// Maximum number of runs whose scenarios' faults are listed.
 const TOLD_MAX: usize = 20;
 
-/// Whether everything was as it should be.
+/// Returns true if all results are as expected.
 pub fn sweep(arguments: &SweepArguments) -> Result<bool> {
     let file = &arguments.source.file;
     let is_sweep = std::fs::read_to_string(file).is_ok_and(|text| Sweep::is_meant(&text));
@@ -50,7 +50,7 @@ pub fn sweep(arguments: &SweepArguments) -> Result<bool> {
     Ok(true)
 }
 
-/// Options of the other kind of file mean that something else was meant.
+/// Options of the other kind of file indicate a mistake.
 fn refuse_options(arguments: &SweepArguments, is_sweep: bool) -> Result<()> {
     let file = arguments.source.file.display();
     let source = &arguments.source;
@@ -89,7 +89,7 @@ fn directory(arguments: &SweepArguments, campaign: &Campaign) -> PathBuf {
     arguments.out.clone().unwrap_or_else(default)
 }
 
-/// A line for each run: its number, its values and its seed.
+/// Lists each run on a line: its number, its values and its seed.
 fn list(campaign: &Campaign, shard: Shard) -> String {
     let sweep = campaign.sweep();
     let mut headings = vec!["run"];
@@ -107,7 +107,6 @@ fn list(campaign: &Campaign, shard: Shard) -> String {
     grid(&headings, &rows)
 }
 
-/// Reads every scenario.
 fn check(campaign: &Campaign, shard: Shard) -> Result<()> {
     let sweep = campaign.sweep();
     let mut refused = 0;

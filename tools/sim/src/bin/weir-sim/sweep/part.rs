@@ -17,15 +17,14 @@ use super::files::{Files, Journal, KEY};
 use crate::cli::SweepArguments;
 use crate::output::bar_of_runs;
 
-/// What a shell says of a command that Ctrl-C has ended.
+/// A shell's status of a command that Ctrl-C has ended.
 const EXIT_INTERRUPTED: i32 = 130;
-/// Time between two lines of progress where there is no terminal.
 const LINE_INTERVAL: Duration = Duration::from_secs(30);
 
-/// A machine that fails takes away the runs of this long at most.
+/// Interval of syncs: a machine that fails loses at most the runs of this time.
 const SYNC_INTERVAL: Duration = Duration::from_secs(1);
 
-/// What the thread that keeps results is told.
+/// Message to the thread that keeps results.
 enum Message {
     Finished(u64, Box<Finished>),
     Interrupted,
@@ -49,7 +48,7 @@ pub fn run(
     }
     let (mut journal, kept) = files.open_journal()?;
     if files.is_finished(&key)? {
-        // Whoever had the journal has finished the part meanwhile.
+        // The previous owner of the journal has finished the part meanwhile.
         return journal.remove();
     }
     let kept = kept.into_iter().filter(|one| campaign.is_complete(one));
@@ -81,7 +80,7 @@ fn has_failed(finished: &Finished) -> bool {
     !matches!(finished.outcome.first(), Some(Cell::Null))
 }
 
-/// Runs `left` on as many threads as are asked for, and keeps each as soon as it is finished.
+/// Runs `left` on the requested number of threads, and keeps each as soon as it is finished.
 fn finish(
     campaign: &Campaign,
     left: &[u64],
@@ -165,7 +164,6 @@ fn keep(
     Ok(())
 }
 
-/// How far it is, for a log.
 fn line(bar: &ProgressBar, here: usize, count: usize, failed: usize) -> String {
     let left = match here {
         0 => "time left unknown".to_owned(),
@@ -178,7 +176,8 @@ fn line(bar: &ProgressBar, here: usize, count: usize, failed: usize) -> String {
     format!("{here} of {count} runs, {failed} failed, {left}")
 }
 
-/// Writes the tables in the order of the runs; that of the runs last, since it says that the part is finished.
+/// Writes the tables in the order of the runs; that of the runs last, since it marks the part as
+/// finished.
 fn write(
     campaign: &Campaign,
     files: &Files,

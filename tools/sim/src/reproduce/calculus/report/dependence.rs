@@ -1,4 +1,4 @@
-//! What the figures depend on: their runs in every setting.
+//! Dependence of the figures: their runs in every setting.
 
 use serde_json::json;
 use weir_core::{Duration, MarkAt};
@@ -7,7 +7,7 @@ use weir_results::table::grid;
 use super::super::{thousandths, trace, Configuration, ReproduceError, Setting, Trace};
 use super::{setting_json, setting_text, Figure};
 
-/// What both configurations with DCQCN show in one setting.
+/// Observations of both configurations with DCQCN in one setting.
 #[derive(Clone, Debug)]
 pub struct Dependence {
     /// The setting.
@@ -18,8 +18,8 @@ pub struct Dependence {
     pub without: Trace,
 }
 
-/// Figure 7's runs in every setting: α of 1, ¾, ½ and ¼, target rates clamped and not, marks on arrival and on
-/// departure. `report` is told of each that is done.
+/// Figure 7's runs in every setting: α of 1, ¾, ½ and ¼, target rates clamped and not, marks on
+/// arrival and on departure. `report` is called after each run.
 ///
 /// # Errors
 ///
@@ -69,7 +69,7 @@ impl Dependence {
         grid(&headings, &rows)
     }
 
-    /// The same for programs.
+    /// Returns the results for programs.
     pub fn json(&self) -> serde_json::Value {
         let seconds = |span: Option<Duration>| span.map(|span| span.as_secs_f64());
         json!({

@@ -12,20 +12,21 @@ use super::{Setting, Way, PATIENCE};
 use crate::reproduce::ReproduceError;
 
 const PODS: usize = 5;
-/// Racks of a pod; as many switches are above them, and each of those has as many cores.
+/// Racks of a pod; as many switches are above them, each with as many cores.
 const RACKS: usize = 4;
 const HOSTS_IN_RACK: usize = 16;
-/// Of a full frame.
+/// Payload of a full frame.
 const PAYLOAD: u64 = 1000;
-/// Of every frame there, and what telemetry adds.
+/// Headers of every frame there, and the telemetry's addition.
 const HEADER: u64 = 48;
 const TELEMETRY: u64 = 42;
-/// Of a line, and of the lines of hosts, bits per second.
+/// Rate of a line, and of the hosts' lines, bits per second.
 const HOST_LINE: f64 = 100e9;
 const FABRIC_LINE: f64 = 400e9;
 const DELAY_SECONDS: f64 = 1e-6;
 
-/// What HPCC's `run.py` sets for 100 Gbit/s. Dynamic thresholds there never paused anybody in this setting: xoff is out of reach.
+/// Settings of HPCC's `run.py` for 100 Gbit/s. Dynamic thresholds there never caused a pause in
+/// this setting: xoff is out of reach.
 const HEAD: &str = r#"name = "hpcc-fig11c"
 seed = 1
 
@@ -76,7 +77,7 @@ clamp-target = false
 rate-min = "1Gbit"
 "#;
 
-/// The scenario file, and in it flows that begin at the same moments whatever the transport is.
+/// Builds the scenario with flows that begin at the same times for every transport.
 pub(super) fn scenario(setting: Setting, way: Way) -> Result<Scenario, ReproduceError> {
     let mut scenario = Scenario::parse(&text(setting, way), Path::new("hpcc-fig11c.toml"), &[])?;
     for flow in &mut scenario.flows {
@@ -143,7 +144,8 @@ pub(super) fn text(setting: Setting, way: Way) -> String {
     out
 }
 
-/// A line has preamble, gap and FCS with each frame here and frames alone there: so much less, a frame takes as long.
+/// Returns the header for equal frame times: lines here carry preamble, gap and FCS with each
+/// frame, and frames alone there.
 const fn header(way: Way) -> u64 {
     let telemetry = match way {
         Way::Hpcc => TELEMETRY,
@@ -156,14 +158,14 @@ fn with_headers(payload: Bytes, way: Way) -> Bytes {
     Bytes::new(payload.get() + payload.get().div_ceil(PAYLOAD) * header(way))
 }
 
-/// What [`with_headers`] has made `size` of.
+/// Inverse of [`with_headers`].
 pub(super) fn payload(size: Bytes, way: Way) -> Bytes {
     let frames = size.get().div_ceil(PAYLOAD + header(way));
     Bytes::new(size.get().saturating_sub(frames * header(way)))
 }
 
-/// HPCC's `standalone_fct`: the delays there and back, a full frame's payload on each line, and all bytes on the host's line, without
-/// telemetry.
+/// HPCC's `standalone_fct`: the delays there and back, a full frame's payload on each line, and all
+/// bytes on the host's line, without telemetry.
 pub(super) fn ideal_seconds(from: u32, to: u32, payload: Bytes) -> f64 {
     let rack = |host: u32| host as usize / HOSTS_IN_RACK;
     let (from, to) = (rack(from), rack(to));

@@ -9,7 +9,7 @@ use super::{Compared, Figure11, Row};
 use crate::reproduce::others::csv;
 use crate::reproduce::Reproduction;
 
-/// Of the picture's axes.
+/// Range of the picture's axes.
 const SIZES: [f64; 2] = [100.0, 10e6];
 const SLOWDOWN_MOST: f64 = 15.0;
 
@@ -91,7 +91,7 @@ impl Figure11 {
         csv(&headings, &rows)
     }
 
-    /// The 95th percentile, as the paper has it, and a panel for each transport.
+    /// Draws the 95th percentile, like the paper, and a panel for each transport.
     fn chart(&self) -> Chart {
         let bytes = Unit {
             name: "kB",
