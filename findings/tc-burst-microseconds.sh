@@ -3,9 +3,9 @@
 #
 # Version:  iproute2 6.1.0-3 (Debian 12), any kernel with sch_htb
 # Expected: `burst 40k` at 400 Gbit/s reads about 40 kB, `burst 15k` at 10 Gbit/s 15360 bytes.
-# Seen:     tc turns the burst into a time of whole microseconds at the rate, cut off, on the way to the kernel and once more
-#           on the way back. At 400 Gbit/s a step is 50000 bytes: 40k is 0, 200k reads 150000. No warning. tbf reads back lower in
-#           the same way (32kb at 1 Gbit/s: 32750 bytes).
+# Seen:     tc turns the burst into a time of whole microseconds at the rate, cut off, before the kernel has it and once
+#           more when reading it. At 400 Gbit/s a step is 50000 bytes: 40k is 0, 200k reads 150000. No warning. tbf reads
+#           back lower in the same way (32kb at 1 Gbit/s: 32750 bytes).
 # Output:   40k at 400gbit: 0b
 #           200k at 400gbit: 150000b
 #           15k at 10gbit: 13750b
