@@ -42,6 +42,7 @@ pub trait Scalar:
     /// Returns the maximum rounding error of the last few operations for a number of this size.
     fn rounding(&self) -> Self;
 
+    /// Returns an integer.
     fn integer(value: i64) -> Self {
         Self::ratio(value, 1)
     }
@@ -51,14 +52,17 @@ pub trait Scalar:
         Self::integer(1)
     }
 
+    /// Compares with zero.
     fn is_zero(&self) -> bool {
         *self == Self::zero()
     }
 
+    /// Returns whether the number is above zero.
     fn is_positive(&self) -> bool {
         *self > Self::zero()
     }
 
+    /// Returns whether the number is below zero.
     fn is_negative(&self) -> bool {
         *self < Self::zero()
     }
@@ -68,6 +72,7 @@ pub trait Scalar:
         self.partial_cmp(other).unwrap_or(Ordering::Equal)
     }
 
+    /// Returns the lesser number.
     fn lesser(self, other: Self) -> Self {
         if other < self {
             other
@@ -76,6 +81,7 @@ pub trait Scalar:
         }
     }
 
+    /// Returns the greater number.
     fn greater(self, other: Self) -> Self {
         if other > self {
             other

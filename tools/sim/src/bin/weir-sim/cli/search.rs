@@ -41,7 +41,7 @@ pub struct SearchArguments {
     #[arg(
         long,
         value_name = "DIRECTORY",
-        default_value = "findings",
+        default_value = "search-findings",
         requires = "wide"
     )]
     pub findings: PathBuf,
