@@ -197,7 +197,7 @@ async fn what_is_not_legal_is_refused_and_changes_nothing() {
     );
     *outcome.lock().unwrap() = Ok(());
 
-    // Another file has the profile for nobody.
+    // Another file has the profile without a class.
     daemon.reload(&[("ecn = \"AZURE_LOSSLESS\"\n", "")]).await;
     let shown = daemon.profiles().await;
     assert_eq!((shown.len(), shown[0].classes.len()), (1, 0));

@@ -66,7 +66,7 @@ impl Worker {
             .process_group(0)
             .spawn()?;
         let (reader, writer) = UnixStream::from_std(ours)?.into_split();
-        // It runs by now: its file is had, whatever is installed later.
+        // It runs by now: its file stays available, whatever is installed later.
         let program = File::open(format!("/proc/{}/exe", child.id())).ok();
         Ok(Self {
             child,

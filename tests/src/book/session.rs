@@ -43,7 +43,7 @@ struct Step {
 ///
 /// # Errors
 ///
-/// The command that did not do as the book says, and what it printed.
+/// The command that deviated from the book, and its output.
 pub fn run(page: &Page, place: Place, stage: Option<&Stage>) -> Result<Vec<String>, String> {
     let home = tempfile::tempdir().unwrap();
     let steps = steps(page, place, home.path());
