@@ -42,7 +42,6 @@ fn levels() -> LevelGauges {
     }
 }
 
-/// Counters reported by a daemon.
 struct Told {
     metrics: String,
     places: Vec<Counters>,

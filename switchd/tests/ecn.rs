@@ -55,7 +55,6 @@ impl Daemon {
         get(&self.running.socket, "/v1/ecn").await.json()
     }
 
-    /// Reads the file again, with these replacements.
     async fn reload(&self, changes: &[(&str, &str)]) -> Reload {
         let text = changes.iter().fold(self.text.clone(), |text, (from, to)| {
             assert!(text.contains(from), "{from}");

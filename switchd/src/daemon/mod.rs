@@ -128,7 +128,6 @@ async fn begin_in<D: RunningDataplane>(
     Ok((doors, begin(plan, dataplane).await?))
 }
 
-/// Runs the switch until its end.
 async fn run_in<D: RunningDataplane>(
     mut plan: Plan,
     run_path: &Path,

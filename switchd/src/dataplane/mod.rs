@@ -58,7 +58,6 @@ use threads::wake::Wake;
 pub use trial::LonePort;
 use worker::{PortLimits, Queues};
 
-/// Maximum number of requests that wait for the dataplane.
 const REQUEST_CAPACITY: usize = 1024;
 /// Maximum number of events that wait for the control plane.
 const EVENT_CAPACITY: usize = 4096;
@@ -75,7 +74,6 @@ pub struct Dataplane {
     lock: Option<Flock<File>>,
 }
 
-/// The threads and the channels to them.
 #[derive(Debug)]
 struct Running {
     requests: Sender<Request>,

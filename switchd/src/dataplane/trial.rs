@@ -265,7 +265,6 @@ impl LonePort {
         count
     }
 
-    /// Lends the kernel chunks to receive into.
     fn fill(&mut self) {
         loop {
             let room = self.io.fill_room(self.port).min(BATCH);

@@ -22,7 +22,6 @@ use super::link::{read_line, write_line, FromKeeper, ToKeeper, LEVEL, PREPARES};
 /// The option for a file with the text of the configuration.
 const IN_FORCE: &str = "--in-force";
 
-/// A program with its arguments.
 #[derive(Clone, Debug)]
 pub(super) struct Way {
     program: Arc<File>,
@@ -38,7 +37,6 @@ impl Way {
     }
 }
 
-/// One process, and the socket to it.
 pub(super) struct Worker {
     child: Child,
     /// Its program; `None` if unknown.

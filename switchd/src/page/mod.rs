@@ -75,7 +75,6 @@ pub struct PageSettings {
     pub names: Vec<String>,
 }
 
-/// State shared by all viewers.
 struct Page {
     shared: Arc<Shared>,
     overviews: Overviews,

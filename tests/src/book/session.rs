@@ -28,7 +28,6 @@ const STAND_INS: [&str; 9] = [
 ];
 /// Programs beside those of the workspace that commands need.
 const TOOLS: [&str; 5] = ["curl", "ethtool", "iperf3", "jq", "tshark"];
-/// Maximum duration of a session.
 const LIMIT_SECONDS: &str = "300";
 
 struct Step {

@@ -56,7 +56,7 @@ pub trait XdpPrograms: Send + Sync {
     fn mode(&self, port: PortId) -> Option<&'static str>;
 
     /// Attaches `port`'s program in generic mode if the configuration permits both modes, and its
-    /// sockets copy. Returns false otherwise.
+    /// sockets are in copy mode. Returns false otherwise.
     ///
     /// # Errors
     ///
