@@ -214,7 +214,7 @@ fn announce_end(again: bool) -> Programs {
     Programs::Detach
 }
 
-/// What runs once frames are forwarded.
+/// Tasks that run once frames are forwarded.
 struct Begun<D> {
     dataplane: Arc<Mutex<Option<D>>>,
     control: Control,
