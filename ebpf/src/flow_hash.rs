@@ -2,7 +2,6 @@
 
 use std::net::Ipv4Addr;
 
-/// IP protocol number of UDP.
 const UDP: u32 = 17;
 
 /// Returns the program's hash of an unfragmented UDP datagram over IPv4, on this machine: like the

@@ -10,7 +10,6 @@ use libbpf_rs::{MapCore, MapFlags, MapHandle, MapInfo, MapType};
 /// Maximum number of a program's maps here, including all those of the express path.
 const MAPS_MAX: usize = 32;
 
-/// Identity of a program by the kernel's information.
 #[derive(Debug)]
 pub(crate) struct Identity {
     /// A hash of its instructions, in which maps have no numbers.
@@ -65,7 +64,6 @@ impl Identity {
     }
 }
 
-/// Properties of a map for a program.
 #[derive(Debug, PartialEq, Eq)]
 struct Shape {
     kind: MapType,

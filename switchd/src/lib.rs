@@ -1,12 +1,13 @@
 //! The Weir daemon: an AF_XDP dataplane thread that drives [`weir_core::Switch`], and a tokio
-//! control plane that never stands in its way.
+//! control plane that never blocks it.
 //!
-//! Its floors, of which each knows those below it alone (`tests/floors.rs`): [`model`] and [`os`]; the
-//! [`dataplane`]; the [`control`] plane; [`api`], [`metrics`], [`page`] and [`capture`], and the [`keeper`]; the [`daemon`].
+//! Its floors, of which each knows those below it alone (`tests/floors.rs`): [`model`] and [`os`];
+//! the [`dataplane`]; the [`control`] plane; [`api`], [`metrics`], [`page`] and [`capture`], and
+//! the [`keeper`]; the [`daemon`].
 //!
-//! [`daemon::run`] is the whole life of one daemon. Between the dataplane and everything else stands
-//! the supervisor of [`control`]; [`api`] and [`metrics`] only read what it keeps. [`keeper`] is another process, for
-//! restarts that lose nothing.
+//! [`daemon::run`] is the whole life of one daemon. The supervisor of [`control`] connects the
+//! dataplane to everything else; [`api`] and [`metrics`] only read what it keeps. [`keeper`] is
+//! another process, for restarts that lose nothing.
 //!
 //! Design: docs/src/internals/design/dataplane.md.
 #![deny(unsafe_code)]

@@ -122,7 +122,7 @@ fn main() -> ExitCode {
     if let Err(error) = placed {
         tracing::warn!(%error, "cannot keep other threads off the dataplane's CPUs");
     }
-    // The command line's level stays, whatever the file sets later.
+    // The command line's level stays, regardless of later changes of the file.
     let level = cli.log_level.is_none().then_some(level);
     let status = run(&cli, (config, text), &log, level);
     log.flush();

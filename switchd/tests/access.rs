@@ -262,7 +262,7 @@ async fn metrics_want_tls_and_the_token() {
         "{body}"
     );
 
-    // The overview is for whoever may read the metrics.
+    // The overview is for readers of the metrics.
     let overview = format!("https://{address}/overview");
     let told = curl(
         STRANGERS_ID,
@@ -291,7 +291,7 @@ async fn metrics_want_tls_and_the_token() {
             "{body}"
         );
     }
-    // Without TLS nobody answers, and a certificate that the client does not know is refused by it.
+    // Without TLS there is no answer, and the client refuses an unknown certificate.
     let plain = format!("http://{address}/metrics");
     let (status, _) = curl(STRANGERS_ID, &["-H", &right, &plain]).await;
     assert_eq!(status, 0);

@@ -192,7 +192,7 @@ async fn what_overflows_is_counted_and_told_in_the_file() {
     // No one takes any out meanwhile: the writer is a task of this very thread.
     offer(&taps, 100, &[7; 60]);
     assert_eq!(figures(&daemon).await, [100, 100, 16, 84]);
-    // The daemon's end is a capture's end too, and the file is whole.
+    // The daemon's end also ends a capture, and the file is whole.
     let reading = tokio::spawn(reader.read());
     daemon.end().await.unwrap();
     let captured = reading.await.unwrap();

@@ -1,4 +1,5 @@
-//! No counter reaches nobody: each that is declared is a sample of its metric, and stands in `GET /v1/counters`.
+//! Every counter is exposed: each declared one is a sample of its metric, and in `GET
+//! /v1/counters`.
 
 use std::sync::Arc;
 
@@ -41,7 +42,6 @@ fn levels() -> LevelGauges {
     }
 }
 
-/// Counters reported by a daemon.
 struct Told {
     metrics: String,
     places: Vec<Counters>,

@@ -55,7 +55,6 @@ impl Daemon {
         get(&self.running.socket, "/v1/ecn").await.json()
     }
 
-    /// Reads the file again, with these replacements.
     async fn reload(&self, changes: &[(&str, &str)]) -> Reload {
         let text = changes.iter().fold(self.text.clone(), |text, (from, to)| {
             assert!(text.contains(from), "{from}");
@@ -197,7 +196,7 @@ async fn what_is_not_legal_is_refused_and_changes_nothing() {
     );
     *outcome.lock().unwrap() = Ok(());
 
-    // Another file has the profile for nobody.
+    // Another file has the profile without a class.
     daemon.reload(&[("ecn = \"AZURE_LOSSLESS\"\n", "")]).await;
     let shown = daemon.profiles().await;
     assert_eq!((shown.len(), shown[0].classes.len()), (1, 0));

@@ -373,7 +373,7 @@ fn a_port_that_is_given_up_takes_no_frames() {
         .take(port)
         .unwrap()
         .is_some());
-    // As whoever watches the links does.
+    // Like the link monitor.
     stage.request(Request::Command(Command::SetLink { port, up: true }));
     stage.wait_for(Express::Open);
     let passed = stage.passed();
@@ -390,7 +390,7 @@ fn a_switch_that_takes_over_opens_it_again() {
     let dataplane = stage.dataplane.take().unwrap();
     let stopped = dataplane.stop(LIMIT, Programs::Leave).unwrap();
     assert_eq!(stopped.held_frames(), 0);
-    // Its programs forward for nobody.
+    // Its programs forward no frame.
     stage.h0.send(&frame(1, 100));
     assert!(stage
         .h1

@@ -1,4 +1,5 @@
-//! The rooms of the daemon stand on floors: each takes from floors below its own, so that there is no circle.
+//! The daemon's modules form floors: each uses only floors below its own, so that there is no
+//! circle.
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};

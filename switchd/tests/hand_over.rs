@@ -1,4 +1,4 @@
-//! An event is handed to the control plane before anybody writes it down.
+//! An event is passed to the control plane before it is recorded.
 
 use std::time::Instant;
 

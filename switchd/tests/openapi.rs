@@ -1,5 +1,5 @@
-//! A daemon answers every `GET` of its OpenAPI document as the document says. What other tests get is checked as well, in
-//! `support::contract`.
+//! A daemon answers every `GET` of its OpenAPI document as documented. Answers in other tests are
+//! checked as well, in `support::contract`.
 
 use crate::support::contract::complaints;
 use crate::support::running::Running;
@@ -137,7 +137,7 @@ async fn every_get_is_answered_as_documented() {
             continue;
         }
         assert_eq!(answer.status, 200, "{path}: {}", answer.body);
-        // No neighbour announces itself here, and nobody impairs anything: tests/lldp.rs has some.
+        // No neighbour announces itself here, and nothing is impaired: tests/lldp.rs has some.
         let is_empty = answer.json::<Value>() == json!([]);
         let may_be = ["/v1/neighbors", "/v1/impairments"];
         assert_eq!(is_empty, may_be.contains(&&*path), "{path}");

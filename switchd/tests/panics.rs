@@ -1,8 +1,8 @@
-//! A dataplane thread panics while a neighbour is paused: the daemon ends, nothing stays attached, nobody is held for
-//! longer than the last pause says, and the next start needs no help.
+//! A dataplane thread panics while a neighbour is paused: the daemon ends, nothing stays attached,
+//! no neighbour is held for longer than the last pause states, and the next start needs no help.
 //!
-//! The panic comes from a clock, which every dataplane thread asks in every round. A test hands it to the dataplane;
-//! nothing outside of a program can.
+//! The panic comes from a clock, which every dataplane thread reads in every round. A test passes
+//! it to the dataplane; nothing outside of a program can.
 
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -131,7 +131,8 @@ fn a_panic_ends_the_daemon(workers: usize, fails: &AtomicBool, clock: fn() -> In
         assert!(is_gone, "{error}");
         network.assert_nothing_attached();
         assert!(!run_dir.exists(), "cannot clean up the run directory");
-        // The last pause was said before the end, and holds for 65535 quanta at most: nobody is there to say another one.
+        // The last pause was sent before the end, and holds for at most 65535 quanta: no process is
+        // there to send another one.
         while h0.receive_within(StdDuration::ZERO).is_some() {}
         for _ in 0..100 {
             h0.send(&frame(3, FRAME_LENGTH));

@@ -59,7 +59,6 @@ impl Daemon {
         }
     }
 
-    /// Writes the file with these replacements.
     fn write(&self, changes: &[(&str, &str)]) {
         let text = changes.iter().fold(self.text.clone(), |text, (from, to)| {
             assert!(text.contains(from), "{from}");
@@ -371,7 +370,6 @@ async fn post(daemon: &Daemon, path: &str) -> (u16, String) {
     (answer.status, answer.body.clone())
 }
 
-/// Returns the last thresholds sent to the dataplane.
 fn last_xoff(daemon: &Daemon) -> Option<u64> {
     daemon
         .commands()

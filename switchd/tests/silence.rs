@@ -1,4 +1,4 @@
-//! Connections that say nothing keep nobody from being answered.
+//! Silent connections keep no other client from being answered.
 
 use std::net::SocketAddr;
 use std::path::PathBuf;

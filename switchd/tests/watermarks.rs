@@ -151,7 +151,7 @@ async fn pauses_are_told_with_their_moments() {
         gauges.pauses_sent.begun = 7;
     });
     {
-        // A host has paused a lossy priority, too.
+        // A host has also paused a lossy priority.
         let mut state = template.lock().unwrap();
         let priorities = &mut state.ports[2].counters.priority;
         priorities[5].pause_received = 4;

@@ -10,7 +10,6 @@ use crate::build::root;
 
 /// Prefix of all labs' namespaces, followed by the process id.
 const NAMESPACE: &str = "weir-";
-/// Prefix of all labs' directories, followed by the process id.
 const DIRECTORY: &str = "lab-";
 
 /// Removes everything of labs that no longer run, or everything that begins with `prefix`.

@@ -31,7 +31,6 @@ pub fn write(directory: &Path, book: &str) -> Result<()> {
     update(book::PAGE, book::updated)
 }
 
-/// Rewrites a page of the book.
 fn update(path: &str, updated: impl Fn(&str) -> Result<String, String>) -> Result<()> {
     let path = build::root().join(path);
     let page = std::fs::read_to_string(&path).with_context(|| path.display().to_string())?;

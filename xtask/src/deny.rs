@@ -5,7 +5,6 @@ use anyhow::{bail, Context, Result};
 use crate::build::{cargo, root};
 use crate::tool;
 
-/// Checks that need no connection.
 const OFFLINE: [&str; 3] = ["bans", "licenses", "sources"];
 
 /// Holds the dependencies against deny.toml; `advisories` needs a connection to RustSec's database.

@@ -1,6 +1,6 @@
-//! What a group of ports, flow pins and the recent-flow monitor add to the cost per frame: receive,
-//! transmit and complete on a switch core, all cases in turns in one process. Run by `cargo bench
-//! -p weir-core --bench cost_of_routing`.
+//! Additions of a group of ports, flow pins and the recent-flow monitor to the cost per frame:
+//! receive, transmit and complete on a switch core, all cases in turns in one process. Run by
+//! `cargo bench -p weir-core --bench cost_of_routing`.
 
 #![allow(clippy::disallowed_methods, clippy::disallowed_types)] // a benchmark reads the clock
 

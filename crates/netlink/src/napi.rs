@@ -1,5 +1,4 @@
-//! How a device's NAPIs go on polling before they ask for interrupts again, by the family `netdev`
-//! (Linux 6.13).
+//! Deferral of interrupts by a device's NAPIs, through the family `netdev` (Linux 6.13).
 //!
 //! A NAPI that has found frames does not end: it polls again after `gro_flush_timeout`, and enables
 //! interrupts once that was in vain `napi_defer_hard_irqs` times

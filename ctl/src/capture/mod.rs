@@ -133,7 +133,6 @@ struct Figures {
     lost: u64,
 }
 
-/// Cuts the answer into blocks.
 struct Reader {
     sink: Sink,
     /// Beginning of an incomplete block.

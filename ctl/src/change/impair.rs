@@ -126,7 +126,6 @@ fn list(all: &[Impairment]) -> String {
     )
 }
 
-/// Describes the request in a few words.
 fn what(request: &ImpairRequest) -> String {
     let span = |value: Option<f64>| seconds(value.unwrap_or(0.0));
     let one_in = match request.one_in {

@@ -21,9 +21,7 @@ use crate::xdp;
 
 /// Set by a shell's script, to the shell's name.
 const VARIABLE: &str = "SWITCHCTL_COMPLETE";
-/// Name of the program in scripts.
 const PROGRAM: &str = "switchctl";
-/// Maximum wait for a daemon.
 const LIMIT: Duration = Duration::from_millis(200);
 
 /// Answers a shell and ends the process; does nothing unless a shell asks.

@@ -17,10 +17,8 @@ use weir_config::{FileError, Problem};
 
 const STANDARD_INPUT: &str = "-";
 const STANDARD_INPUT_NAME: &str = "standard input";
-/// Maximum length of a configuration.
 const INPUT_MAX_BYTES: u64 = 16 << 20;
 
-/// A configuration and its origin.
 struct Source {
     /// The file; [`STANDARD_INPUT_NAME`] for standard input.
     name: PathBuf,

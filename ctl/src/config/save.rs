@@ -88,7 +88,6 @@ pub fn wanted(target: &Target) -> Result<Vec<AppliedSetting>> {
     Ok(states.changed().into_iter().map(setting).collect())
 }
 
-/// The file and the running switch.
 struct States {
     running: Configuration,
     text: String,

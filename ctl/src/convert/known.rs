@@ -4,7 +4,6 @@ use super::database::Database;
 use super::dropped::{reason_to_drop, DEVICE, HOST, IDENTITY, NO_ROUTER};
 use super::notes::Kind;
 
-/// A table that is read.
 struct Carried {
     name: &'static str,
     /// Fields that are carried over; `None` for a map, whose keys are numbers or ports.

@@ -33,12 +33,10 @@ use ports::Port;
 use weir_output::Output;
 use write::{plain, Converted};
 
-/// Maximum size of a switch's file.
 const FILE_MAX_BYTES: u64 = 64 << 20;
 /// Name of a switch whose file has none.
 const NAME: &str = "sonic";
 
-/// Result of a conversion, for programs.
 #[derive(Serialize)]
 struct Answer<'a> {
     file: String,

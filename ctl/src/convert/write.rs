@@ -116,7 +116,6 @@ impl Converted {
         }
     }
 
-    /// Returns the watchdog of all ports, if they share one.
     fn common_watchdog(&self) -> Option<PfcwdConfig> {
         let first = self.ports.first()?.0.watchdog?;
         let same = |(port, _): &(Port, PortQos)| port.watchdog == Some(first);

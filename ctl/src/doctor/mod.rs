@@ -142,7 +142,6 @@ fn only(mut config: DaemonConfig, devices: &[&str]) -> Result<DaemonConfig, Usag
     Ok(config)
 }
 
-/// Returns the running switch, if it answers.
 fn running(target: &Target) -> Option<Running> {
     let status: Status = target.get("/v1/status").ok()?;
     let ports: Vec<Port> = target.get("/v1/ports").ok()?;

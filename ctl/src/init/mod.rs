@@ -94,7 +94,6 @@ fn planned(text: String) -> Result<(String, Vec<String>)> {
     Ok((document.to_string(), vec![note]))
 }
 
-/// Replaces values by the advised ones.
 fn take(document: &mut DocumentMut, advice: &Advice) -> Result<()> {
     let classes = document
         .get_mut("class")

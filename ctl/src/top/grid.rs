@@ -177,7 +177,6 @@ impl Grid {
         heads.iter().enumerate().map(width).collect()
     }
 
-    /// Shortens the widest text until all fit.
     fn shorten(&self, widths: &mut [usize], room: usize) {
         while widths.iter().sum::<usize>() > room {
             let texts = self.columns.iter().zip(widths.iter_mut());

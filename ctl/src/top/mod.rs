@@ -66,7 +66,6 @@ pub fn top(target: &Target, output: &Output, interval: Duration, once: bool) -> 
     outcome
 }
 
-/// Returns the first of them that answers.
 fn any(all: &[(String, Target)]) -> Option<(Target, Overview)> {
     let mut answers = all.iter().map(|(_, target)| {
         let answer = target.get_within(PATH, ANSWER_LIMIT);

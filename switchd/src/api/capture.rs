@@ -264,7 +264,6 @@ impl Recording {
         );
     }
 
-    /// Records until the capture's bound, its stop, or the daemon's end.
     async fn record(&mut self) -> Result<(), Cut> {
         let shared = Arc::clone(&self.shared);
         let capture = Arc::clone(&self.capture);

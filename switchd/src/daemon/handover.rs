@@ -117,7 +117,6 @@ pub(super) async fn gone(keeping: &mut Option<Keeping>, shared: &Shared) {
     }
 }
 
-/// Result of preparing the next switch.
 pub(super) enum Readiness {
     /// It is ready, or the keeper is too old to prepare one.
     Ready,

@@ -130,7 +130,6 @@ async fn begin_in<D: RunningDataplane>(
     Ok((doors, begin(plan, dataplane).await?))
 }
 
-/// Runs the switch until its end.
 async fn run_in<D: RunningDataplane>(
     mut plan: Plan,
     run_path: &Path,
@@ -217,7 +216,7 @@ fn announce_end(again: bool) -> Programs {
     Programs::Detach
 }
 
-/// What runs once frames are forwarded.
+/// Tasks that run once frames are forwarded.
 struct Begun<D> {
     dataplane: Arc<Mutex<Option<D>>>,
     control: Control,

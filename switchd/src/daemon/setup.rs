@@ -144,7 +144,6 @@ pub(super) fn marking(config: &DaemonConfig) -> Vec<MarkingInfo> {
     profiles.chain(own).collect()
 }
 
-/// Returns the stations as readers see them.
 pub(super) fn stations(config: &DaemonConfig) -> Stations {
     Stations {
         suppress: config.multicast.suppress,

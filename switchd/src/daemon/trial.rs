@@ -126,7 +126,7 @@ impl Progress {
             (_, 0) => "looking for a neighbour that reflects".to_owned(),
             (sent, all) => format!("{sent} of {all} frames"),
         };
-        // If it cannot be shown, nobody is watching.
+        // If it cannot be shown, there is no viewer.
         let _ = write!(std::io::stderr(), "\r\x1b[K{text}");
     }
 

@@ -1,9 +1,9 @@
 //! The heartbeat for the service manager's watchdog (sd_watchdog_enabled(3)).
 //!
-//! A beat says that frames are forwarded, not that a timer runs: each waits for a snapshot that was asked for after
-//! the beat before. The question goes through the supervisor's loop to the dataplane's and the answer back through
-//! both, so a thread that hangs, spins in one place or waits for ever ends the beats. A dataplane without traffic
-//! sleeps, and is woken by the question.
+//! A beat means that frames are forwarded, not that a timer runs: each waits for a snapshot
+//! requested after the previous beat. The request goes through the supervisor's loop to the
+//! dataplane's and the answer back through both, so a thread that hangs, spins in one place or
+//! waits for ever ends the beats. A dataplane without traffic sleeps, and is woken by the request.
 
 use std::sync::Arc;
 use std::time::Duration;

@@ -6,8 +6,8 @@ use std::thread::JoinHandle;
 /// Sockets that are closed at the same time.
 const TOGETHER: usize = 64;
 
-/// Threads that close something. They go on where nobody [waits](Self::wait), but not beyond the end of the process: it would close
-/// what is left one after the other.
+/// Threads that close something. They go on without a [waiter](Self::wait), but not beyond the end
+/// of the process, which would close the rest one after the other.
 #[derive(Debug, Default)]
 pub struct Closing(Vec<JoinHandle<()>>);
 

@@ -97,7 +97,7 @@ pub enum DataplaneError {
         /// Why not, and what helps.
         reason: String,
     },
-    /// Frames come in by a queue that nobody receives from.
+    /// Frames come in by a queue that no port receives from.
     #[error("port {port}: device `{device}` receives by {has} queues, and queue {queue} has no socket: its frames would be lost; remove `queues` from the port, so that each queue gets one, or use fewer queues (`ethtool -L {device} combined N`, `ethtool -X {device} equal N`; `ethtool -l` shows how many there are once the program is attached)")]
     Queues {
         /// The port.
@@ -178,7 +178,7 @@ pub enum DataplaneError {
     /// The switch core refuses the configuration.
     #[error(transparent)]
     Config(#[from] ConfigError),
-    /// Nobody takes a port's rings.
+    /// The thread that takes a port's rings has ended.
     #[error("the dataplane has ended")]
     Ended,
     /// A thread or an eventfd could not be had.

@@ -60,7 +60,6 @@ use threads::wake::Wake;
 pub use trial::LonePort;
 use worker::{PortLimits, Queues};
 
-/// Maximum number of requests that wait for the dataplane.
 const REQUEST_CAPACITY: usize = 1024;
 /// Maximum number of events that wait for the control plane.
 const EVENT_CAPACITY: usize = 4096;
@@ -77,7 +76,6 @@ pub struct Dataplane {
     lock: Option<Flock<File>>,
 }
 
-/// The threads and the channels to them.
 #[derive(Debug)]
 struct Running {
     requests: Sender<Request>,
@@ -100,9 +98,10 @@ impl Dataplane {
         Self::start_by(clock::now, config, pin_root)
     }
 
-    /// As [`start`](Self::start), where another dataplane stood: neighbours may have told that one to pause, so that
-    /// lossless classes send nothing before it is known (see [`Command::AssumePaused`]). `left` was in that one at its end.
-    /// Every port waits for its device: one that is gone just now must not end the switch. Of `reserve` is taken what is of use.
+    /// Like [`start`](Self::start), after another dataplane: neighbours may have paused that one,
+    /// so that lossless classes send nothing before it is known (see [`Command::AssumePaused`]).
+    /// `left` are its frames at its end. Every port waits for its device: one that is gone just now
+    /// must not end the switch. Fitting parts of `reserve` are used.
     ///
     /// # Errors
     ///
@@ -261,7 +260,7 @@ impl Dataplane {
         let mirrors = Request::Mirrors(Arc::new(Mirrors::new(config)));
         let settings = reserved.chain([stations, mirrors]);
         for request in gone.chain(settings).chain(first) {
-            // There is room: nobody else has asked yet. A round's requests come before its frames.
+            // There is room: no request was sent yet. A round's requests come before its frames.
             let _ = requests.try_send(request);
         }
         let threads = prepared
@@ -355,7 +354,7 @@ impl RunningDataplane for Dataplane {
     fn classify(&mut self, port: PortId, settings: &Port) -> anyhow::Result<()> {
         let known = self.late.config.ports.get_mut(port.index());
         let known = known.ok_or_else(|| anyhow::anyhow!("port {port} does not exist"))?;
-        // For a device that comes later, too.
+        // Also for a device that appears later.
         let queue_count = known.queue_count;
         settings.clone_into(known);
         known.queue_count = queue_count;

@@ -20,7 +20,7 @@ use super::threads::sleeper::Sleeper;
 use super::threads::wake::Wake;
 use super::DataplaneError;
 
-/// A port with its sockets and its program, which goes with the process, too: it has no pins.
+/// A port with its sockets and its program, which is removed with the process: it has no pins.
 #[derive(Debug)]
 pub struct LonePort {
     io: XdpIo<XdpSocket>,
@@ -241,11 +241,11 @@ impl LonePort {
         }
     }
 
-    /// Detaches the program, closes the sockets, and puts back what was switched off.
+    /// Detaches the program, closes the sockets, and restores the settings.
     ///
     /// # Errors
     ///
-    /// When the program cannot be detached: it goes with the process then.
+    /// When the program cannot be detached: it is then removed with the process.
     pub fn close(self) -> Result<(), DataplaneError> {
         let port = self.link.device;
         drop(self.io);
@@ -265,7 +265,6 @@ impl LonePort {
         count
     }
 
-    /// Lends the kernel chunks to receive into.
     fn fill(&mut self) {
         loop {
             let room = self.io.fill_room(self.port).min(BATCH);

@@ -1,8 +1,8 @@
-//! Frames that a switch leaves for the one that stands in its place next, in a file of the run directory.
+//! Frames that a switch stores for the next one, in a file of the run directory.
 //!
-//! After eight bytes that say so: for each frame the length of its ingress port's name (1 B), its priority (1 B), its flow
-//! hash (4 B), its own length (4 B), the name, and the frame; numbers big-endian. Ports go by name, since the next
-//! configuration may have others.
+//! After eight bytes that identify the format: for each frame the length of its ingress port's name
+//! (1 B), its priority (1 B), its flow hash (4 B), its own length (4 B), the name, and the frame;
+//! numbers big-endian. Ports go by name, since the next configuration may have others.
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -23,7 +23,7 @@ pub fn path(run_dir: &Path) -> PathBuf {
     run_dir.join(NAME)
 }
 
-/// Writes them for whoever starts in `run_dir` next; `names` are the ports'.
+/// Writes them for the next switch in `run_dir`; `names` are the ports'.
 ///
 /// # Errors
 ///
@@ -74,7 +74,8 @@ pub fn forget(run_dir: &Path) {
     }
 }
 
-/// Reads them. Frames of ports that are no more are lost, and so is all behind what cannot be read; the log says so.
+/// Reads them. Frames of ports that no longer exist are lost, and so are all behind an unreadable
+/// one; the log reports it.
 pub fn read(run_dir: &Path, names: &[&str]) -> Vec<LeftFrame> {
     let path = path(run_dir);
     let bytes = match std::fs::read(&path) {

@@ -24,16 +24,17 @@ pub struct Hold {
 }
 
 impl Hold {
-    /// Every neighbour has been told to pause when this returns.
+    /// Pauses every neighbour before it returns.
     ///
     /// # Errors
     ///
-    /// When a socket cannot be had. A device that is gone has no neighbour, and one that is down none that sends.
+    /// When a socket cannot be had. A device that is gone has no neighbour, and one that is down
+    /// none that sends.
     pub fn begin(links: Vec<HeldLink>) -> io::Result<Self> {
         let mut held = Vec::with_capacity(links.len());
         let mut counters = Vec::with_capacity(links.len());
         for link in links {
-            // Neighbours are held even where nobody counts what comes all the same.
+            // Neighbours are held even if arriving frames cannot be counted.
             match packet_socket::open_for_counting(link.ifindex) {
                 Ok(counter) => counters.push(counter),
                 Err(error) => {
@@ -86,8 +87,8 @@ impl Hold {
         }
     }
 
-    /// Holds nobody any more, and tells these neighbours so; others go on when their pause is over. For how long they were
-    /// held.
+    /// Releases all neighbours, and notifies these; others go on when their pause is over. Returns
+    /// the duration of the hold.
     pub fn end(mut self, resumed: &[ResumedLink]) -> Duration {
         // No pause comes after this.
         let held = self.release();
@@ -136,7 +137,8 @@ struct Held {
 impl Held {
     fn refresh(&mut self, now: Instant) {
         self.due = now + Duration::from_micros(self.link.refresh_micros.max(1));
-        // A device that is down or gone has nobody to hold; a full queue is tried again with the next refresh.
+        // A device that is down or gone has no neighbour to hold; a full queue is tried again with
+        // the next refresh.
         send_now(&self.socket, &self.link.pause);
     }
 }

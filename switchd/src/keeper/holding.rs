@@ -1,4 +1,4 @@
-//! Neighbours that are held from one switch to the next, and what the switch that goes has said of its end.
+//! Neighbours that are held from one switch to the next, and the ending switch's report.
 
 use std::io;
 use std::time::{Duration, Instant};

@@ -48,7 +48,7 @@ const REFRESH_MAX: Duration = Duration::from_millis(10);
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum ToKeeper {
-    /// To have the next switch made ready, beside the one that says so: see [`PREPARES`].
+    /// Request to prepare the next switch, beside the present one: see [`PREPARES`].
     Prepare,
     /// The next switch is ready, and waits for [`FromKeeper::Go`].
     Prepared,
@@ -69,15 +69,16 @@ pub enum ToKeeper {
         /// One for each neighbour.
         links: Vec<HeldLink>,
     },
-    /// The switch has ended, and so many frames of lossless classes were left in it.
+    /// The switch has ended, with this many frames of lossless classes in it.
     Left {
         /// Number of frames.
         frames: u64,
-        /// Frames that came when nobody took them from their port any more.
+        /// Frames that came when no switch took them from their port any more.
         #[serde(default)]
         missed: u64,
     },
-    /// Nothing of the switch stands in the way of the next one any more, though its process may take its time to end.
+    /// Nothing of the switch blocks the next one any more, though its process may take its time to
+    /// end.
     PlaceFree,
     /// The switch forwards.
     Ready {
@@ -282,11 +283,12 @@ impl KeeperLink {
         }
     }
 
-    /// Says that this switch is ready, and waits until the place is free. Whoever waits may be told to end meanwhile.
+    /// Reports that this switch is ready, and waits until the place is free. It may be stopped
+    /// meanwhile.
     ///
     /// # Errors
     ///
-    /// When the keeper is gone: nobody will have this switch.
+    /// When the keeper is gone: this switch will not be used.
     pub async fn wait_for_the_place(&mut self) -> io::Result<()> {
         write_line(&mut self.writer, &ToKeeper::Prepared).await?;
         match read_line(&mut self.reader, &mut self.line).await? {
@@ -310,7 +312,7 @@ impl KeeperLink {
         }
     }
 
-    /// Says that the next switch can have the place, where the keeper knows what that means.
+    /// Reports that the next switch can have the place, if the keeper supports that.
     ///
     /// # Errors
     ///
@@ -322,7 +324,7 @@ impl KeeperLink {
         write_line(&mut self.writer, &ToKeeper::PlaceFree).await
     }
 
-    /// Says what was left in the switch at its end, and what it missed then.
+    /// Reports the frames left in the switch at its end, and those that it missed then.
     ///
     /// # Errors
     ///
@@ -331,7 +333,8 @@ impl KeeperLink {
         write_line(&mut self.writer, &ToKeeper::Left { frames, missed }).await
     }
 
-    /// Says that the switch forwards, and for one that stands where another stood gives what that took.
+    /// Reports that the switch forwards; returns the restart's report if it has replaced another
+    /// one.
     ///
     /// # Errors
     ///
@@ -361,7 +364,7 @@ impl KeeperLink {
         }
     }
 
-    /// Waits until the keeper is gone, or says what it was not asked for.
+    /// Waits until the keeper is gone, or sends an unrequested message.
     pub async fn gone(&mut self) {
         let _ = read_line::<FromKeeper>(&mut self.reader, &mut self.line).await;
     }

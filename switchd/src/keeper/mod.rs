@@ -26,10 +26,10 @@ use tokio::sync::mpsc;
 
 use succession::Succession;
 
-/// Maximum number of signals that wait to be passed on.
 const SIGNALS_CAPACITY: usize = 16;
 
-/// Starts `program` with `arguments`, and anew whenever it asks for that; its exit status at the end.
+/// Starts `program` with `arguments`, and again whenever it requests that; returns its last exit
+/// status.
 ///
 /// # Errors
 ///

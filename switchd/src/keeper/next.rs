@@ -1,4 +1,4 @@
-//! The switch that will stand here next, while the one before runs still.
+//! The next switch, prepared while the present one still runs.
 
 use std::ffi::OsString;
 use std::path::Path;

@@ -259,7 +259,7 @@ impl<'a> Succession<'a> {
     async fn look(&mut self) -> anyhow::Result<Option<End>> {
         if self.orphaned.is_none() {
             if let Some(status) = self.worker.ended()? {
-                // Nobody asked for that, and another one will be ready soon.
+                // It was not requested, and another one will be ready soon.
                 let may_be_replaced = status.signal().is_some() && self.next.is_making();
                 if !may_be_replaced || self.is_stopping {
                     return Ok(Some(End::Ended(status)));

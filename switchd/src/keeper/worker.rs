@@ -22,7 +22,6 @@ use super::link::{read_line, write_line, FromKeeper, ToKeeper, LEVEL, PREPARES};
 /// The option for a file with the text of the configuration.
 const IN_FORCE: &str = "--in-force";
 
-/// A program with its arguments.
 #[derive(Clone, Debug)]
 pub(super) struct Way {
     program: Arc<File>,
@@ -38,7 +37,6 @@ impl Way {
     }
 }
 
-/// One process, and the socket to it.
 pub(super) struct Worker {
     child: Child,
     /// Its program; `None` if unknown.
@@ -66,7 +64,7 @@ impl Worker {
             .process_group(0)
             .spawn()?;
         let (reader, writer) = UnixStream::from_std(ours)?.into_split();
-        // It runs by now: its file is had, whatever is installed later.
+        // It runs by now: its file stays available, whatever is installed later.
         let program = File::open(format!("/proc/{}/exe", child.id())).ok();
         Ok(Self {
             child,

@@ -1,8 +1,8 @@
 //! The daemon's log: lines on standard error, or entries with fields in systemd's journal.
 //!
-//! Either goes through a bounded queue to a thread of its own: whoever reads standard error may stop
-//! reading, the journal may be stuck, and neither dataplane nor control plane may wait for that. Lines that
-//! find the queue full are lost, and the log says how many.
+//! Either goes through a bounded queue to a thread of its own: a reader of standard error may stop
+//! reading, the journal may be stuck, and neither dataplane nor control plane may wait for that.
+//! Lines that find the queue full are lost, and the log reports their number.
 
 mod journal;
 mod queue;
@@ -46,7 +46,7 @@ pub enum LogError {
         /// Its error.
         reason: String,
     },
-    /// The journal is asked for and is not there.
+    /// The journal is requested and missing.
     #[error("log.format is \"journal\", but the journal is unreachable at {path}: {source}", path = journal::SOCKET)]
     Journal {
         /// Why not.

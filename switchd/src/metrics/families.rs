@@ -96,7 +96,6 @@ impl Families {
             .push(metric);
     }
 
-    /// Returns all families, in the order of their names.
     pub(super) fn finish(self) -> Vec<MetricFamily> {
         self.by_name
             .into_values()

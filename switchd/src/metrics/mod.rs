@@ -88,7 +88,7 @@ where
     http::serve(listener, Limits::DEFAULT, router, ending).await
 }
 
-/// The one route that everybody has.
+/// The one public route.
 pub fn router(shared: Arc<Shared>) -> Router {
     let scraped = Arc::new(Scraped {
         shared,

@@ -15,8 +15,8 @@ pub enum Format {
 }
 
 impl Format {
-    /// The one for a request: OpenMetrics where it is named and nothing named is liked better. Whoever says
-    /// nothing, or wants something else, gets the format that everybody reads.
+    /// The one for a request: OpenMetrics where it is named and no named format is preferred.
+    /// Clients that name nothing, or another format, get the text format.
     pub fn accepted(request: &HeaderMap) -> Self {
         let mut best = (0.0, Self::Text);
         for offer in offers(request, &ACCEPT) {
@@ -34,7 +34,7 @@ impl Format {
         best.1
     }
 
-    /// As `Content-Type` says it.
+    /// Returns the value of `Content-Type`.
     pub const fn content_type(self) -> &'static str {
         match self {
             Self::Text => TEXT_FORMAT,

@@ -4,7 +4,7 @@ use std::fmt::{self, Display, Write};
 
 use prometheus::proto::{LabelPair, Metric, MetricFamily, MetricType};
 
-/// As `Content-Type` says it.
+/// The value of `Content-Type`.
 pub const OPENMETRICS_FORMAT: &str = "application/openmetrics-text; version=1.0.0; charset=utf-8";
 
 /// Units that names of families end with.

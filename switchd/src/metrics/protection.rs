@@ -33,16 +33,16 @@ const TOKEN_LENGTH_MIN: usize = 16;
 pub struct Protection {
     /// `None` for none.
     pub tls: Option<Renewed<TlsAcceptor>>,
-    /// `None` for anybody.
+    /// `None` for public access.
     pub token: Option<Token>,
 }
 
 impl Protection {
-    /// Reads all files. `protocol` is what is spoken over TLS, where peers have to agree on it (ALPN).
+    /// Reads all files. `protocol` is the protocol over TLS, if peers have to agree on it (ALPN).
     ///
     /// # Errors
     ///
-    /// When one is missing, open to others, or says something else than it should.
+    /// When one is missing, accessible to others, or has invalid contents.
     pub fn load(
         config: &daemon::Protection,
         protocol: Option<&'static str>,
@@ -134,8 +134,8 @@ pub(super) fn bearer(value: &[u8]) -> Option<&[u8]> {
         .then(|| token.trim_ascii())
 }
 
-/// A listener whose connections speak TLS. A handshake takes place when a connection is first read: whoever takes
-/// his time for it holds up nobody, and has no more of it than a silent connection.
+/// A listener for TLS connections. A handshake takes place when a connection is first read: a slow
+/// client delays no other, and has no more time than a silent connection.
 pub struct TlsListener<L> {
     inner: L,
     acceptor: Renewed<TlsAcceptor>,

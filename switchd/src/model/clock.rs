@@ -8,7 +8,7 @@ use weir_core::Instant;
 
 /// Now on `CLOCK_MONOTONIC`.
 pub fn now() -> Instant {
-    // The clock exists on every Linux; should it fail all the same, time stands still and nothing is due.
+    // The clock exists on every Linux; should it fail all the same, time stops and nothing is due.
     clock_gettime(ClockId::CLOCK_MONOTONIC).map_or(Instant::ZERO, |time| {
         Instant::from_nanos(
             (time.tv_sec() as u64)
@@ -28,7 +28,7 @@ pub fn wall_time(at: Instant) -> String {
     rfc3339(since_epoch.saturating_sub(u128::from(age)))
 }
 
-/// The same as nanoseconds since 1970, which last until 2262.
+/// Returns nanoseconds since 1970, which last until 2262.
 pub fn unix_nanos(at: Instant) -> i64 {
     let since_epoch = SystemTime::now()
         .duration_since(UNIX_EPOCH)

@@ -11,7 +11,7 @@ const TIMELINES_MAX: usize = 8;
 const TIMELINE_INTERVAL: Duration = Duration::from_millis(400);
 const TIMELINE_SPACING: Duration = Duration::from_millis(50);
 
-/// Time lines by their suspicion, the newest ones that were asked for.
+/// Time lines by their suspicion, the last requested ones.
 #[derive(Debug, Default)]
 pub struct Recent(Mutex<Lines>);
 

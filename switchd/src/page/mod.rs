@@ -1,5 +1,6 @@
-//! The live page: what `switchctl` shows, in a browser, on a TCP address of its own. It can be looked at and
-//! nothing else. Whoever looks, and however many do, the dataplane is asked four times a second at most.
+//! The live page: what `switchctl` shows, in a browser, on a TCP address of its own. It is
+//! read-only. For any number of viewers, at most four snapshots a second are taken of the
+//! dataplane.
 //!
 //! Design: docs/src/internals/design/api.md.
 
@@ -27,7 +28,7 @@ use crate::api::overview::Overviews;
 use crate::control::Shared;
 use cache::Recent;
 
-/// Few and short: a page that is looked at asks twice a second.
+/// Few and short: an open page polls twice a second.
 pub const LIMITS: Limits = Limits {
     connections: 32,
     connections_of_a_peer: 24,
@@ -37,7 +38,7 @@ pub const LIMITS: Limits = Limits {
 /// Setting with the names by which the page may be requested.
 pub const NAMES_SETTING: &str = "page.names";
 const CURVE_SPAN: weir_core::Duration = weir_core::Duration::from_secs(60);
-/// at so many moments at most.
+/// at most at this many moments.
 pub const CURVE_POINTS: u64 = 120;
 /// Minimum interval of requests: when a page is opened, and when it comes to the front again.
 const CURVE_INTERVAL: Duration = Duration::from_secs(1);
@@ -76,7 +77,6 @@ pub struct PageSettings {
     pub names: Vec<String>,
 }
 
-/// State shared by all viewers.
 struct Page {
     shared: Arc<Shared>,
     overviews: Overviews,
@@ -129,7 +129,7 @@ async fn show_timeline(
     let Ok(Path(id)) = id else {
         return refuse(StatusCode::BAD_REQUEST, "a suspicion ID is a number");
     };
-    // Looked up first: what is not there costs nothing and takes nobody's place.
+    // Looked up first: a missing record costs nothing and takes no other's place.
     if !page.shared.records.flights().has(id) {
         return refuse(
             StatusCode::NOT_FOUND,

@@ -1,7 +1,7 @@
 //! Waiting of the dataplane's threads for each other, and passing of descriptors, in every order in
 //! which threads can run and memory can be seen, by loom. The files that are checked are the
-//! daemon's own, compiled with loom's atomics in the place of the processor's. A wake that is lost
-//! is a thread that sleeps for ever, which loom finds.
+//! daemon's own, compiled with loom's atomics instead of the processor's. A lost wake is a thread
+//! that sleeps for ever, which loom finds.
 //!
 //! `LOOM_MAX_PREEMPTIONS` and the other variables of loom go further than the tests do by
 //! themselves.

@@ -157,7 +157,7 @@ pub struct FakeDataplane {
     pub lldp: Mutex<Vec<OwnedFd>>,
     /// Settings of XDP programs that were changed.
     pub classified: Arc<Mutex<Vec<(PortId, Port)>>>,
-    /// Runs when the dataplane is told to stop.
+    /// Runs when the dataplane is stopped.
     pub at_stop: Option<Box<dyn FnOnce() + Send>>,
     thread: Option<JoinHandle<()>>,
 }

@@ -26,7 +26,7 @@ impl Running {
         Self::start_from(fake, control, None).await
     }
 
-    /// The same for a daemon that has a configuration file.
+    /// Starts a daemon that has a configuration file.
     pub async fn start_from(
         fake: FakeDataplane,
         control: ControlSettings,

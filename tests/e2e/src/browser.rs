@@ -1,4 +1,4 @@
-//! Chromium without a window, inside a switch's network namespace, told what to do over WebDriver.
+//! Chromium without a window, inside a switch's network namespace, controlled over WebDriver.
 
 use std::panic::{catch_unwind, resume_unwind, AssertUnwindSafe};
 use std::path::Path;
@@ -30,7 +30,7 @@ const FLAGS: [&str; 9] = [
     "--hide-scrollbars",
 ];
 
-/// A page that is looked at.
+/// A page under test.
 pub struct Browser {
     client: Client,
 }
@@ -97,7 +97,7 @@ impl Browser {
             .unwrap()
     }
 
-    /// Looks at an expression until it is true.
+    /// Polls an expression until it is true.
     pub async fn until(&self, expression: &str) {
         let deadline = Instant::now() + PATIENCE;
         loop {
@@ -133,8 +133,8 @@ impl Browser {
         self.drawn().await;
     }
 
-    /// Waits until what was said so far is drawn: colours and widths have changed by the next frame, and what is drawn for the
-    /// width in the one after that.
+    /// Waits until all changes so far are drawn: colours and widths have changed by the next frame,
+    /// and drawings for the width in the one after that.
     pub async fn drawn(&self) {
         self.wait_for_done(
             "requestAnimationFrame(() => requestAnimationFrame(() => requestAnimationFrame(() => done(true))))",
@@ -173,7 +173,8 @@ impl Browser {
         assert_eq!(wrong, Value::Array(Vec::new()), "axe: {what}");
     }
 
-    /// The window as it is now, as `DIR/WIDTH/NAME.png`, if somebody wants pictures for the book: `WEIR_SCREENSHOTS=DIR`.
+    /// Saves the window's present content as `DIR/WIDTH/NAME.png`, if pictures for the book are
+    /// requested: `WEIR_SCREENSHOTS=DIR`.
     pub async fn picture(&self, width: u32, name: &str) {
         let Some(directory) = std::env::var_os("WEIR_SCREENSHOTS") else {
             return;

@@ -31,7 +31,7 @@ impl Quota {
             write(&root.join("cgroup.subtree_control"), "+cpu");
         }
         std::fs::create_dir(&group).unwrap();
-        // From here on it is removed, whatever happens.
+        // From here on it is removed in any case.
         let limited = Self {
             process,
             group,
@@ -65,7 +65,7 @@ impl Quota {
 
 impl Drop for Quota {
     fn drop(&mut self) {
-        // Fails only for a process that is gone, and then the group is empty, too.
+        // Fails only for a process that is gone, and then the group is empty as well.
         let _ = std::fs::write(self.before.join("cgroup.procs"), self.process.to_string());
         if let Err(error) = std::fs::remove_dir(&self.group) {
             eprintln!("{}: {error}", self.group.display());

@@ -1,4 +1,4 @@
-//! A network with traffic in which something goes wrong: what every fault's test looks at.
+//! A network with traffic in which something goes wrong: common checks of every fault's test.
 
 use std::path::Path;
 use std::process::Command;
@@ -37,7 +37,7 @@ impl Scene {
         Self::of(scenario(file, &all), change)
     }
 
-    /// Any scenario whose hosts send until they are told to stop.
+    /// Any scenario whose hosts send until they are stopped.
     pub fn of(scenario: Scenario, change: impl FnMut(&mut DaemonConfig)) -> Self {
         let stage = Stage::set_up_with(&scenario, false, change)
             .unwrap_or_else(|error| panic!("{error:#}"));
@@ -46,7 +46,7 @@ impl Scene {
         scene
     }
 
-    /// Hosts anew, whose numbers begin at zero.
+    /// Restarts the hosts, whose numbers begin at zero.
     pub fn start_hosts(&mut self) {
         // All of the hosts before have ended, and each new one waits for its device alone: hosts that were started again together would
         // find the devices that the others of them had just had.
@@ -84,7 +84,7 @@ impl Scene {
         flows.iter().map(|flow| flow.frames).sum()
     }
 
-    /// Waits until a host has received so many more.
+    /// Waits until a host has received this many more.
     pub fn wait_for_more(&mut self, host: usize, more: u64) {
         let wanted = self.received(host) + more;
         until("frames arrive", || {
@@ -92,7 +92,7 @@ impl Scene {
         });
     }
 
-    /// Waits until each host that expects frames has received so many more.
+    /// Waits until each host that expects frames has received this many more.
     pub fn wait_for_all(&mut self, more: u64) {
         for host in 0..self.stage.hosts.len() {
             if !self.snapshot(host).received.is_empty() {
@@ -112,7 +112,8 @@ impl Scene {
         assert!(output.status.success(), "{words}: {output:?}");
     }
 
-    /// The kernel of a host looks at its device as often as this only, whatever comes; zero has it look at once again.
+    /// Makes the kernel of a host poll its device only at this interval; zero restores immediate
+    /// polling.
     pub fn take_late(&self, host: &str, interval: Duration) {
         let names = self.stage.names();
         let times = if interval.is_zero() { 0 } else { i32::MAX };
@@ -153,7 +154,7 @@ impl Scene {
         balance
     }
 
-    /// The same; nothing was lost anywhere.
+    /// Checks that nothing was lost anywhere.
     pub fn assert_lossless(&mut self) {
         let balance = self.balance();
         let whole = Balance {
@@ -192,7 +193,8 @@ pub fn thread(process: u32, name: &str) -> Pid {
     Pid::from_raw(id.parse().unwrap())
 }
 
-/// One thread that is held at whatever it was doing, as by a debugger, while all others run. It goes on with the value.
+/// One thread that is stopped wherever it was, as by a debugger, while all others run. It goes on
+/// when this is dropped.
 pub struct Held(Pid);
 
 impl Held {

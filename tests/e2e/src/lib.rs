@@ -36,13 +36,14 @@ use weir_results::table;
 pub const PATIENCE: Duration = Duration::from_secs(60);
 /// The priority that the scenarios' lossless class has.
 pub const LOSSLESS: u8 = 3;
-/// For runs in which nothing may be suspected. A switch whose process stands still for longer than the detection time is
-/// rightly suspected by its neighbour, and on a shared machine processes stand still: with 127 stops of 120 to 240 ms put
-/// into runs that detect after 100 ms, ports were suspected in one run of 14, and nothing was lost. What has locked stands
-/// still for the rest of the run.
+/// For runs in which nothing may be suspected. A switch whose process stalls for longer than the
+/// detection time is rightly suspected by its neighbour, and on a shared machine processes stall:
+/// with 127 stops of 120 to 240 ms put into runs that detect after 100 ms, ports were suspected in
+/// one run of 14, and nothing was lost. A real lock lasts for the rest of the run.
 pub const PATIENT_DETECTION: &str = "deadlock.detect=400ms";
 
-/// For `ring4.toml`: hosts send a twentieth of what their lines carry, and a machine that stands still for a second makes nobody pause.
+/// For `ring4.toml`: hosts send a twentieth of their lines' capacity, so that a machine that stalls
+/// for a second causes no pause.
 pub const GENTLE_RING: [&str; 7] = [
     "flow.a.rate=5Mbit",
     "flow.b.rate=5Mbit",
@@ -74,7 +75,7 @@ pub fn run_as_expected(scenario: &Scenario) -> RunResult {
     run_as_expected_and(scenario, |_| ())
 }
 
-/// As [`run_as_expected`], with a `look` at the network when it has drained and still stands.
+/// Like [`run_as_expected`], with a `look` at the network when it has drained and still runs.
 pub fn run_as_expected_and(scenario: &Scenario, look: impl FnOnce(&Stage)) -> RunResult {
     run_with_workers(scenario, Workers::default(), look)
 }
@@ -87,7 +88,7 @@ pub fn assert_delivered(result: &RunResult) {
     }
 }
 
-/// The same with so many threads for the sockets of each switch.
+/// Runs with this number of threads for the sockets of each switch.
 pub fn run_with_workers(
     scenario: &Scenario,
     workers: Workers,
@@ -100,7 +101,7 @@ pub fn run_with_workers(
     run_with(scenario, options, look)
 }
 
-/// The same with these options.
+/// Runs with these options.
 pub fn run_with(scenario: &Scenario, options: Options, look: impl FnOnce(&Stage)) -> RunResult {
     let options = Options {
         quiet: true,
@@ -121,7 +122,7 @@ pub fn run_with(scenario: &Scenario, options: Options, look: impl FnOnce(&Stage)
     result
 }
 
-/// For what holds without the express path alone, whatever `WEIR_LAB_EXPRESS` says.
+/// For tests of the path without express forwarding, regardless of `WEIR_LAB_EXPRESS`.
 pub fn keep_off_the_express_path(config: &mut DaemonConfig) {
     config.dataplane.express = Express::Off;
 }
@@ -147,7 +148,7 @@ pub fn tear_down(stage: Stage) {
     run_dirs.iter().for_each(|dir| assert_nothing_left(dir));
 }
 
-/// Looks at `condition` until it gives a value.
+/// Polls `condition` until it returns a value.
 pub fn until<T>(what: &str, mut condition: impl FnMut() -> Option<T>) -> T {
     wait_for(PATIENCE, || Ok(condition()))
         .unwrap_or_else(|error| panic!("{error:#}"))
@@ -189,7 +190,7 @@ impl Bench {
         Self::prepared(file, overrides, |_| (), change)
     }
 
-    /// The same; `prepare` may change the devices before any switch starts.
+    /// Like [`of`](Self::of), with `prepare` called before any switch starts; it may change the devices.
     pub fn prepared(
         file: &str,
         overrides: &[&str],
@@ -345,8 +346,9 @@ fn clean_up_on_signals() {
     ONCE.call_once(|| interrupt::catch().unwrap());
 }
 
-/// Python with what `python/requirements.txt` names. `None` where the Python Package Index was not reached: `what` is then said not to
-/// be there, as `cargo xtask setup` has said before. A tree that was not set up is an error.
+/// Python with what `python/requirements.txt` names. `None` if the Python Package Index was not
+/// reached: `what` is then reported as missing, as `cargo xtask setup` has done before. A tree that
+/// was not set up is an error.
 pub fn python(what: &str) -> Option<PathBuf> {
     let environment = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../target/python");
     if environment.join("not-reached").exists() {

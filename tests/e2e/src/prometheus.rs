@@ -29,7 +29,7 @@ impl Prometheus {
         Self::start_with(targets, rules, "")
     }
 
-    /// The same; `job` is more of the scrape's YAML, indented by four.
+    /// Starts it with further YAML `job` of the scrape, indented by four.
     pub fn start_with(targets: &[(String, SocketAddr)], rules: &Path, job: &str) -> Self {
         let directory = tempfile::tempdir().unwrap();
         let file = directory.path().join("prometheus.yml");

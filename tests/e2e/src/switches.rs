@@ -1,4 +1,4 @@
-//! A switch of a test: how it ends and begins again, what it says, and `switchctl` for it.
+//! A switch of a test: its end and restart, its state, and `switchctl` for it.
 
 use std::path::Path;
 use std::process::Command;

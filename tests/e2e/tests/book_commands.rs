@@ -1,10 +1,11 @@
-//! Every command of the book and of the README runs, or says why it does not.
+//! Every command of the book and of the README runs, or has a reason against it.
 //!
-//! A block of commands is fenced as `sh`, or as `console` where the book shows what they print. The commands of a page run in
-//! their order in one shell: at an empty desk with a copy of the repository's files, or, with `on=ring` and `on=level-ring`, on the machine
-//! of a switch of a ring with traffic. `tests/e2e/src/book/block.rs` has all words that may stand behind the language. Commands of
-//! cargo are looked at as far as their words are legal, and so are those of blocks with `parsed`. Those, and the ones with `no-run`, are in
-//! `tests/e2e/src/book/not-run.txt`, one a line.
+//! A block of commands is fenced as `sh`, or as `console` where the book shows what they print. The
+//! commands of a page run in their order in one shell: at an empty desk with a copy of the
+//! repository's files, or, with `on=ring` and `on=level-ring`, on the machine of a switch of a ring
+//! with traffic. `tests/e2e/src/book/block.rs` has all words that may stand behind the language.
+//! Commands of cargo are only parsed, and so are those of blocks with `parsed`. Those, and the ones
+//! with `no-run`, are in `tests/e2e/src/book/not-run.txt`, one a line.
 
 use std::collections::BTreeSet;
 

@@ -1,4 +1,5 @@
-//! Headroom by the length of cables, with real frames: how much a port takes, and what is said of a round trip that needs more.
+//! Headroom by the length of cables, with real frames: its use by a port, and the report of a round
+//! trip that needs more.
 
 use std::process::Output;
 

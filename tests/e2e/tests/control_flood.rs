@@ -21,7 +21,6 @@ const LIMIT: u32 = 1_000;
 /// Minimum drops of each kind in those runs: more than several seconds' worth of the limit.
 const DROPPED: u64 = 10_000;
 
-/// Sends a frame as fast as possible.
 const FLOOD: &str = "
 import socket, sys
 out = socket.socket(socket.AF_PACKET, socket.SOCK_RAW)

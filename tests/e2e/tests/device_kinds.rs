@@ -138,7 +138,6 @@ impl Switch {
             .contains(&format!("\"{kind}\""))
     }
 
-    /// Waits for a reason of this kind, or for its end.
     fn health(&self, kind: &str, is_there: bool) -> String {
         until(&format!("health: {kind}: {is_there}"), || {
             let status = self.ask("status");

@@ -66,10 +66,10 @@ fn clients_hold_every_connection() {
     scene.end();
 }
 
-/// The kernel of a host looks at its device five times a second only. The ring between both ends of
-/// a veth has room for 256 frames, and five times as many come meanwhile, on a line so fast that
-/// many more may be with the transmitter: frames without room wait there. Gives how many of the
-/// host's frames took the express path.
+/// The kernel of a host polls its device only five times a second. The ring between both ends of a
+/// veth has room for 256 frames, and five times as many come meanwhile, on a line so fast that many
+/// more may be with the transmitter: frames without room wait there. Gives how many of the host's
+/// frames took the express path.
 fn the_kernel_of_a_host_takes_frames_late(change: impl FnMut(&mut DaemonConfig)) -> u64 {
     let overrides = [
         PATIENT_DETECTION,

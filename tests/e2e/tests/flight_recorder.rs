@@ -46,7 +46,6 @@ fn the_record_of_a_master_tells_which_flows_moved() {
     assert_eq!(told, result.flows_moved);
 }
 
-/// Returns the number of suspicions that this switch led.
 fn check(switch: &SwitchProcess) -> usize {
     let name = &switch.name;
     let deadlocks = until("all has drained, so that nothing is suspected", || {

@@ -126,7 +126,6 @@ fn without_answer(scenario: &Scenario, names: &Names) -> Vec<String> {
     failed.map(|(who, _)| who).collect()
 }
 
-/// Drops of the switches by reason.
 fn drops(stage: &Stage) -> BTreeMap<String, u64> {
     let mut drops = BTreeMap::new();
     for switch in &stage.switches {
@@ -140,7 +139,6 @@ fn drops(stage: &Stage) -> BTreeMap<String, u64> {
     drops
 }
 
-/// Total of frames that the switches admitted.
 fn admitted(stage: &Stage) -> u64 {
     let of_switch = |switch: &weir_lab::lab::switches::SwitchProcess| {
         let ports: Vec<Port> = switch.get("/v1/ports").unwrap();

@@ -136,7 +136,6 @@ fn sigterm_loses_no_admitted_frame() {
     }
 }
 
-/// Returns the deferral settings of the devices of the switch's ports.
 fn deferrals(stage: &Stage) -> Vec<Deferral> {
     let _there = Visit::to(&stage.names().namespace("s1")).unwrap();
     let ports = stage.switches[0].config.ports.iter();

@@ -65,7 +65,6 @@ fn a_ring_that_learns_is_broken_once_and_hosts_hear_each_frame_once() {
     bench.end();
 }
 
-/// Joins the lines of two hosts by a bridge of the kernel.
 fn join(names: &Names, hosts: [&str; 2], floods_groups: bool) {
     let [here, there] = hosts.map(|host| names.namespace(host));
     let device = names.host_device();

@@ -89,7 +89,6 @@ impl Misfortune {
     }
 }
 
-/// Paths and names of the test.
 struct Places {
     file: PathBuf,
     program: PathBuf,
@@ -242,7 +241,6 @@ fn restart(
     })
 }
 
-/// Returns the configuration in force, once the switch forwards.
 fn in_force(switch: &SwitchProcess, case: &impl Debug) -> String {
     until(&format!("{case:?}: the switch answers"), || {
         let status = switch.status().ok()?;

@@ -54,7 +54,6 @@ fn python(names: &Names, host: &str, what: &str) -> Command {
 
 type Ask = (IpAddr, IpAddr);
 
-/// Requests that come in at each host.
 struct Watch {
     children: Vec<Child>,
     heard: Arc<Mutex<BTreeMap<String, BTreeSet<Ask>>>>,

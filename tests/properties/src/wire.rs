@@ -184,7 +184,6 @@ pub fn reflection(bytes: &[u8]) {
 
 /// Key of the sealed frames in the corpus.
 const KEY: FabricKey = FabricKey::new([7; FABRIC_KEY_LENGTH]);
-/// The receiver's nonce.
 const NONCE: u64 = 0x0102_0304_0506_0708;
 
 /// Greetings, and the trailer of sealed frames.

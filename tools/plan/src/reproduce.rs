@@ -115,7 +115,7 @@ fn curve_numbers(panel: &Panel, series: &Series) -> Option<CurveNumbers> {
     })
 }
 
-/// Where the straight lines between the points first rise above the level.
+/// Returns where the straight lines between the points first rise above the level.
 fn first_above(points: &[(f64, f64)], level: f64) -> Option<f64> {
     let (x, y) = *points.first()?;
     if y > level {

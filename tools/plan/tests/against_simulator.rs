@@ -59,7 +59,6 @@ fn worst(rows: &Value, [count, prediction]: [&str; 2], part: f64, slack: f64) ->
     (worst, fits)
 }
 
-/// Maximum relative errors of a prediction.
 struct Within {
     peak: f64,
     pauses: f64,

@@ -52,7 +52,6 @@ pub enum TrialError {
     Imbalance(#[from] Imbalance),
 }
 
-/// Number of checks of the accounts.
 const CHECKS: u64 = 10;
 
 /// Runs `plan`, whose traffic ends after `arrivals`. With `standstill` it then runs on without traffic, until the network

@@ -51,7 +51,6 @@ fn a_ring_that_locks_under_plain_pfc_moves_with_pools_or_channels() {
     }
 }
 
-/// Counters of one port of one switch.
 struct Port {
     switch: usize,
     port: usize,

@@ -21,7 +21,6 @@ fn text(bytes: &[u8]) -> String {
     String::from_utf8_lossy(bytes).into_owned()
 }
 
-/// A temporary directory, removed at the end.
 struct Scratch(PathBuf);
 
 impl Scratch {

@@ -76,7 +76,6 @@ fn an_incast_has_of_the_pool_what_is_published() {
     }
 }
 
-/// One scenario with buffers of each port's own, or with a pool.
 struct Outcome {
     /// Packet memory of the class beside its headroom, of the switch with most ports.
     bytes: u64,

@@ -82,7 +82,6 @@ impl Bench {
         text(&output.stdout)
     }
 
-    /// Returns name and content of all files.
     fn files(&self, directory: &str) -> Vec<(String, Vec<u8>)> {
         let entries = std::fs::read_dir(self.path(directory)).expect("a directory");
         let mut files: Vec<_> = entries

@@ -36,7 +36,6 @@ pub fn page(markdown: &str) -> String {
     page.roff.render()
 }
 
-/// A page that is being written.
 #[derive(Default)]
 struct Page {
     roff: Roff,
@@ -122,7 +121,6 @@ impl Page {
         }
     }
 
-    /// Writes the collected text as a paragraph.
     fn write(&mut self) {
         let text = std::mem::take(&mut self.text);
         if !text.is_empty() {

@@ -26,7 +26,6 @@ pub use deb::package_of_release;
 use elsewhere::Place;
 use programs::Platform;
 
-/// Version in the artefacts' names.
 const VERSION: &str = env!("CARGO_PKG_VERSION");
 /// For `--help`.
 pub const HELP: &str = "\
@@ -187,7 +186,6 @@ fn generate(binaries: &Path, directory: &Path, no_install: bool) -> Result<()> {
     generate_programs(binaries, directory)
 }
 
-/// Generates manual pages and completions by the programs themselves.
 fn generate_programs(binaries: &Path, directory: &Path) -> Result<()> {
     for section in ["man1", "man5", "man8"] {
         std::fs::create_dir_all(directory.join(section))?;

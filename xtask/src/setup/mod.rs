@@ -19,7 +19,6 @@ pub enum Purpose {
     All,
 }
 
-/// Sign that something is installed.
 #[derive(Clone, Copy, Debug)]
 enum Sign {
     /// A program in the search path.

@@ -172,7 +172,6 @@ impl Arguments {
         }
     }
 
-    /// Prints a table, and writes it if requested.
     fn write_table(&self, table: &str) -> Result<()> {
         println!("\n{table}");
         let Some(file) = &self.table else {
@@ -325,7 +324,6 @@ fn test_kernels(
     Ok(summary)
 }
 
-/// Common parts of every guest.
 #[derive(Debug)]
 struct Bed {
     packages: Packages,

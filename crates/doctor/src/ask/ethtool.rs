@@ -275,7 +275,6 @@ fn strings(device: &str, set: u32) -> Option<Vec<String>> {
     Some(strings.map(text).collect())
 }
 
-/// Returns the text in front of a NUL.
 fn text(bytes: &[u8]) -> String {
     let text = bytes.split(|byte| *byte == 0).next().unwrap_or_default();
     String::from_utf8_lossy(text).into_owned()

@@ -12,7 +12,6 @@ const OURS: [&str; 2] = ["weir_xdp", "weir_xdp_bound"];
 /// Minimum similarity of a name that may be meant for another one.
 const LIKENESS: f64 = 0.8;
 
-/// Reports that there is no such device.
 pub(super) fn missing(
     port: &Port,
     device: Option<&Device>,

@@ -5,7 +5,6 @@ use std::collections::BTreeSet;
 use super::{command, Case};
 use crate::finding::{Check, Finding};
 
-/// Returns the CPUs of the dataplane's threads.
 fn ours(case: &Case<'_>) -> BTreeSet<usize> {
     let dataplane = &case.config.dataplane;
     let cpus = dataplane.cpu.iter().chain(&dataplane.worker_cpus);

@@ -244,7 +244,6 @@ enum Side {
     Here,
 }
 
-/// Returns the likeliest reason of losses.
 fn reason(case: &Case<'_>, side: Side) -> Remedy {
     let frames = &case.trial.frames;
     let command = match frames.lost.frames == frames.lost_of_vlan {

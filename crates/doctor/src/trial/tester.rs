@@ -26,7 +26,6 @@ const ANSWER_LIMIT: Duration = Duration::from_millis(3_000);
 const WAIT_MIN: Duration = Duration::from_millis(100);
 /// Factor of the wait to the longest round trip so far.
 const WAIT_ROUND_TRIPS: u64 = 8;
-/// Maximum wait.
 const WAIT_MAX: Duration = Duration::from_millis(2_000);
 /// Windows without any reflection after which the neighbour counts as gone.
 const EMPTY_WINDOWS_MAX: u32 = 20;
@@ -51,7 +50,6 @@ enum Phase {
     Done,
 }
 
-/// Fate of one data frame.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 enum Fate {
     #[default]
@@ -222,7 +220,6 @@ impl Tester {
         self.under_way.values().min().copied()
     }
 
-    /// Returns the time limit of a reflection.
     fn wait(&self) -> Duration {
         let nanos = self.longest_round_trip.as_nanos() * WAIT_ROUND_TRIPS;
         Duration::from_nanos(nanos).max(WAIT_MIN).min(WAIT_MAX)

@@ -6,7 +6,6 @@ use weir_core::DropReason;
 use super::field::{families, fields, rows as rows_of, Row};
 use super::{Device, Grower, State};
 
-/// One port with all its state.
 struct Interface<'a> {
     state: &'a State,
     port: &'a Port,
@@ -44,7 +43,6 @@ fn is_bad_frame(reason: DropReason) -> bool {
     )
 }
 
-/// Identity of Linux's Ethernet devices.
 const ETHERNET: &str = "iana-if-type:ethernetCsmacd";
 
 families! {

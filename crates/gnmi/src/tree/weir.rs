@@ -5,7 +5,6 @@ use weir_api::daemon::{Deadlock, LevelLink, Pauses, Pfc};
 use super::field::{families, fields, rows as rows_of, Nanos, Row};
 use super::{Grower, State};
 
-/// A suspicion, and whether it lasts.
 struct Suspicion<'a> {
     deadlock: &'a Deadlock,
     lasts: bool,

@@ -27,7 +27,6 @@ pub struct End {
 }
 
 impl End {
-    /// Returns true if the peer was ever paused.
     fn has_paused(&self) -> bool {
         self.paused_nanos.last().is_some_and(|total| *total > 0)
     }

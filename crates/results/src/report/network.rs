@@ -20,7 +20,6 @@ const HOST_DISTANCE: f64 = 62.0;
 /// Between two rows of switches.
 const ROW: f64 = 150.0;
 
-/// Centres by name.
 type Places = BTreeMap<String, (f64, f64)>;
 
 /// Returns the picture; `None` for a network that is too large for one.

@@ -91,10 +91,10 @@ pub struct Curve {
     pub style: Style,
 }
 
-/// What a line carries, of amounts that are counted when their frames are: what is counted in an
-/// interval beyond `capacity` was on the line in the intervals next to it. With `is_late`, frames
-/// are counted at their ends or after them, else at their beginnings. The sum is preserved, except
-/// for amounts on the line before the first interval or after the last one.
+/// Returns the amounts that a line carries, given those counted with their frames: the excess over
+/// `capacity` in an interval was on the line in the adjacent intervals. With `is_late`, frames are
+/// counted at their ends or after them, else at their beginnings. The sum is preserved, except for
+/// amounts on the line before the first interval or after the last one.
 pub fn carried(counted: &[f64], capacity: f64, is_late: bool) -> Vec<f64> {
     let mut carried = counted.to_vec();
     if is_late {

@@ -17,7 +17,6 @@ fn sample() -> Value {
     serde_json::from_str(SAMPLE).unwrap()
 }
 
-/// Returns the configuration of a valid file.
 fn good(root: &Value) -> (Vec<Note>, DaemonConfig) {
     let (notes, text) = convert(root, "f", Report::default());
     let config = DaemonConfig::parse(&text.unwrap(), Path::new("f")).unwrap();

@@ -196,7 +196,6 @@ pub async fn begin(
     Ok(entry.view())
 }
 
-/// Does the steps that can be refused.
 async fn first(
     shared: &Shared,
     place: usize,

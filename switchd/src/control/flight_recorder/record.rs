@@ -52,7 +52,6 @@ pub struct Record {
     events_left_out: u64,
 }
 
-/// Part of a sample that concerns the record.
 #[derive(Clone, Debug)]
 struct Entry {
     at: Instant,

@@ -82,7 +82,6 @@ pub enum SupervisorError {
     DataplaneGone,
 }
 
-/// A waiter for a snapshot.
 struct Inspector {
     asked: Instant,
     tables: Tables,

@@ -51,7 +51,6 @@ struct Running {
     left: Option<(DaemonConfig, DaemonConfig)>,
 }
 
-/// A reload that waits for its confirmation.
 #[derive(Debug)]
 struct Unconfirmed {
     /// Configuration before it.

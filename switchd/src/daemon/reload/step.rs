@@ -22,7 +22,6 @@ const TRY_AGAIN: Duration = Duration::from_millis(100);
 
 const LOG_LEVEL: &str = "log.level";
 
-/// Change from one configuration to the next.
 pub(super) struct Step<'a> {
     running: &'a DaemonConfig,
     /// Configuration to apply; refused settings are reverted.

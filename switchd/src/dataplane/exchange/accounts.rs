@@ -266,8 +266,8 @@ impl Accounts {
     }
 }
 
-/// The books in a [`Snapshot`](super::messages::Snapshot) for whoever asked for them, and a count of all chunks by where
-/// they are: taken anew, chunk by chunk.
+/// The accounts in a [`Snapshot`](super::messages::Snapshot) on request, and a new count of all
+/// chunks by place, chunk by chunk.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct AccountTable {
     /// By port.

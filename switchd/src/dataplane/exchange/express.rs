@@ -23,7 +23,7 @@ pub struct Passed {
 
 /// The words that the programs of all ports share with the loop.
 pub trait Words: Debug + Send {
-    /// Frames up to so many bytes may take the path.
+    /// Lets frames up to this many bytes take the path.
     fn switch_on(&self, length_max: u64);
     /// No frame may.
     fn switch_off(&self);
@@ -51,7 +51,7 @@ pub trait Words: Debug + Send {
     fn went_out(&self, port: u8, priority: u8) -> Passed;
     /// A frame is inside that no program has handed over.
     fn enter(&self, ingress: u8, priority: u8);
-    /// So many frames less are inside.
+    /// Removes this many frames from those inside.
     fn finish(&self, ingress: u8, priority: u8, count: u64);
     /// This thread runs.
     fn beat(&self, now_nanos: u64);
@@ -96,7 +96,7 @@ pub enum ExpressOrder {
         /// [`Express::Open`], or why not.
         state: Express,
     },
-    /// Programs had handed over so many frames by (ingress, priority) before a grace period: those that have not come never
-    /// will.
+    /// Programs had passed on these numbers of frames by (ingress, priority) before a grace period:
+    /// those that have not come never will.
     Missing(ByFlow),
 }

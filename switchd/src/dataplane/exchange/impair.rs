@@ -28,7 +28,7 @@ pub struct ImpairPlan {
     pub port: PortId,
     /// Which of them.
     pub filter: Filter,
-    /// Of those each one of this number, from the last of the first so many.
+    /// Affects each one of this number, from the last of the first ones.
     pub one_in: u64,
     /// Effect.
     pub action: Action,
@@ -36,7 +36,7 @@ pub struct ImpairPlan {
     pub until: Instant,
 }
 
-/// One impairment, shared by the loop and whoever asked for it.
+/// One impairment, shared by the loop and the requester.
 #[derive(Debug)]
 pub struct Impairment {
     plan: ImpairPlan,

@@ -55,16 +55,16 @@ pub trait XdpPrograms: Send + Sync {
     /// there is no program.
     fn mode(&self, port: PortId) -> Option<&'static str>;
 
-    /// Attaches `port`'s program in generic mode if it was to be native or generic, as it turns out, and its sockets copy.
-    /// False where that is not so.
+    /// Attaches `port`'s program in generic mode if the configuration permits both modes, and its
+    /// sockets are in copy mode. Returns false otherwise.
     ///
     /// # Errors
     ///
     /// The kernel's error.
     fn fall_back(&self, port: PortId) -> anyhow::Result<bool>;
 
-    /// Has `port` go by other settings: where a frame's priority is looked for, and what becomes of frames without a
-    /// socket.
+    /// Applies other settings to `port`: the source of a frame's priority, and the fate of frames
+    /// without a socket.
     ///
     /// # Errors
     ///
@@ -79,19 +79,19 @@ pub trait XdpPrograms: Send + Sync {
     /// Why the device cannot be used.
     fn take(&self, port: PortId) -> anyhow::Result<Option<AttachedPort>>;
 
-    /// Gives up `port`'s device, whether it is still there or gone. What waits for it is dropped and counted. It may take
-    /// some time.
+    /// Releases `port`'s device, present or gone. Frames that wait for it are dropped and counted.
+    /// It may take some time.
     ///
     /// # Errors
     ///
-    /// What the kernel says; the port is given up nevertheless.
+    /// The kernel's error; the port is released nevertheless.
     fn release(&self, port: PortId) -> anyhow::Result<()>;
 
-    /// A socket for `port`'s device that gives and takes whole LLDP frames.
+    /// Opens a socket for whole LLDP frames on `port`'s device.
     ///
     /// # Errors
     ///
-    /// What the kernel says, or that the port has no device.
+    /// The kernel's error, or that the port has no device.
     fn lldp_socket(&self, port: PortId) -> io::Result<OwnedFd>;
 }
 
@@ -144,11 +144,12 @@ pub trait RunningDataplane: Send + 'static {
         Vec::new()
     }
 
-    /// As one of [`lldp_sockets`](Self::lldp_sockets), for a port whose device has come since.
+    /// Like one of [`lldp_sockets`](Self::lldp_sockets), for a port whose device has appeared
+    /// since.
     ///
     /// # Errors
     ///
-    /// What the kernel says, or that the port has no device.
+    /// The kernel's error, or that the port has no device.
     fn lldp_socket(&self, _port: PortId) -> io::Result<OwnedFd> {
         Err(io::ErrorKind::NotFound.into())
     }
@@ -175,7 +176,7 @@ pub trait RunningDataplane: Send + 'static {
     ///
     /// # Errors
     ///
-    /// What could not be put back as it was.
+    /// The settings that could not be restored.
     fn stop(self, drain: Duration, programs: Programs) -> anyhow::Result<Stopped>;
 }
 
@@ -184,8 +185,8 @@ pub trait RunningDataplane: Send + 'static {
 pub enum Programs {
     /// They are detached.
     Detach,
-    /// They stay for the switch that stands here next, and pass all frames to the kernel until then. Attaching anew would
-    /// reset many devices' links, and no pause reaches a neighbour meanwhile.
+    /// They stay for the next switch, and pass all frames to the kernel until then. Attaching again
+    /// would reset many devices' links, and no pause reaches a neighbour meanwhile.
     Leave,
 }
 
@@ -234,7 +235,7 @@ pub struct Stopped {
 }
 
 impl Stopped {
-    /// Frames that are lost, unless somebody takes on what is left.
+    /// Returns the number of frames that are lost, unless another switch takes them.
     pub fn held_frames(&self) -> u64 {
         self.lost_in_flight + self.left.len() as u64
     }

@@ -52,7 +52,7 @@ pub struct LeftFrame {
 pub enum Request {
     /// For the switch core.
     Command(Command),
-    /// For the switch core, by someone who waits for an [`Answer`] of the same number.
+    /// For the switch core, from a requester that waits for an [`Answer`] of the same number.
     Ask {
         /// Which one.
         id: u64,
@@ -130,7 +130,7 @@ pub struct Snapshot {
     pub markings: [Option<RedConfig>; PRIORITY_COUNT],
     /// The Level Table, bounded.
     pub level_table: LevelTableSnapshot,
-    /// Which of the tables below are filled: whoever asks for a snapshot says so.
+    /// Filled ones of the tables below, as requested.
     pub tables: Tables,
     /// Routes, if `tables` has them.
     pub routes: RouteTables,
@@ -204,7 +204,7 @@ pub struct Ring {
 pub struct Rings {
     /// Memory for the kernel to receive into.
     pub fill: Ring,
-    /// Received and not yet looked at.
+    /// Received and not yet processed.
     pub rx: Ring,
     /// Sent and not yet taken by the device.
     pub tx: Ring,

@@ -6,8 +6,8 @@ use std::net::IpAddr;
 use weir_config::daemon::DaemonConfig;
 use weir_core::MacAddress;
 
-/// MAC addresses by network address: as many as the configuration has, which is bounded. A look-up is O(1) and allocates
-/// nothing; whoever can send frames does not know the hash function's key.
+/// MAC addresses by network address: as many as the configuration has, which is bounded. A look-up
+/// is O(1) and allocates nothing; senders of frames do not know the hash function's key.
 #[derive(Debug, Default)]
 pub struct Stations {
     macs: HashMap<IpAddr, MacAddress>,

@@ -1,5 +1,5 @@
-//! Routes, recent flows and the loop's books in a [`Snapshot`](super::messages::Snapshot), for whoever asked for them: they
-//! are larger than what every sample needs.
+//! Routes, recent flows and the loop's accounts in a [`Snapshot`](super::messages::Snapshot), on
+//! request: they are larger than the contents of every sample.
 
 use weir_core::switch::{FlowRecord, PinEntry};
 use weir_core::{Frame, Instant, MacAddress, PortId, PortSet, Switch, VlanId, VlanTag};

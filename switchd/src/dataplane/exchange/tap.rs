@@ -1,9 +1,10 @@
-//! Taps: copies of frames for whoever captures, with what became of them.
+//! Taps: copies of frames for captures, with their fates.
 //!
-//! A [`Tap`] is shared by those who see frames (the dataplane thread, and the LLDP agent) and the one who
-//! writes them down. All memory is there before the first frame: whoever sees a frame takes a free
-//! [`Record`], fills it and puts it into the ring, and never waits. Without a free record the frame is
-//! counted as lost to the capture; the switch does with it what it would have done anyway.
+//! A [`Tap`] is shared by the threads that see frames (the dataplane thread, and the LLDP agent)
+//! and the one that records them. All memory is allocated before the first frame: a thread that
+//! sees a frame takes a free [`Record`], fills it and puts it into the ring, and never waits.
+//! Without a free record the frame is counted as lost to the capture; the switch does with it what
+//! it would have done anyway.
 
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::Arc;
@@ -191,7 +192,7 @@ impl Tap {
         self.filled.pop()
     }
 
-    /// Gives a record back.
+    /// Returns a record for reuse.
     pub fn recycle(&self, record: Box<Record>) {
         let _ = self.free.push(record);
     }

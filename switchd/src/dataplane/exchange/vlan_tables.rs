@@ -6,8 +6,8 @@ use weir_core::{Instant, PortId, Switch, VlanId, VlanPort, VlanSet};
 /// Learnt addresses that a snapshot has at most.
 pub const LEARNT_MAX: usize = 4096;
 
-/// Counters by VLAN, and for whoever asked for them ([`Tables::vlans`](super::tables::Tables)) what ports make of tags and
-/// which addresses have been learnt.
+/// Counters by VLAN, and on request ([`Tables::vlans`](super::tables::Tables)) the ports' treatment
+/// of tags and the learnt addresses.
 #[derive(Clone, Debug, Default)]
 pub struct VlanTables {
     /// As [`Switch::vlan_traffic`] has it: empty where tags mean nothing.
@@ -53,7 +53,7 @@ impl BlockedIn {
 }
 
 impl VlanTables {
-    /// Makes room for what is asked for.
+    /// Makes room for the requested tables.
     pub fn make_room(&mut self, port_count: usize) {
         self.ports.clear();
         self.ports.reserve_exact(port_count);

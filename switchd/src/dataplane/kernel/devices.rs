@@ -1,4 +1,4 @@
-//! The network devices of the ports, as the kernel tells of them.
+//! The network devices of the ports, as the kernel reports them.
 
 use nix::net::if_::if_nametoindex;
 use weir_config::daemon::{DaemonConfig, Port};

@@ -1,8 +1,10 @@
-//! Frames of several buffers, on devices that fill those only if `lro` was on as they were brought up.
+//! Frames of several buffers, on devices that fill those only if `lro` was on as they were brought
+//! up.
 //!
-//! Attaching a program switches `lro` off, and nobody switches it on again. A device that is reset after that, by a change of
-//! its MTU for one, loses every long frame. So `lro` has to be on when a program is attached, and the device is brought up
-//! with it when the program is gone: it may have been reset meanwhile.
+//! Attaching a program switches `lro` off, and nothing switches it on again. A device that is reset
+//! after that, by a change of its MTU for one, loses every long frame. So `lro` has to be on when a
+//! program is attached, and the device is brought up with it when the program is gone: it may have
+//! been reset meanwhile.
 
 use nix::net::if_::if_nametoindex;
 use weir_config::daemon::{DataplaneConfig, Offloads, Port};

@@ -18,7 +18,6 @@ const LOOKS: u32 = 2;
 const OURS_NANOS: u64 = 57;
 const MICROSECOND_NANOS: u64 = 1_000;
 
-/// Previous settings of a port's device.
 #[derive(Debug)]
 pub(in crate::dataplane) struct Deferred {
     device: String,

@@ -36,26 +36,27 @@ pub(in crate::dataplane) fn open(ifindex: u32) -> io::Result<OwnedFd> {
     Ok(socket)
 }
 
-/// A socket that sends whole frames by one device, and receives none.
+/// Opens a socket that sends whole frames by one device, and receives none.
 ///
 /// # Errors
 ///
-/// What the kernel says: ENODEV without such a device; it takes CAP_NET_RAW.
+/// The kernel's error: ENODEV without such a device; CAP_NET_RAW is required.
 pub fn open_for_sending(ifindex: u32) -> io::Result<OwnedFd> {
     let socket = unbound()?;
     bind(&socket, ifindex, 0)?;
     Ok(socket)
 }
 
-/// A socket that counts what the kernel is handed on one device: frames that no XDP program has taken. Those that tell
-/// something to the device or to an LLDP agent (MAC control, LLDP) are not counted, nor is what the host itself sends.
+/// Opens a socket that counts frames passed to the kernel on one device: those that no XDP program
+/// has taken. Frames for the device or an LLDP agent (MAC control, LLDP) are not counted, nor are
+/// those that the host itself sends.
 ///
 /// # Errors
 ///
-/// What the kernel says: ENODEV without such a device; it takes CAP_NET_RAW.
+/// The kernel's error: ENODEV without such a device; CAP_NET_RAW is required.
 pub fn open_for_counting(ifindex: u32) -> io::Result<OwnedFd> {
     let socket = unbound()?;
-    // They are not read: the kernel counts those that find no room, too. It makes of this the least that there may be.
+    // They are not read: the kernel also counts those without room. It raises this to its minimum.
     setsockopt(&socket, sockopt::RcvBuf, &0)?;
     let on: libc::c_int = 1;
     set_option(&socket, libc::PACKET_IGNORE_OUTGOING, &on)?;
@@ -96,13 +97,14 @@ fn count_data_only(socket: &OwnedFd) -> io::Result<()> {
     Ok(())
 }
 
-/// Frames that found the receive buffer full since the last look at the statistics; zero for what is no packet socket.
+/// Returns frames that found the receive buffer full since the last read of the statistics; zero
+/// for another kind of socket.
 pub fn take_lost(socket: RawFd) -> u64 {
     take_statistics(socket).map_or(0, |statistics| u64::from(statistics.tp_drops))
 }
 
-/// Frames that came since the last look at the statistics, whether there was room for them or not; zero for what is no
-/// packet socket.
+/// Returns frames that came since the last read of the statistics, with or without room for them;
+/// zero for another kind of socket.
 pub fn take_count(socket: RawFd) -> u64 {
     take_statistics(socket).map_or(0, |statistics| u64::from(statistics.tp_packets))
 }

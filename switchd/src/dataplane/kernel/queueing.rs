@@ -1,8 +1,9 @@
 //! Devices that have no room for a frame.
 //!
-//! A veth hands frames to its other end by a ring of 256 entries. Where that is full, it drops the frame, unless it has a queueing
-//! discipline: then it says that it is full, and the frame stays in the TX ring. Frames of AF_XDP are never in that discipline; it only
-//! has to be there. So a port gets one for as long as it has the device.
+//! A veth hands frames to its other end by a ring of 256 entries. Where that is full, it drops the
+//! frame, unless it has a queueing discipline: then it reports that it is full, and the frame stays
+//! in the TX ring. Frames of AF_XDP never enter that discipline; it only has to exist. So a port
+//! gets one for as long as it has the device.
 
 use weir_netlink::queueing;
 

@@ -250,7 +250,7 @@ impl Lane for XdpSocket {
         let most = most.min(BATCH);
         let mut count = self.consume(most);
         if count == 0 && self.polls {
-            // Looks into the device. What it finds stands in the ring, or there is nothing.
+            // Polls the device. Frames that it finds are in the ring, or there are none.
             let _ = recv(self.rx.fd().as_raw_fd(), &mut [], MsgFlags::MSG_DONTWAIT);
             count = self.consume(most);
         }
@@ -285,8 +285,9 @@ impl Lane for XdpSocket {
         for _ in 0..=self.tx_size {
             match send(self.rx.fd().as_raw_fd(), &[], MsgFlags::MSG_DONTWAIT) {
                 Ok(_) => (self.kick_due, self.fill_kick_due) = (false, false),
-                // xsk_generic_xmit: the frame is gone and completed, but the device dropped it. What is behind it is in the ring still;
-                // poll(2) would send that, too, and tell nobody what is dropped.
+                // xsk_generic_xmit: the frame is gone and completed, but the device dropped it. The
+                // frames behind it are still in the ring; poll(2) would also send them, without
+                // reporting drops.
                 Err(Errno::EBUSY) => {
                     self.device_drops += 1;
                     continue;

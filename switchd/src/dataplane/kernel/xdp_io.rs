@@ -149,7 +149,7 @@ impl<L: Lane> Io for XdpIo<L> {
     }
 
     fn flush(&mut self, port: usize) {
-        // Every lane: the kernel may have to be told of a fill ring, too.
+        // Every lane: the kernel may also need a wakeup for a fill ring.
         for lane in self
             .ports
             .get_mut(port)

@@ -1,7 +1,9 @@
-//! Frames whose first byte moves: a VLAN tag goes in or out in place, and what is behind it stays where it is.
+//! Frames whose first byte moves: a VLAN tag goes in or out in place, and what is behind it stays
+//! where it is.
 //!
-//! xsk-rs knows of descriptors whose frame begins elsewhere than it put it (an XDP program may have moved it), and has no way
-//! to say so. What is written here is the address in its descriptor; where that lies is found out at the start, and checked.
+//! xsk-rs knows of descriptors whose frame begins elsewhere than it put it (an XDP program may have
+//! moved it), and has no function to set it. This module writes the address in its descriptor; its
+//! offset is determined at the start, and checked.
 
 use xsk_rs::FrameDesc;
 

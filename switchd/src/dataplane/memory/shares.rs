@@ -1,8 +1,9 @@
-//! The UMEM for sockets of ports that come while others go.
+//! The UMEM for sockets of ports that appear while others disappear.
 //!
-//! The kernel takes a further socket for a UMEM by the descriptor of one that has it and is bound. libxdp always names the
-//! first socket that it ever opened, and keeps that descriptor for as long as there is the UMEM: it is the *anchor*. When
-//! the anchor's own port goes, something else has to stand under its number, or no socket could be opened any more.
+//! The kernel takes a further socket for a UMEM by the descriptor of one that has it and is bound.
+//! libxdp always names the first socket that it ever opened, and keeps that descriptor for as long
+//! as there is the UMEM: it is the *anchor*. When the anchor's own port disappears, another socket
+//! has to take its number, or no socket could be opened any more.
 
 use std::fs::File;
 use std::io;

@@ -32,7 +32,6 @@ pub(crate) trait Lane {
 
     fn losses(&self) -> KernelLosses;
 
-    /// Returns the fill levels of the rings.
     fn rings(&mut self) -> Rings;
 
     /// Returns the descriptor that becomes readable when something has come, if there is one.

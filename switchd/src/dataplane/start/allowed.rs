@@ -72,7 +72,7 @@ pub(super) fn check_metadata(
 /// With `auto`, native XDP is of no use where the program cannot write metadata.
 pub(super) fn attach_mode(mode: XdpMode, port: &Port, device: &Device) -> AttachMode {
     match mode {
-        // In generic mode nobody asks the driver.
+        // In generic mode the driver is not involved.
         XdpMode::Auto if device.generic_only => AttachMode::Generic,
         XdpMode::Auto if port.hardware_time => AttachMode::Native,
         XdpMode::Auto if !device.driver.metadata => AttachMode::Generic,

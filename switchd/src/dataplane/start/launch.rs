@@ -1,4 +1,5 @@
-//! The dataplane's threads: one for the switch core, which serves the sockets, too, or leaves that to others.
+//! The dataplane's threads: one for the switch core, which also serves the sockets, or leaves that
+//! to others.
 
 use std::io;
 use std::num::NonZeroUsize;

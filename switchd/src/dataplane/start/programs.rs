@@ -12,7 +12,6 @@ use crate::dataplane::kernel::devices::Device;
 use crate::dataplane::kernel::express::ExpressPath;
 use crate::dataplane::kernel::settings;
 
-/// Maximum number of threads that load programs at the same time.
 const THREADS_MAX: usize = 8;
 
 /// Programs that are in the kernel and not attached yet.

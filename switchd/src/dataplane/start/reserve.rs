@@ -18,7 +18,8 @@ use crate::dataplane::kernel::devices::{self, Device, Lack};
 use crate::dataplane::kernel::express::Prospect;
 use crate::os::fabric_key;
 
-/// Packet memory, the switch core's memory, and the programs of all ports. What does not fit when it comes to it is made anew.
+/// Packet memory, the switch core's memory, and the programs of all ports. Parts that do not fit
+/// are made again.
 #[derive(Debug)]
 pub struct Reserve {
     config: DaemonConfig,
@@ -33,12 +34,12 @@ pub struct Reserve {
 }
 
 impl Reserve {
-    /// Makes all of it for a switch with `config`, beside one that runs on the same devices. Memory that cannot be had twice is left for
-    /// later.
+    /// Makes all of it for a switch with `config`, beside one that runs on the same devices. Memory
+    /// that cannot be allocated twice is left for later.
     ///
     /// # Errors
     ///
-    /// What would stand in the way of that switch, as far as it is seen without touching a device.
+    /// Errors that would prevent that switch, as far as they show without touching a device.
     pub fn new(config: &DaemonConfig) -> Result<Self, DataplaneError> {
         let key = key(config)?;
         let devices = devices::find(config, Lack::WaitsUnlessUsed)?;

@@ -194,7 +194,6 @@ impl<L: Lane> SocketSide<L> {
         self.lane.descriptor()
     }
 
-    /// Returns true when the core has left work to do.
     pub(crate) fn has_work(&self) -> bool {
         !self.to_send.is_empty() || !self.to_fill.is_empty()
     }

@@ -1,4 +1,4 @@
-//! Sleeping until there is work, without a system call of whoever brings it while nobody sleeps.
+//! Sleeping until there is work, without a system call for work that comes while no thread sleeps.
 
 use std::os::fd::RawFd;
 

@@ -70,7 +70,8 @@ impl SocketWorkers {
         let thread = thread::Builder::new()
             .name(format!("weir-worker-{}", self.threads.len()))
             .spawn(move || {
-                // Dropped in the opposite order, after a panic, too: the core is woken when the sockets are gone.
+                // Dropped in the opposite order, also after a panic: the core is woken when the
+                // sockets are gone.
                 let _at_end = at_end;
                 let mut worker = worker;
                 prepare();

@@ -1,8 +1,8 @@
 //! Synchronisation of the dataplane's threads: the standard library's, crossbeam's, and rtrb's
 //! rings of one writer and one reader.
 //!
-//! Whoever uses it from here is also compiled with loom's, under which a test goes through the
-//! orders in which threads can run and memory can be seen (`switchd/tests/interleavings/main.rs`).
+//! Users of this module are also compiled with loom's, under which a test goes through the orders
+//! in which threads can run and memory can be seen (`switchd/tests/interleavings/main.rs`).
 
 pub(in crate::dataplane) use std::sync::atomic::{fence, AtomicBool, Ordering};
 pub(in crate::dataplane) use std::sync::Arc;

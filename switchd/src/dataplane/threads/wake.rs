@@ -11,7 +11,6 @@ use weir_core::Duration;
 /// Value that poll(2) ignores.
 const NONE: RawFd = -1;
 
-/// An eventfd that several threads can signal.
 #[derive(Clone, Debug)]
 pub(in crate::dataplane) struct Wake(Arc<EventFd>);
 

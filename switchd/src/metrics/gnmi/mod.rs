@@ -1,5 +1,5 @@
-//! gNMI: what `switchctl` shows, for collectors of telemetry, on a TCP address of its own. It can be looked at and nothing
-//! else; the service itself is in [`weir_gnmi`].
+//! gNMI: the data of `switchctl`, for collectors of telemetry, on a TCP address of its own.
+//! Read-only; the service itself is in [`weir_gnmi`].
 
 mod source;
 

@@ -1,4 +1,4 @@
-//! Code blocks and what stands behind their language: whether and where their commands run.
+//! Code blocks and the words after their language: whether and where their commands run.
 
 use super::expected::Expected;
 
@@ -81,7 +81,7 @@ pub struct Run {
     pub status: u8,
     /// True if the output is the same each time.
     pub is_exact: bool,
-    /// Commands, and what the book says that they print.
+    /// Commands, and their output in the book.
     pub commands: Vec<(String, Expected)>,
 }
 

@@ -1,6 +1,6 @@
 //! Comparison of a command's output with the book's.
 
-/// Lines of output. One that is `…` stands for any number of lines.
+/// Lines of output. A line `…` stands for any number of lines.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Expected(Vec<String>);
 

@@ -28,7 +28,6 @@ const STAND_INS: [&str; 9] = [
 ];
 /// Programs beside those of the workspace that commands need.
 const TOOLS: [&str; 5] = ["curl", "ethtool", "iperf3", "jq", "tshark"];
-/// Maximum duration of a session.
 const LIMIT_SECONDS: &str = "300";
 
 struct Step {
@@ -43,7 +42,7 @@ struct Step {
 ///
 /// # Errors
 ///
-/// The command that did not do as the book says, and what it printed.
+/// The command that deviated from the book, and its output.
 pub fn run(page: &Page, place: Place, stage: Option<&Stage>) -> Result<Vec<String>, String> {
     let home = tempfile::tempdir().unwrap();
     let steps = steps(page, place, home.path());

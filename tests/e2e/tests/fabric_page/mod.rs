@@ -33,9 +33,9 @@ pub fn start_page(namespace: &str, directory: &Path, arguments: &[String]) -> Pr
     Process::start("weir-page", command, &directory.join("weir-page.log")).unwrap()
 }
 
-/// A ring whose hosts send, `weir-page` that asks its switches, and a browser that looks at it. The
-/// first switch is asked by its page's listener, as a switch elsewhere is, all others through their
-/// sockets; `absent` are addresses without a switch.
+/// Runs a ring whose hosts send, `weir-page` that polls its switches, and a browser that shows it.
+/// The first switch is polled through its page's listener, as a switch elsewhere is, all others
+/// through their sockets; `absent` are addresses without a switch.
 fn look_at_ring(overrides: &[&str], absent: &[&str], look: impl AsyncFnOnce(&Browser, &mut Stage)) {
     let scenario = scenario("ring4.toml", overrides);
     let mut stage = Stage::set_up(&scenario, false).unwrap_or_else(|error| panic!("{error:#}"));

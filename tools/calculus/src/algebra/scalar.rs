@@ -23,7 +23,6 @@ pub trait Scalar:
     + for<'a> Div<&'a Self, Output = Self>
     + 'static
 {
-    /// The neutral element of addition.
     fn zero() -> Self;
 
     /// `numerator / denominator`.
@@ -32,7 +31,6 @@ pub trait Scalar:
     /// The nearest `f64`.
     fn to_f64(&self) -> f64;
 
-    /// The greatest integer that is not greater.
     fn floor(&self) -> Self;
 
     /// Returns the least positive number of which both (positive) numbers are divisors. `None` if
@@ -47,7 +45,6 @@ pub trait Scalar:
         Self::ratio(value, 1)
     }
 
-    /// The neutral element of multiplication.
     fn one() -> Self {
         Self::integer(1)
     }

@@ -19,7 +19,6 @@ const END_LIMIT: Duration = Duration::from_secs(5);
 /// Maximum part of a program's output in the result.
 const OUTPUT_MAX: u64 = 64 << 10;
 
-/// One program of the scenario.
 #[derive(Debug)]
 struct Running {
     client: Option<Process>,

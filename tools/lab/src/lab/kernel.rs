@@ -168,7 +168,6 @@ pub fn addresses(scenario: &Scenario, names: &Names) -> String {
     scenario.hosts.iter().enumerate().map(line).collect()
 }
 
-/// The rate of a host's line.
 fn bits(scenario: &Scenario) -> String {
     format!("{}bit", scenario.link_defaults.rate.get())
 }

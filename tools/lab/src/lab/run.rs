@@ -169,7 +169,6 @@ fn run_applications(
     Ok(result(scenario, &raw))
 }
 
-/// Collects the switches' counters and records.
 fn collect(stage: &mut Stage, start: Instant) -> Result<Raw> {
     let mut raw = Raw {
         start,

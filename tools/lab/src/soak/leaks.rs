@@ -19,7 +19,6 @@ struct Occupied {
     descriptor_growth: u64,
 }
 
-/// All processes of an episode.
 #[derive(Debug)]
 pub(super) struct Leaks {
     /// Time for which a process touches memory for the first time, without any limit.

@@ -111,7 +111,6 @@ impl Input {
 }
 
 impl Arrivals {
-    /// Returns the begins and ends of its sending.
     fn spans(&self, end: f64) -> Vec<(f64, Option<f64>)> {
         let Some([on, off]) = self.on_off else {
             return vec![(self.start, self.stop)];

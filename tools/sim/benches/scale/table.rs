@@ -53,7 +53,6 @@ pub fn run(rounds: u32, json: Option<&Path>) -> Result<()> {
     Ok(())
 }
 
-/// One case and its way of running.
 struct Job {
     case: Case,
     pages: Pages,

@@ -7,7 +7,6 @@ use weir_core::{BitRate, Bytes, Duration};
 
 use crate::network::plan::{FlowPlan, NetworkPlan};
 
-/// A line on a flow's path.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Hop {
     pub(super) rate: BitRate,

@@ -7,7 +7,6 @@ use crate::network::faults::disturbance::{Disturbance, DisturbanceKind};
 use crate::network::plan::{End, NetworkPlan};
 use crate::random::Random;
 
-/// Identifies the stream of randomness for faults.
 const FAULTS: u64 = 5;
 
 /// Draws a few faults, all of which end before `arrivals` are over.

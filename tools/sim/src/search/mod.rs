@@ -57,7 +57,6 @@ pub enum SearchError {
     Imbalance(#[from] Imbalance),
 }
 
-/// Number of checks of the accounts.
 const CHECKS: u64 = 20;
 
 /// Runs the random network of `seed` with classes of `mode`.

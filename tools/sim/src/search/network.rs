@@ -29,7 +29,6 @@ pub enum Mode {
     Pool,
 }
 
-/// Identifies the stream of randomness for networks.
 const NETWORKS: u64 = 4;
 pub(super) const FRAME_MAX: Bytes = Bytes::new(1522);
 pub(super) const CELL: Bytes = Bytes::new(256);

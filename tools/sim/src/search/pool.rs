@@ -10,7 +10,6 @@ use weir_core::{
 use super::network::{CELL, CLASSES, FRAME_MAX};
 use crate::random::Random;
 
-/// Identifies the stream of randomness for pools.
 const POOLS: u64 = 40;
 
 /// Returns the headroom of a buffer at such a line whose neighbour obeys at once. The pool may be

@@ -2,7 +2,6 @@
 
 use weir_core::{Duration, Instant};
 
-/// Maximum number of doublings of the timeout.
 const BACK_OFF_MAX: u32 = 6;
 
 #[derive(Clone, Debug)]

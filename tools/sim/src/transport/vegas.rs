@@ -7,7 +7,6 @@ use weir_core::Duration;
 /// The least window in congestion avoidance: fewer frames show no difference.
 const WINDOW_MIN: f64 = 2.0;
 
-/// Round trips measured by Vegas.
 #[derive(Clone, Debug)]
 pub(super) struct Vegas {
     /// baseRTT.

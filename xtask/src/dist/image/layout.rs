@@ -76,7 +76,6 @@ pub fn archive(architecture: &Arch, layer: &[u8], packed: Vec<u8>, time: u64) ->
     tree.tar("", time)
 }
 
-/// Targets of the layout, by their digests.
 #[derive(Default)]
 struct Blobs(Tree);
 

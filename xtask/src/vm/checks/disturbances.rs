@@ -9,7 +9,6 @@ use crate::vm::switch::Switch;
 use crate::vm::wire::frame::{Fill, Sizes, Tags, LONGEST, SHORTEST};
 use crate::vm::wire::run::flood;
 
-/// Frames for a port that is down.
 const COUNT: u32 = 200;
 
 /// Each disturbance, and that all is well behind it.

@@ -22,7 +22,6 @@ const RESTART_PACE: Pace = Pace {
     ..Pace::USUAL
 };
 
-/// Number of removals and additions of a port.
 const REMOVALS: u32 = 3;
 
 /// All of it.

@@ -53,7 +53,6 @@ impl Length {
     }
 }
 
-/// State shared by the checks.
 #[derive(Debug)]
 struct Hosts<'a> {
     guest: &'a Guest,

@@ -29,7 +29,6 @@ use crate::{build, dist};
 const STEPS: &str = include_str!("steps.sh");
 /// The chapter whose commands run in a guest.
 const CHAPTER: &str = "docs/src/start/ten-minutes.md";
-/// Compilers whose programs are tried.
 const COMPILERS: [&str; 3] = ["clang-14", "clang-16", "clang-19"];
 
 /// A run of the matrix.

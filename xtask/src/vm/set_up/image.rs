@@ -59,7 +59,6 @@ const OF_THE_PACKAGES: [(&str, &str); 7] = [
     ("ip", "newer-ip"),
 ];
 const TESTED: [&str; 2] = ["weir-switchd", "switchctl"];
-/// Testing programs in the guest.
 const TESTING: [&str; 2] = ["weir-lab", "weir-endpoint"];
 
 /// The programs of this repository that a guest runs.
@@ -391,7 +390,6 @@ fn add_program(program: &Path, tree: &Path) -> Result<()> {
     Ok(())
 }
 
-/// Directory of the libraries of Debian's packages.
 const LIBRARIES: &str = "usr/lib/x86_64-linux-gnu";
 
 /// Copies a program of the packages, with their own libraries and loader: the guest's others are

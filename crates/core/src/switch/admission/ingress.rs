@@ -377,7 +377,6 @@ impl IngressBuffer {
         }
     }
 
-    /// Pauses or resumes by the present occupancy.
     fn reconsider(&mut self) -> PauseChange {
         let change = if !self.pausing && (self.held || self.occupancy >= self.pause_from) {
             self.pausing = true;

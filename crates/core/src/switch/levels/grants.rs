@@ -152,7 +152,6 @@ impl GrantsTaken {
         Some(feedback)
     }
 
-    /// Returns true while another frame is permitted.
     pub(in crate::switch) fn permits(&self) -> bool {
         self.limit != self.sent
     }

@@ -116,7 +116,6 @@ impl Authentication {
         }
     }
 
-    /// Checks a message, given the whole frame.
     fn check(&mut self, frame: &[u8]) -> Result<(), DropReason> {
         let sequence =
             sequence_of(frame, &self.config.key, Some(self.own)).ok_or(DropReason::Unauthentic)?;

@@ -67,7 +67,6 @@ impl Switch {
 }
 
 impl Port {
-    /// Returns true if a control frame may have to be sent.
     #[inline]
     pub(in crate::switch) fn has_control(&self) -> bool {
         self.due.is_any()

@@ -12,7 +12,6 @@ pub const EVENT_CAPACITY: usize = 1024;
 /// Room in the queue that is kept from bulk events.
 const EVENT_RESERVE: usize = 128;
 
-/// Events not polled yet, oldest first.
 #[derive(Debug)]
 #[cfg_attr(feature = "testing", derive(Clone))]
 pub(in crate::switch) struct Events {
@@ -32,7 +31,6 @@ impl Events {
         self.waiting.reserve_exact(EVENT_CAPACITY);
     }
 
-    /// Returns the newest event that has not been polled.
     pub(in crate::switch) fn last(&self) -> Option<&Event> {
         self.waiting.back()
     }

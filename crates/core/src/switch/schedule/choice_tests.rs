@@ -63,7 +63,7 @@ struct Model {
     owed: Vec<Pair>,
     /// Set if [`STRICT`] goes first.
     has_strict: bool,
-    /// What the turns are owed, in hundredths of a frame.
+    /// Debt to the turns, in hundredths of a frame.
     owed_to_turns: i64,
 }
 

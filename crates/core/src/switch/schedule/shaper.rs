@@ -72,7 +72,6 @@ impl Shaper {
         }
     }
 
-    /// Returns when the next frame may start.
     pub(in crate::switch) fn free_at(&self) -> Instant {
         self.free_at
     }

@@ -57,7 +57,6 @@ pub(super) struct VirtualQueues {
     nodes: NodeSlab,
 }
 
-/// Position of a waiting frame.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Place {
     pub(super) egress: PortId,
@@ -131,7 +130,6 @@ impl VirtualQueues {
         self.lanes.reserve_exact(lane_count - self.lanes.len());
     }
 
-    /// Returns how many more frames can wait.
     pub(super) fn room(&self) -> usize {
         self.nodes.free_count()
     }

@@ -57,7 +57,6 @@ impl Turns {
         self.head
     }
 
-    /// Iterates over the members' indices, next turn first.
     pub(super) fn iter<'a, T: Turner>(&self, all: &'a [T]) -> impl Iterator<Item = u32> + 'a {
         let mut at = self.head;
         core::iter::from_fn(move || {
@@ -73,7 +72,6 @@ impl Turns {
         self.link_last(all, index);
     }
 
-    /// Removes a member of this ring.
     pub(super) fn remove<T: Turner>(&mut self, all: &mut [T], index: u32) {
         if self.head == self.tail {
             debug_assert_eq!(self.head, index, "the only member");

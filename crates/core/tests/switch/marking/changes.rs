@@ -120,7 +120,7 @@ fn a_change_moves_no_frame_in_order_or_time() {
     assert_eq!(marks, expected, "by the curve in force");
 }
 
-/// What happens to a switch and to a slow model of it.
+/// Step of a switch and of a slow model of it.
 #[derive(Clone, Copy, Debug)]
 enum Step {
     Arrive(u8),

@@ -209,7 +209,6 @@ impl<S: Source> Call<S> {
     }
 }
 
-/// Next due times of a part.
 struct Times {
     next: Instant,
     heartbeat: Option<Instant>,

@@ -101,7 +101,6 @@ pub(super) fn groups<S: Scalar>(
     (groups.collect(), group_of)
 }
 
-/// A backlog whose thresholds are unused.
 pub(super) fn unwatched<S: Scalar>() -> Backlog<S> {
     Backlog::new(Level::above(S::zero()), Level::above(S::zero()))
 }

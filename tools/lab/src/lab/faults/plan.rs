@@ -60,7 +60,6 @@ pub(super) struct Plan {
 }
 
 impl Act {
-    /// Returns true if it ends an earlier step.
     pub(super) fn is_end(&self) -> bool {
         match self {
             Self::Impair { .. } | Self::Stop { .. } | Self::Route { .. } => false,

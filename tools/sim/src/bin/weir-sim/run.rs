@@ -13,7 +13,6 @@ use crate::cli::{RunArguments, Source};
 use crate::output::{bar, bar_with_lines, write};
 use crate::watch::Watch;
 
-/// Program that made a page.
 const PROGRAM: &str = concat!("weir-sim ", env!("CARGO_PKG_VERSION"));
 
 /// Returns true if all expectations held.
@@ -94,7 +93,6 @@ pub fn run(arguments: &RunArguments) -> Result<bool> {
     Ok(held)
 }
 
-/// Returns the observer of the run.
 fn watched(arguments: &RunArguments, scenario: &Scenario) -> Result<Option<Watch>> {
     if !arguments.watch {
         return Ok(None);

@@ -12,7 +12,6 @@ use crate::parallel::on_all_cores;
 /// Maximum number of failing networks listed one by one.
 const TOLD_MAX: usize = 20;
 
-/// Results of all networks together.
 #[derive(Default)]
 struct Tally {
     asked: u64,

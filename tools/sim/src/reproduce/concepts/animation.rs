@@ -257,7 +257,6 @@ impl Animation<'_> {
         self.captions(&states);
     }
 
-    /// Describes the state of the ring.
     fn captions(&mut self, states: &[(f64, State)]) {
         let y = (MIDDLES[0][1] + MIDDLES[2][1]) / 2.0 + 5.0;
         for state in State::ALL {

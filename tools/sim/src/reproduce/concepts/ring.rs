@@ -63,7 +63,6 @@ fn last(values: &[u64]) -> u64 {
     values.last().copied().unwrap_or_default()
 }
 
-/// Heads of both kinds of arrows.
 pub(super) fn heads() -> String {
     head("traffic", TRAFFIC) + &head("pause", PAUSE)
 }

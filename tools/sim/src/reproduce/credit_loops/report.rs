@@ -132,7 +132,6 @@ struct Numbers {
     lines: Vec<Row>,
 }
 
-/// A line of such a file.
 #[derive(Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Row {

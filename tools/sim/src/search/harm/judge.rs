@@ -7,7 +7,6 @@ use crate::network::plan::NetworkPlan;
 use crate::network::Network;
 use crate::trial::TrialError;
 
-/// Number of checks of the accounts.
 const CHECKS: u64 = 8;
 
 /// Outcome of one network.

@@ -80,7 +80,6 @@ impl Tree {
         std::iter::successors(Some(switch), above).collect()
     }
 
-    /// Directions that a frame between hosts takes.
     pub(super) fn path(&self, from: usize, to: usize) -> Vec<Way> {
         let (up, down) = (self.to_root(self.hosts[from]), self.to_root(self.hosts[to]));
         let meets = |at: &&usize| !down.contains(at);
@@ -94,7 +93,6 @@ impl Tree {
         path
     }
 
-    /// Directions that a flooded frame takes.
     pub(super) fn flooded(&self, from: usize) -> Vec<Way> {
         let hosts = (0..self.hosts.len()).filter(|to| *to != from);
         let mut all: Vec<Way> = hosts.flat_map(|to| self.path(from, to)).collect();
@@ -149,7 +147,6 @@ impl Tree {
         }
     }
 
-    /// Links between switches, then those of the hosts.
     pub(super) fn links(&self) -> Vec<LinkPlan> {
         let end = |switch: usize, way| End::Port {
             switch: switch as u32,

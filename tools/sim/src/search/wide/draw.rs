@@ -11,7 +11,6 @@ use crate::search::routes::{routes_to, Graph, RoutesTo, Style};
 
 /// Identifies the stream of randomness for wide networks.
 const WIDE: u64 = 6;
-/// Maximum number of hosts of a network.
 const HOSTS_MAX: usize = 40;
 /// Maximum packet memory of all switches together, so that ten thousand networks take minutes.
 const MEMORY_MAX: u64 = 48_000_000;

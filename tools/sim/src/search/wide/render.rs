@@ -7,7 +7,6 @@ use weir_core::Duration;
 use super::case::{reserve, Case, Class, Fault, Flow, GAMMA_MAX};
 use super::Protocol;
 
-/// A TOML file that grows.
 struct File(String);
 
 impl File {

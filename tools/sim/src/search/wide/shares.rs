@@ -12,7 +12,6 @@ pub(super) struct Share {
     pub(super) hops: Vec<Hop>,
 }
 
-/// One line of a path.
 #[derive(Clone, Copy)]
 pub(super) struct Hop {
     /// In bit/s.

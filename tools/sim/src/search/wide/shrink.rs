@@ -8,7 +8,6 @@ use super::case::{Case, Fault, Routes};
 use super::judge::{judge, Answer, Broken, Patience};
 use super::Protocol;
 
-/// Maximum number of networks that are tried.
 const TRIES_MAX: usize = 400;
 
 /// A smaller network that breaks the first promise that `case` breaks with `protocol`, with what it did. `case` is as

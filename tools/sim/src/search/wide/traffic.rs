@@ -84,7 +84,6 @@ pub(super) fn route_changes(
     chosen.into_iter().map(change).collect()
 }
 
-/// Draws times, flows and faults.
 pub(super) fn add(case: &mut Case, pairs: &[Pair], changes: &[RouteChange], random: &mut Random) {
     const FRAMES: [u64; 8] = [60, 64, 128, 257, 512, 1000, 1500, 1518];
     let mixes_frames = random.below(3) == 0;

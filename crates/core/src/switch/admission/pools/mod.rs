@@ -229,7 +229,6 @@ impl Place {
 
 const PLACES: usize = PORT_COUNT_MAX * PRIORITY_COUNT;
 
-/// Buffers that take turns, one bit each.
 #[derive(Clone, Debug)]
 struct Turns {
     words: [u64; PLACES / 64],

@@ -13,7 +13,6 @@ use crate::output::{bar, write};
 use crate::parallel::on_all_cores;
 use crate::run::{load, parse_override};
 
-/// One combination of values, with one seed.
 struct Point {
     values: Vec<String>,
     scenario: Scenario,

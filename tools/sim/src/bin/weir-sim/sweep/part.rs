@@ -24,7 +24,6 @@ const LINE_INTERVAL: Duration = Duration::from_secs(30);
 /// Interval of syncs: a machine that fails loses at most the runs of this time.
 const SYNC_INTERVAL: Duration = Duration::from_secs(1);
 
-/// Message to the thread that keeps results.
 enum Message {
     Finished(u64, Box<Finished>),
     Interrupted,
