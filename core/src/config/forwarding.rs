@@ -131,7 +131,7 @@ crate::named! {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct MoveConfig {
     /// So many moves of one address …
-    pub count: u16,
+    pub count: u8,
     /// … in so long a time, of whole milliseconds.
     pub within: Duration,
     /// Whether probes to the broadcast address are sent for it by the two ports. One that comes back blocks like any other.

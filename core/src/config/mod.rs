@@ -92,6 +92,9 @@ pub struct SwitchConfig {
     /// Of the switch's only randomness: which frames are marked between the thresholds of [`RedConfig`]. Switches
     /// that run side by side have different ones.
     pub seed: u64,
+    /// A random number that nobody else knows: no host can guess the nonces of [probes for loops](crate::wire::loop_probe).
+    /// What is simulated does without.
+    pub secret: u64,
     /// How CLCM and echo messages are authenticated at fabric ports; `None` for not at all.
     pub authentication: Option<AuthenticationConfig>,
     /// How many control frames are taken from each port.
@@ -144,6 +147,7 @@ impl SwitchConfig {
             shaper_burst_time: Duration::ZERO,
             strict_share: Self::STRICT_SHARE,
             seed: 1,
+            secret: 0,
             authentication: None,
             control_limits: ControlLimits::default(),
         };

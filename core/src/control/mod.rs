@@ -179,6 +179,7 @@ impl ControlPlane {
             | EventKind::RouteTooLong { .. }
             | EventKind::ForwardingLoop { .. }
             | EventKind::ForwardingLoopEnded { .. }
+            | EventKind::LoopBehind { .. }
             | EventKind::AddressMoves { .. }
             | EventKind::RoundTripExceeded { .. }
             | EventKind::CableExceeded { .. }
