@@ -63,8 +63,33 @@ fn a_good_file_is_summed_up() {
         |right  eth2 queue 0  edge     10Gbit/s
         |
         |class     priorities  mode  buffers of each port
-        |lossless  3           pfc   xoff 60.0 KiB, xon 52.0 KiB, headroom 3.6 MiB";
+        |lossless  3           pfc   xoff 60.0 KiB, xon 52.0 KiB, headroom 3.6 MiB
+        |
+        |note: hosts choose any priority at right: a host that uses all of them gets more than its share; `priorities` of a [[port]] names those that it may have";
     assert_eq!(rest.join("\n") + "\n", lines(&expected));
+}
+
+#[test]
+fn a_host_without_the_storm_watchdog_is_named() {
+    for (text, ports) in [
+        (GOOD.to_owned(), json!(null)),
+        (
+            format!("{GOOD}\n[pfcwd]\nenabled = false\n"),
+            json!(["right"]),
+        ),
+        (
+            format!("{GOOD}pfcwd = {{ enabled = false }}\n"),
+            json!(["right"]),
+        ),
+    ] {
+        let (_guard, path) = file("s1.toml", &text);
+        let run = run(&["--json", "config", "check", &text_of(&path)]);
+        let verdict: Value = serde_json::from_str(&run.stdout).unwrap();
+        assert_eq!((run.code, &verdict["unwatched_ports"]), (Some(0), &ports));
+        let shown = crate::support::run(&["config", "check", &text_of(&path)]).stdout;
+        let note = "note: port right: the storm watchdog is off";
+        assert_eq!(shown.contains(note), !ports.is_null(), "{shown}");
+    }
 }
 
 #[test]

@@ -55,6 +55,8 @@ local p = {
   subtype = ProtoField.uint16("weir.probe.subtype", "Subtype", base.HEX),
   switch = ProtoField.uint32("weir.probe.switch", "Switch", base.HEX),
   port = ProtoField.uint8("weir.probe.port", "Port that sent it"),
+  round = ProtoField.uint32("weir.probe.round", "Round"),
+  nonce = ProtoField.uint64("weir.probe.nonce", "Nonce", base.HEX),
   padding = ProtoField.bytes("weir.probe.padding", "Padding"),
 }
 local l = {
@@ -228,7 +230,7 @@ function by_ethertype.dissector(tvb, pinfo, tree)
 end
 DissectorTable.get("ethertype"):add(ETHERTYPE, by_ethertype)
 
--- A probe's sender is in its source address alone.
+-- A probe's sender is in its source address.
 local source_field = Field.new("eth.src")
 
 local function dissect_probe(tvb, pinfo, parent)
@@ -247,9 +249,14 @@ local function dissect_probe(tvb, pinfo, parent)
   end
   if tvb:len() < PROBE_LENGTH then
     tree.node:add_proto_expert_info(probe_experts.truncated)
+    tree.is_truncated = true
   end
-  if tvb:len() > 2 then
-    local padding = tvb(2, math.min(tvb:len(), PROBE_LENGTH) - 2)
+  add(tree, probe_experts, p.round, tvb, 2, 4)
+  if tvb:len() >= 14 then
+    tree.node:add(p.nonce, tvb(6, 8))
+  end
+  if tvb:len() > 14 then
+    local padding = tvb(14, math.min(tvb:len(), PROBE_LENGTH) - 14)
     local item = tree.node:add(p.padding, padding)
     if string.find(padding:bytes():tohex(), "[^0]") then
       illegal(tree, item, probe_experts, "The padding must be zero")

@@ -1,7 +1,7 @@
 //! Devices of a running dataplane that go and come back, on veth pairs in a network namespace. Needs root, and fails without.
 
 use crate::support::network::{config, frame, ip, Host, Network, CONFIG, LIMIT};
-use weir_core::{Command, DropReason, PortId};
+use weir_core::{Command, DropCounts, PortId};
 use weir_switchd::api::audit::audit;
 use weir_switchd::daemon::{Programs, RunningDataplane};
 use weir_switchd::dataplane::messages::{Request, Snapshot};
@@ -116,7 +116,7 @@ fn come_and_go(text: &str, queues: u32) {
     }
     let seen = running.snapshot();
     for (index, port) in seen.ports.iter().enumerate() {
-        assert_eq!(port.counters.drops, [0; DropReason::COUNT], "p{index}");
+        assert_eq!(port.counters.drops, DropCounts::default(), "p{index}");
     }
     let data = ("data", u64::from(TIMES + 1) * 50);
     assert!(running.dataplane.xdp_frames(port(0)).contains(&data));

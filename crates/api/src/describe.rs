@@ -181,6 +181,7 @@ pub fn event(port_name: PortName<'_>, event: &Event) -> Described {
         EventKind::ForwardingLoopEnded { port, vlan } => {
             at_port(EventName::ForwardingLoopEnded, port).in_vlan(vlan)
         }
+        EventKind::LoopBehind { port, vlan } => at_port(EventName::LoopBehind, port).in_vlan(vlan),
         EventKind::AddressMoves {
             address,
             vlan,

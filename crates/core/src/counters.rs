@@ -65,6 +65,16 @@ crate::named! {
         LoopProbe => "loop_probe",
         /// An impairment that an operator has asked for drops it.
         Impaired => "impaired",
+        /// Its source address belongs to another port: one of its static route, or the one where the address was seen within the
+        /// last second.
+        ForeignSource => "foreign_source",
+        /// Its source address is one more than are learned at the port.
+        AddressLimit => "address_limit",
+        /// Its priority is none that the port's frames may have.
+        Priority => "priority",
+        /// A VLAN tag is behind another one that says nothing, or an S-tag comes from a host: without its first tag the frame
+        /// would be in a VLAN that its sender chose.
+        NestedTag => "nested_tag",
         /// Its VLAN is none of the port's: it came in by a port, or was to leave by one, that does not carry it.
         Vlan => "vlan",
     }
@@ -74,6 +84,31 @@ impl DropReason {
     /// As an index into [`PortCounters::drops`].
     pub const fn index(self) -> usize {
         self as usize
+    }
+}
+
+/// A count for each reason, by [`DropReason::index`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct DropCounts([u64; DropReason::COUNT]);
+
+// The standard library has none for arrays of more than 32.
+impl Default for DropCounts {
+    fn default() -> Self {
+        Self([0; DropReason::COUNT])
+    }
+}
+
+impl core::ops::Deref for DropCounts {
+    type Target = [u64; DropReason::COUNT];
+
+    fn deref(&self) -> &Self::Target {
+        &self.0
+    }
+}
+
+impl core::ops::DerefMut for DropCounts {
+    fn deref_mut(&mut self) -> &mut Self::Target {
+        &mut self.0
     }
 }
 
@@ -287,12 +322,20 @@ counters! {
     PortCounters, PORT_COUNTERS "" {
         /// By priority.
         priority: [PriorityCounters; PRIORITY_COUNT],
-        /// Frames from this port that were dropped, by [`DropReason::index`].
-        drops: [u64; DropReason::COUNT],
+        /// Frames from this port that were dropped.
+        drops: DropCounts,
     } {
         FORWARDING_LOOPS "weir_forwarding_loops_total" ["port"] Always
             "Times that the port was blocked for flooded frames, in a VLAN or in all, because of a loop."
             { loops_found []; }
+        LOOP_PROBES "weir_loop_probes_returned_total" ["port", "outcome"] Always
+            "This switch's own probes for loops that came in by the port, by what they prove."
+            {
+                probes_looped ["loop"] "Probes of another port: there is a loop.";
+                probes_reflected ["own_port"] "Probes of the port itself: a loop behind it, or a host that sends probes back.";
+                probes_old ["old"] "Probes of an earlier round: a host repeats them.";
+                probes_forged ["forged"] "Probes that this switch has not sent: a host makes them up.";
+            }
         ADDRESS_MOVES "weir_address_moves_total" ["port"] Always
             "Learned addresses that were seen at the port and had been behind another one. A station that moves counts once; many a second are the sign of a loop, or of a station that uses another one's address."
             { address_moves []; }

@@ -158,6 +158,14 @@ pub enum EventKind {
         /// The VLAN in which it was blocked; `None` for all.
         vlan: Option<VlanId>,
     },
+    /// Probes come back by the port that they left by: there is a loop behind it, or a host there sends them back. The port
+    /// goes on. Reported once for as long as it lasts.
+    LoopBehind {
+        /// The port.
+        port: PortId,
+        /// The VLAN; `None` in a switch to which tags mean nothing.
+        vlan: Option<VlanId>,
+    },
     /// An address moves between two ports as no station does: there may be a loop of devices that let no probe through, or a
     /// station uses the address of another one. Reported once for a VLAN, for as long as it goes on.
     AddressMoves {

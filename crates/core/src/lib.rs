@@ -83,7 +83,7 @@ pub use config::{
     PoolConfig, PoolShare, PortConfig, PortRole, RedConfig, RedError, SchedulerConfig, StormAction,
     SwitchConfig, Threshold, VlanMode, VlanPort, WatchdogConfig, XonNotBelowXoff,
 };
-pub use counters::DropReason;
+pub use counters::{DropCounts, DropReason};
 pub use event::{Event, SuspicionReason};
 pub use frame::{Admitted, Discarded, Form, Frame, FrameHandle, Tagged};
 pub use level::{Budgets, Level};

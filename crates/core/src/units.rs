@@ -89,6 +89,11 @@ impl Duration {
         Self(self.0.saturating_mul(factor))
     }
 
+    /// `self − other`, zero where that is longer.
+    pub const fn saturating_sub(self, other: Self) -> Self {
+        Self(self.0.saturating_sub(other.0))
+    }
+
     /// `self ÷ divisor`; a divisor of zero counts as one.
     pub const fn divided_by(self, divisor: u64) -> Self {
         Self(self.0 / if divisor == 0 { 1 } else { divisor })

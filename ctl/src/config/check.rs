@@ -4,9 +4,9 @@ use std::path::Path;
 
 use anyhow::Result;
 use serde::Serialize;
-use weir_config::daemon::{Class, DaemonConfig, Port};
+use weir_config::daemon::{Class, DaemonConfig, Port, Trust};
 use weir_config::units::format_size;
-use weir_core::{ClassMode, PfcThresholds};
+use weir_core::{ClassMode, PfcThresholds, PortRole};
 
 use super::devices::{self, Unfit};
 use super::here::{self, Warning};
@@ -48,6 +48,12 @@ struct Verdict {
     unfit_devices: Vec<Unfit>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
     unused_ecn_profiles: Vec<String>,
+    /// Ports to hosts, where a class is lossless, without the storm watchdog.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    unwatched_ports: Vec<String>,
+    /// Ports to hosts whose frames may have any priority.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    unrestricted_ports: Vec<String>,
 }
 
 #[derive(Serialize)]
@@ -78,6 +84,8 @@ pub fn config(file: &Path, output: &Output) -> Result<bool> {
                 advice,
                 unfit_devices: devices::unfit(config),
                 unused_ecn_profiles: unused(config),
+                unwatched_ports: unwatched(config),
+                unrestricted_ports: unrestricted(config),
             };
             output.print(&verdict, |verdict| {
                 let notes = verdict.unused_ecn_profiles.iter().map(|name| {
@@ -89,8 +97,13 @@ pub fn config(file: &Path, output: &Output) -> Result<bool> {
                     let Unfit { port, device, why } = unfit;
                     format!("\nwarning: port {port}: the switch does not start here: device `{device}` {why}\n")
                 });
+                let unwatched = verdict.unwatched_ports.iter().map(|port| {
+                    format!("\nnote: port {port}: the storm watchdog is off: a host that pauses the port for ever stops other hosts as well; set `enabled = true` in pfcwd\n")
+                });
                 summary(file, config)
                     + &notes.collect::<String>()
+                    + &unwatched.collect::<String>()
+                    + &any_priority(&verdict.unrestricted_ports)
                     + &of_this_machine.collect::<String>()
                     + &unfit.collect::<String>()
                     + &warnings(&source, &verdict.advice)
@@ -117,6 +130,8 @@ pub fn config(file: &Path, output: &Output) -> Result<bool> {
                 advice: Vec::new(),
                 unfit_devices: Vec::new(),
                 unused_ecn_profiles: Vec::new(),
+                unwatched_ports: Vec::new(),
+                unrestricted_ports: Vec::new(),
             };
             output.print(&verdict, |_| String::new())?;
             Ok(false)
@@ -132,6 +147,32 @@ fn unused(config: &DaemonConfig) -> Vec<String> {
     let names = config.ecn.iter().map(|profile| &profile.name);
     let unused = names.filter(|name| config.classes_with_profile(name).next().is_none());
     unused.cloned().collect()
+}
+
+fn unwatched(config: &DaemonConfig) -> Vec<String> {
+    let is_lossless = |class: &Class| class.mode.is_lossless();
+    if !config.classes.iter().any(is_lossless) {
+        return Vec::new();
+    }
+    let hosts = config.ports.iter().filter(|it| it.role == PortRole::Edge);
+    let unwatched = hosts.filter(|port| config.watchdog(port).is_none());
+    unwatched.map(|port| port.name.clone()).collect()
+}
+
+fn unrestricted(config: &DaemonConfig) -> Vec<String> {
+    let hosts = config.ports.iter().filter(|it| it.role == PortRole::Edge);
+    let unrestricted = hosts.filter(|port| port.priorities.is_none() && port.trust != Trust::Port);
+    unrestricted.map(|port| port.name.clone()).collect()
+}
+
+fn any_priority(ports: &[String]) -> String {
+    match ports.is_empty() {
+        true => String::new(),
+        false => format!(
+            "\nnote: hosts choose any priority at {}: a host that uses all of them gets more than its share; `priorities` of a [[port]] names those that it may have\n",
+            ports.join(", ")
+        ),
+    }
 }
 
 /// Formats the warnings of `switchctl plan` about losses.

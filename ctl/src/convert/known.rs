@@ -28,7 +28,7 @@ const CARRIED: &[Carried] = &[
         fields: Some(&["hostname"]),
         dropped: &[
             ("mac", "control frames are sent from each device's own address; set port.address for another"),
-            ("default_pfcwd_status", "only ports in PFC_WD are watched; set pfcwd.enabled for all"),
+            ("default_pfcwd_status", "ports in PFC_WD and edge ports are watched; set pfcwd.enabled for all"),
             ("type", IDENTITY),
             ("hwsku", IDENTITY),
             ("platform", IDENTITY),

@@ -207,7 +207,7 @@ pub fn watchdog_rows(database: Database<'_>) -> impl Iterator<Item = Row<'_>> {
 fn watchdog(row: &Row<'_>) -> PfcwdConfig {
     let report = row.report();
     let mut config = PfcwdConfig {
-        enabled: true,
+        enabled: Some(true),
         ..PfcwdConfig::default()
     };
     let time = |field, default: Duration, (least, most): (Duration, Duration)| {

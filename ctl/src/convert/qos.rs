@@ -193,7 +193,7 @@ fn watched_priorities(database: Database<'_>, name: &str, row: &Row<'_>, lossles
     let is_watched =
         watchdog_rows(database).any(|row| row.key.split(',').any(|port| port.trim() == name));
     if !is_watched {
-        let message = "the port has no row in PFC_WD and is not watched; set pfcwd.enabled";
+        let message = "the port has no row in PFC_WD; watched by default at edge ports, elsewhere set pfcwd.enabled";
         database
             .report()
             .note(Kind::NotCarried, row.path_of("pfcwd_sw_enable"), message);

@@ -123,6 +123,11 @@ fn remedy(layer: Layer, reason: &str) -> Option<&'static str> {
 
 /// The remedy of each reason, as in the book (`operations.md`, "Drops and their reasons").
 const REMEDIES: &[(Layer, &str, &str)] = &[
+    (Layer::Switch, "loop_probe", "Read the event: `forwarding_loop` names the ports of a cable to remove, `loop_behind` a port to look behind."),
+    (Layer::Switch, "foreign_source", "Find the host that uses another's address, or a loop: `switchctl events`."),
+    (Layer::Switch, "address_limit", "Find the host that makes up addresses, or raise the port's `address-limit`."),
+    (Layer::Switch, "priority", "Correct the host's PCP or DSCP, or the port's maps and `priorities`."),
+    (Layer::Switch, "nested_tag", "Find the host that tries to reach another VLAN: `switchctl capture`."),
     (Layer::Switch, "headroom_exceeded", "Check that the neighbour obeys PFC for this priority, and that `headroom` is at least rate × (round trip + reaction time)."),
     (Layer::Switch, "buffer_full", "Nothing: ordinary congestion."),
     (Layer::Switch, "no_route", "Add a `[[route]]`, or turn learning on."),
@@ -147,7 +152,6 @@ const REMEDIES: &[(Layer, &str, &str)] = &[
     (Layer::Switch, "off_tree", "Add the link to the tree at its other end. Nothing, if a neighbour without a tree floods."),
     (Layer::Switch, "lossless_group", "Send these frames in a lossy class: `default-priority`, DSCP or PCP."),
     (Layer::Switch, "flood_rate", "Find the host that floods, or raise the limit."),
-    (Layer::Switch, "loop_probe", "Remove the cable that closes the loop: the event `forwarding_loop` names the ports."),
     (Layer::Switch, "mirror_port", "Send nothing to that port: it is for mirrored frames only."),
     (Layer::Switch, "impaired", "`switchctl impair stop`, unless it is meant."),
     (Layer::Switch, "control_rate", "Inspect the neighbour; `control-frames` has the limits."),

@@ -134,6 +134,7 @@ impl DeadlockLog {
             | EventKind::RouteTooLong { .. }
             | EventKind::ForwardingLoop { .. }
             | EventKind::ForwardingLoopEnded { .. }
+            | EventKind::LoopBehind { .. }
             | EventKind::AddressMoves { .. }
             | EventKind::RoundTripExceeded { .. }
             | EventKind::CableExceeded { .. }

@@ -19,6 +19,7 @@ pub(super) fn event(described: &Described) {
     match described.kind {
         EventName::RouteTooLong
         | EventName::ForwardingLoop
+        | EventName::LoopBehind
         | EventName::AddressMoves
         | EventName::LearningTableFull
         | EventName::TransmitterStalled

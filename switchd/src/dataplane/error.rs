@@ -17,6 +17,9 @@ pub enum DataplaneError {
     /// The fabric's key cannot be had.
     #[error("control-frames.key-file: {0}")]
     FabricKey(#[from] SecretError),
+    /// The kernel gives no random numbers.
+    #[error("cannot read /dev/urandom: {0}")]
+    Random(std_io::Error),
     /// No such device in this network namespace.
     #[error("port {port}: no device `{device}` in this network namespace (`ip link` lists them)")]
     NoDevice {

@@ -53,8 +53,8 @@ use slot::Slot;
 use start::attach::{self, AttachedProgram};
 use start::binding::{self, Bound};
 use start::launch::{Parts, Prepared, Threads};
-use start::reserve;
 pub use start::reserve::Reserve;
+use start::reserve::{self, Secrets};
 use stations::Stations;
 use threads::wake::Wake;
 pub use trial::LonePort;
@@ -154,9 +154,9 @@ impl Dataplane {
         mut reserve: Reserve,
         first: impl IntoIterator<Item = Request>,
     ) -> Result<Self, DataplaneError> {
-        let key = match reserve.key.take() {
-            Some(key) => key,
-            None => reserve::key(config)?,
+        let secrets = match reserve.secrets.take() {
+            Some(secrets) => secrets,
+            None => Secrets::new(config)?,
         };
         let devices = devices::find(config, lack)?;
         tracing::debug!("devices found");
@@ -165,7 +165,7 @@ impl Dataplane {
         let mut ports = attach::attach(config, &devices, Some(pin_root), express, programs)?;
         tracing::debug!("programs attached");
         let started = attach::settle(config, &devices).and_then(|config| {
-            let core = reserve::core(&config, &devices, key);
+            let core = reserve::core(&config, &devices, secrets);
             let (running, shares, express) =
                 Self::start_on(clock, &config, core, &devices, &mut ports, reserve, first)?;
             let late = Late {

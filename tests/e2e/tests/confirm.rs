@@ -56,7 +56,7 @@ fn drawn(config: &DaemonConfig, random: &mut Random) -> DaemonConfig {
     config.deadlock.detect = millis(random, 20_000, 30_000);
     config.deadlock.clcm_interval = millis(random, 15, 40);
     config.deadlock.release = millis(random, 30, 60);
-    config.pfcwd.enabled = random.happens(500_000);
+    config.pfcwd.enabled = Some(random.happens(500_000));
     config.pfcwd.detection = millis(random, 4_000, 5_000);
     config.pfcwd.restoration = millis(random, 100, 60_000);
     config.pfcwd.action = [StormAction::Alert, StormAction::Forward][random.below(2) as usize];

@@ -25,7 +25,7 @@ fn frame(host: u8, priority: u8) -> String {
 fn bench() -> Bench {
     Bench::of(THREE_HOSTS, &[RATE], |config| {
         config.pfcwd = PfcwdConfig {
-            enabled: true,
+            enabled: Some(true),
             ..PfcwdConfig::default()
         };
     })

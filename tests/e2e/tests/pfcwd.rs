@@ -182,7 +182,7 @@ fn a_storm_is_called_where_it_comes_from_and_not_at_its_victim() {
     let overrides = [RATE, "class.lossless.mode=pfc", "deadlock.policy=breaker"];
     let bench = Bench::of("gateway.toml", &overrides, |config| {
         let mut pfcwd = PfcwdConfig {
-            enabled: true,
+            enabled: Some(true),
             ..PfcwdConfig::default()
         };
         if config.name == "s2" {

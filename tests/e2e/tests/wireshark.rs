@@ -7,7 +7,7 @@ use weir_api::daemon::EventPage;
 use weir_api::neighbors::Neighbor;
 use weir_core::wire::clcm::{Clcm, Hop};
 use weir_core::wire::echo::Echo;
-use weir_core::wire::loop_probe::{LoopProbe, ProbeForm};
+use weir_core::wire::loop_probe::{LoopProbe, ProbeForm, ProbeSender};
 use weir_core::{MacAddress, PortId, Priority, Spuid, VlanTag};
 use weir_tests::scapy::Scapy;
 use weir_tests::switches::switchctl;
@@ -102,8 +102,12 @@ fn echo() -> Vec<u8> {
 
 fn probe(form: ProbeForm) -> Vec<u8> {
     let probe = LoopProbe {
-        id: 0xdead_beef,
-        port: PortId::new(200),
+        sender: ProbeSender {
+            id: 0xdead_beef,
+            port: PortId::new(200),
+        },
+        round: 77,
+        nonce: 0x0102_0304_0506_0708,
     };
     emitted(|buffer| probe.emit(form, buffer))
 }
@@ -192,9 +196,12 @@ fn loop_probes_have_a_name_and_their_sender() {
         "_ws.col.Info",
         "weir.probe.switch",
         "weir.probe.port",
+        "weir.probe.round",
+        "weir.probe.nonce",
     ];
     let info = "Loop probe of switch deadbeef, port 200";
-    let row = |number| [number, "WEIR-PROBE", info, "0xdeadbeef", "200"];
+    let nonce = "0x0102030405060708";
+    let row = |number| [number, "WEIR-PROBE", info, "0xdeadbeef", "200", "77", nonce];
     assert_eq!(fields(&file, "weir.probe", &asked), [row("1"), row("2")]);
     assert_eq!(fields(&file, COMPLAINTS, &["frame.number"]).len(), 0);
 }

@@ -118,6 +118,8 @@ named! {
         ForwardingLoop => "forwarding_loop",
         /// The port floods again.
         ForwardingLoopEnded => "forwarding_loop_ended",
+        /// Probes come back by the port that they left by: there is a loop behind it, or a host there sends them back.
+        LoopBehind => "loop_behind",
         /// A learned address moves between two ports as no station does: a loop that no probe comes round, or a station that uses another one's address.
         AddressMoves => "address_moves",
         /// A source address found no room among the learned ones, or took that of one that was known still. Reported once in a minute.

@@ -248,7 +248,7 @@ mod tests {
         let before = config("");
         let mut now = before.clone();
         now.ports[1].pfcwd = Some(PfcwdConfig {
-            enabled: true,
+            enabled: Some(true),
             ..PfcwdConfig::default()
         });
         let mut file = config(&route(1, "ports = [\"a\"]"));

@@ -13,6 +13,10 @@ use crate::reader::{line_of, FromItem, Table};
 use crate::settings::{quoted, valid, words, Form, Value};
 use crate::switch::{reaction_of_station, Cable, CableLine, Express, PfcwdConfig};
 
+/// Addresses of a host with its guests, unless the file has another number.
+const HOST_ADDRESSES: u32 = 256;
+/// As many as there may be in all.
+const ADDRESSES_MAX: u64 = 1 << 20;
 /// Queues of a device that can be served.
 pub const QUEUES_MAX: u32 = 64;
 
@@ -76,12 +80,44 @@ entries! {
             "VLANs that a port carries which is no access port: numbers and ranges, `[10, \"20-29\"]`; 0, at a trunk, for frames without a tag. Empty or absent: all of them. A native VLAN is carried always."
         "vlan-mode" vlan_mode: Option<VlanMode> = None => "`\"access\"` with `tag`, else `\"trunk\"`", "", Restart, valid::anything;
             "As in Open vSwitch. `\"access\"`: one VLAN, without tags; a frame with a tag is dropped (`vlan`). `\"trunk\"`: VLANs with tags; a frame without one is in VLAN 0. `\"native-tagged\"`: a trunk at which a frame without a tag is in the VLAN of `tag`. `\"native-untagged\"`: the same, and that VLAN's frames leave without a tag."
+        "priorities" priorities: Option<Vec<Priority>> = None => "all", "", Restart, valid::given(some_priority);
+            "Priorities that frames from the port may have, `[0, 3]`; others are dropped (`priority`). They keep their PCP and DSCP, which the next switch would trust. Frames from such a port do not take the express path."
+        "address-limit" address_limit: Option<u32> = None => "256 at `edge` ports, else none", "", Restart, valid::given(valid::within(1, ADDRESSES_MAX));
+            "Addresses that are learned behind the port at most, 1 to 1048576. Frames from one more are dropped (`address_limit`)."
         "fallback" fallback: Fallback = Fallback::Drop, "", Live, valid::anything;
             "What XDP does with frames while no daemon has the socket: `\"drop\"`, or `\"pass\"` to the kernel. LLDP always goes to the kernel."
     }
 }
 
+fn some_priority(priorities: &Vec<Priority>) -> Result<(), String> {
+    match priorities.is_empty() {
+        true => Err("names no priority: no frame would be taken".to_owned()),
+        false => Ok(()),
+    }
+}
+
 impl Port {
+    /// Addresses behind it at most, where there is a bound.
+    pub(super) fn learned_at_most(&self) -> Option<u32> {
+        let default = || self.is_edge().then_some(HOST_ADDRESSES);
+        self.address_limit.or_else(default)
+    }
+
+    /// By priority: whether its frames may have it.
+    pub(super) fn allowed_priorities(&self) -> [bool; 8] {
+        let allowed = self.priorities.as_ref();
+        Priority::ALL.map(|it| allowed.is_none_or(|allowed| allowed.contains(&it)))
+    }
+
+    /// What the port says of the express path, and `usual` where it says nothing. Frames of priorities that may not come in are for
+    /// the core to drop.
+    pub fn express_or(&self, usual: Express) -> Express {
+        match &self.priorities {
+            Some(_) => Express::Off,
+            None => self.express.unwrap_or(usual),
+        }
+    }
+
     fn is_fabric(&self) -> bool {
         self.role == PortRole::Fabric
     }

@@ -204,7 +204,9 @@ impl Scenario {
             },
             // A scenario's classes have the same share at all ports.
             pool_thresholds: Default::default(),
-            watchdog: watchdog(self.pfcwd, &self.deadlock),
+            watchdog: watchdog(self.pfcwd, &self.deadlock, false),
+            address_limit: None,
+            priorities: [true; 8],
         }
     }
 }

@@ -55,7 +55,7 @@ const PROBE_INTERVAL: Duration = Duration::from_secs(1);
 const LOOP_HOLD: Duration = Duration::from_secs(30);
 
 /// No station moves so often …
-const MOVES: u16 = 16;
+const MOVES: u8 = 16;
 /// … in so long a time.
 const MOVES_WITHIN: Duration = Duration::from_secs(1);
 

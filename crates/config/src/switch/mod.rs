@@ -142,6 +142,8 @@ impl Switch {
             shaper_burst_time: Duration::ZERO,
             strict_share: SwitchConfig::STRICT_SHARE,
             seed: self.seed,
+            // Whoever has random numbers sets it.
+            secret: 0,
             authentication: None,
             control_limits: self.control_limits,
         };
@@ -176,8 +178,12 @@ pub(crate) fn class_of(classes: &[Class], priority: Priority) -> Option<&Class> 
 }
 
 /// How a port with these settings is watched for PFC storms. The policy `watchdog` watches every port.
-pub(crate) fn watchdog(pfcwd: PfcwdConfig, deadlock: &DeadlockConfig) -> Option<WatchdogConfig> {
-    let enabled = pfcwd.enabled || deadlock.policy == Policy::Watchdog;
+pub(crate) fn watchdog(
+    pfcwd: PfcwdConfig,
+    deadlock: &DeadlockConfig,
+    by_default: bool,
+) -> Option<WatchdogConfig> {
+    let enabled = pfcwd.enabled.unwrap_or(by_default) || deadlock.policy == Policy::Watchdog;
     enabled.then(|| pfcwd.watchdog())
 }
 

@@ -13,10 +13,10 @@ settings! {
     /// `[pfcwd]`, or what a port has instead.
     #[derive(Clone, Copy, Debug, PartialEq, Eq)]
     PfcwdConfig in "pfcwd" {
-        "enabled" enabled: bool = false, "", Live, valid::anything;
-            "Whether to watch for PFC storms."
+        "enabled" enabled: Option<bool> = None => "at `edge` ports; in a scenario nowhere", "", Live, valid::anything;
+            "Whether to watch for PFC storms. Where it is not set, hosts are watched, and switches are not."
         "detection-time" detection: Duration = DEFAULT_TIME, "100 ms to 5 s", Live, valid::between(Self::DETECTION);
-            "How long a neighbour must pause a lossless (port, priority), with frames waiting and none leaving."
+            "How long a neighbour must pause a lossless (port, priority), with frames waiting and none leaving. At `edge` ports pauses for 95 % of five such times count as well, although frames leave."
         "restoration-time" restoration: Duration = DEFAULT_TIME, "100 ms to 60 s", Live, valid::between(Self::RESTORATION);
             "A storm is over when no pause has arrived, and none was in force, for this long."
         "action" action: StormAction = StormAction::Drop, "`\"drop\"`, `\"forward\"`, `\"alert\"`", Live, valid::anything;

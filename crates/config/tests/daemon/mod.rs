@@ -395,6 +395,29 @@ fn each_policy_switches_on_what_it_needs() {
 }
 
 #[test]
+fn a_host_has_so_many_addresses_and_the_priorities_that_the_file_names() {
+    let ports = |text: &str| parse(text).unwrap().core(&[]).ports;
+    for port in ports(GOOD) {
+        let is_edge = port.role == PortRole::Edge;
+        assert_eq!(port.address_limit, is_edge.then_some(256));
+        assert_eq!(port.priorities, [true; 8]);
+    }
+    let keys = "rate = \"100Mbit\"\npriorities = [0, 3]\naddress-limit = 2";
+    let text = GOOD.replace("rate = \"100Mbit\"", keys);
+    let host = ports(&text)[1];
+    assert_eq!(host.address_limit, Some(2));
+    let allowed = Priority::ALL
+        .iter()
+        .filter(|it| host.priorities[it.index()]);
+    assert_eq!(allowed.map(|it| it.get()).collect::<Vec<_>>(), [0, 3]);
+    let config = parse(&text).unwrap();
+    assert_eq!(parse(&config.to_toml()), Ok(config));
+    for (from, to) in [("[0, 3]", "[]"), ("address-limit = 2", "address-limit = 0")] {
+        assert!(parse(&text.replace(from, to)).is_err(), "{to}");
+    }
+}
+
+#[test]
 fn every_key_of_a_port_is_written() {
     let text = parse(LEVELS).unwrap().to_toml();
     for key in KEYS.iter().find(|(table, _)| *table == "port").unwrap().1 {
@@ -411,7 +434,9 @@ fn every_key_of_a_port_is_written() {
                     "pfcwd",
                     "tag",
                     "trunks",
-                    "vlan-mode"
+                    "vlan-mode",
+                    "priorities",
+                    "address-limit"
                 ]
                 .contains(key),
             "{key}"

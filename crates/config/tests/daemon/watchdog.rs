@@ -1,18 +1,13 @@
 //! The storm watchdog's settings.
 
-use weir_core::{Duration, StormAction, WatchdogConfig};
+use weir_core::{Duration, PortRole, StormAction, WatchdogConfig};
 
 use super::{parse, GOOD};
 
 #[test]
 fn the_storm_watchdog_has_sonics_names_and_times() {
     let plain = parse(GOOD).unwrap();
-    assert!(!plain.pfcwd.enabled);
-    assert!(plain
-        .core(&[])
-        .ports
-        .iter()
-        .all(|port| port.watchdog.is_none()));
+    assert_eq!(plain.pfcwd.enabled, None);
     let text = GOOD.replace(
         "rate = \"10Gbit\"",
         "rate = \"10Gbit\"\npfcwd = { action = \"forward\", detection-time = \"400ms\" }",
@@ -39,6 +34,43 @@ fn the_storm_watchdog_has_sonics_names_and_times() {
         .iter()
         .all(|watchdog| [Some(own), Some(default)].contains(watchdog)));
     assert_eq!(parse(&config.to_toml()), Ok(config));
+}
+
+/// Unless the file says otherwise: hosts are watched, and switches are not.
+#[test]
+fn edge_ports_are_watched_by_default() {
+    let watched = |text: &str| {
+        let config = parse(text).unwrap();
+        let core = config.core(&[]);
+        let ports = core.ports.iter();
+        ports
+            .map(|port| (port.role, port.watchdog.is_some()))
+            .collect::<Vec<_>>()
+    };
+    for (role, is_watched) in watched(GOOD) {
+        assert_eq!(is_watched, role == PortRole::Edge);
+    }
+    let roles: Vec<_> = watched(GOOD).iter().map(|(role, _)| *role).collect();
+    assert!(roles.contains(&PortRole::Edge) && roles.contains(&PortRole::Fabric));
+    for enabled in [true, false] {
+        let text = format!("{GOOD}\n[pfcwd]\nenabled = {enabled}\n");
+        assert!(watched(&text)
+            .iter()
+            .all(|(_, is_watched)| *is_watched == enabled));
+        assert_eq!(
+            parse(&parse(&text).unwrap().to_toml())
+                .unwrap()
+                .pfcwd
+                .enabled,
+            Some(enabled)
+        );
+    }
+    let packaged = include_str!("../../../packaging/etc/switchd.toml");
+    let port = "[[port]]\ndevice = \"a\"\nrole = \"edge\"\nrate = \"1Gbit\"\n";
+    assert_eq!(
+        watched(&format!("{packaged}\n{port}")),
+        [(PortRole::Edge, true)]
+    );
 }
 
 #[test]

@@ -130,7 +130,7 @@ crate::named! {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct MoveConfig {
     /// This many moves of one address …
-    pub count: u16,
+    pub count: u8,
     /// … in so long a time, of whole milliseconds.
     pub within: Duration,
     /// Sends probes to the broadcast address from the two ports. A probe that comes back blocks

@@ -93,6 +93,9 @@ pub struct SwitchConfig {
     /// Of the switch's only randomness: which frames are marked between the thresholds of [`RedConfig`]. Switches
     /// that run side by side have different ones.
     pub seed: u64,
+    /// A random number that nobody else knows: no host can guess the nonces of [probes for loops](crate::wire::loop_probe).
+    /// Simulations do without.
+    pub secret: u64,
     /// Authentication of CLCM and echo messages at fabric ports; `None` for none.
     pub authentication: Option<AuthenticationConfig>,
     /// Limits on control frames accepted from each port.
@@ -146,6 +149,7 @@ impl SwitchConfig {
             shaper_burst_time: Duration::ZERO,
             strict_share: Self::STRICT_SHARE,
             seed: 1,
+            secret: 0,
             authentication: None,
             control_limits: ControlLimits::default(),
         };

@@ -129,6 +129,12 @@ pub struct PortConfig {
     pub pool_thresholds: [Option<Threshold>; PRIORITY_COUNT],
     /// The PFC storm watchdog; `None` turns it off. It can be changed while the switch runs.
     pub watchdog: Option<WatchdogConfig>,
+    /// Addresses that are learnt behind the port at most; frames from one more are dropped as
+    /// [`AddressLimit`](crate::DropReason::AddressLimit). `None` for no such bound.
+    pub address_limit: Option<u32>,
+    /// Priorities that frames from the port may have. Others are dropped as
+    /// [`Priority`](crate::DropReason::Priority).
+    pub priorities: [bool; PRIORITY_COUNT],
 }
 
 impl PortConfig {
@@ -147,6 +153,8 @@ impl PortConfig {
             pause: PauseRule::of_role(role),
             pool_thresholds: [None; PRIORITY_COUNT],
             watchdog: None,
+            address_limit: None,
+            priorities: [true; PRIORITY_COUNT],
         }
     }
 }

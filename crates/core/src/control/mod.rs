@@ -185,6 +185,7 @@ impl ControlPlane {
             | EventKind::RouteTooLong { .. }
             | EventKind::ForwardingLoop { .. }
             | EventKind::ForwardingLoopEnded { .. }
+            | EventKind::LoopBehind { .. }
             | EventKind::AddressMoves { .. }
             | EventKind::RoundTripExceeded { .. }
             | EventKind::CableExceeded { .. }

@@ -23,6 +23,10 @@ use crate::wire::clcm::Clcm;
 pub(super) struct Port {
     /// The port is up and not reserved: frames may enter, and be flooded, by it.
     pub(super) takes_frames: bool,
+    /// Priorities of the frames that come in: none while it takes no frames.
+    pub(super) takes: PrioritySet,
+    /// Those that it may take.
+    priorities: PrioritySet,
     pub(super) up: bool,
     /// Its device will never send anything again.
     pub(super) gone: bool,
@@ -91,6 +95,8 @@ impl Port {
             },
             role: port.role,
             takes_frames: true,
+            takes: allowed(port),
+            priorities: allowed(port),
             up: true,
             gone: false,
             outage: Outage::None,
@@ -129,6 +135,10 @@ impl Port {
     /// To be called after every change of its inputs.
     pub(super) fn settle_arrivals(&mut self) {
         self.takes_frames = self.up && !self.reserved;
+        self.takes = match self.takes_frames {
+            true => self.priorities,
+            false => PrioritySet::default(),
+        };
         self.refuses = PrioritySet::default();
         for priority in Priority::ALL {
             if self.may_refuse(priority) {
@@ -136,4 +146,12 @@ impl Port {
             }
         }
     }
+}
+
+fn allowed(port: &PortConfig) -> PrioritySet {
+    let mut priorities = PrioritySet::default();
+    let all = Priority::ALL.into_iter().zip(port.priorities);
+    all.filter(|(_, is_allowed)| *is_allowed)
+        .for_each(|(priority, _)| priorities.insert(priority));
+    priorities
 }

@@ -1,6 +1,10 @@
 //! Probes for loops of flooded frames: a frame to a group address that every bridge floods, and that comes back to its sender
 //! only round a loop. In a VLAN it has the VLAN's tag behind its source.
 //!
+//! Every host hears probes, and can send frames that look like them. A probe therefore carries a nonce that is new for each port
+//! and round, and that only the switch can compute: whoever sends it back has heard the probe of that port, so that there is a
+//! way from the port to him.
+//!
 //! | offset | length | field |
 //! |---|---|---|
 //! | 0 | 6 | destination 03-57-45-49-52-01, a group address of local scope; or the broadcast address, where addresses move as in a loop whose devices let no such frame through |
@@ -9,7 +13,12 @@
 //! | 11 | 1 | source: the port that sent it |
 //! | 12 | 2 | EtherType 0x88B6, local experimental EtherType 2 (IEEE 802) |
 //! | 14 | 2 | subtype 0x574C ("WL") |
-//! | 16 | 44 | zero |
+//! | 16 | 4 | round, modulo 2³² |
+//! | 20 | 8 | nonce: HMAC-SHA-256 of the sender, its port and the round, the first 64 bits |
+//! | 28 | 32 | zero |
+
+use hmac::{Hmac, Mac};
+use sha2::Sha256;
 
 use super::ethernet::{start_frame, FRAME_LENGTH_MIN, HEADER_LENGTH};
 use crate::sets::vlans::VlanTag;
@@ -21,18 +30,32 @@ const ETHERTYPE: u16 = 0x88b6;
 const TAG_ETHERTYPE: u16 = 0x8100;
 const TAG_LENGTH: usize = 4;
 const SUBTYPE: u16 = 0x574c;
+const SUBTYPE_LENGTH: usize = 2;
+const ROUND_LENGTH: usize = 4;
+const NONCE_LENGTH: usize = 8;
 const SOURCE_BEGIN: u8 = 0x06;
 
-/// Who sent a probe: all that is in one.
+/// Who sent a probe.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct LoopProbe {
+pub struct ProbeSender {
     /// The switch.
     pub id: u32,
     /// Its port.
     pub port: PortId,
 }
 
-impl LoopProbe {
+/// All that is in a probe.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct LoopProbe {
+    /// Who sent it.
+    pub sender: ProbeSender,
+    /// In which round.
+    pub round: u32,
+    /// What only its sender can know.
+    pub nonce: u64,
+}
+
+impl ProbeSender {
     /// Of a frame to [`LOOP_PROBE_ADDRESS`] from this address; `None` for one that no switch has sent.
     pub fn from_source(source: MacAddress) -> Option<Self> {
         let [begin, a, b, c, d, port] = source.0;
@@ -42,10 +65,52 @@ impl LoopProbe {
         })
     }
 
+    /// The probe of this round, with the nonce that follows from the switch's secret.
+    pub fn probe(self, secret: u64, round: u32) -> Option<LoopProbe> {
+        let mut code = <Hmac<Sha256> as Mac>::new_from_slice(&secret.to_be_bytes()).ok()?;
+        code.update(&self.source().0);
+        code.update(&round.to_be_bytes());
+        let code = code.finalize().into_bytes();
+        Some(LoopProbe {
+            sender: self,
+            round,
+            nonce: u64::from_be_bytes(*code.first_chunk()?),
+        })
+    }
+
     /// The address that it is from.
     pub fn source(self) -> MacAddress {
         let [a, b, c, d] = self.id.to_be_bytes();
         MacAddress([SOURCE_BEGIN, a, b, c, d, self.port.get()])
+    }
+}
+
+impl LoopProbe {
+    /// Of a whole frame, with its tag if it has one; `None` for one that is no probe.
+    pub fn parse(frame: &[u8]) -> Option<(Self, Option<VlanTag>)> {
+        let (header, rest) = frame.split_first_chunk::<HEADER_LENGTH>()?;
+        let source = MacAddress(*header.get(6..12)?.first_chunk()?);
+        let number = |bytes: &[u8; 2]| u16::from_be_bytes(*bytes);
+        let first = number(header.last_chunk()?);
+        let (tag, ethertype, rest) = match first {
+            TAG_ETHERTYPE => {
+                let (bits, rest) = rest.split_first_chunk()?;
+                let (second, rest) = rest.split_first_chunk()?;
+                (Some(VlanTag::from_bits(number(bits))), number(second), rest)
+            }
+            _ => (None, first, rest),
+        };
+        let (subtype, rest) = rest.split_first_chunk()?;
+        if ethertype != ETHERTYPE || number(subtype) != SUBTYPE {
+            return None;
+        }
+        let (round, rest) = rest.split_first_chunk::<ROUND_LENGTH>()?;
+        let probe = Self {
+            sender: ProbeSender::from_source(source)?,
+            round: u32::from_be_bytes(*round),
+            nonce: u64::from_be_bytes(*rest.first_chunk::<NONCE_LENGTH>()?),
+        };
+        Some((probe, tag))
     }
 
     /// Writes the whole frame and gives its length in bytes; `None` when `buffer` is too small.
@@ -58,14 +123,19 @@ impl LoopProbe {
             Some(_) => (TAG_ETHERTYPE, FRAME_LENGTH_MIN + TAG_LENGTH),
             None => (ETHERTYPE, FRAME_LENGTH_MIN),
         };
-        let frame = start_frame(buffer, length, destination, self.source(), ethertype)?;
+        let frame = start_frame(buffer, length, destination, self.sender.source(), ethertype)?;
         let mut at = HEADER_LENGTH;
         if let Some(tag) = form.tag {
             frame[at..at + 2].copy_from_slice(&tag.bits().to_be_bytes());
             frame[at + 2..at + 4].copy_from_slice(&ETHERTYPE.to_be_bytes());
             at += TAG_LENGTH;
         }
-        frame[at..at + 2].copy_from_slice(&SUBTYPE.to_be_bytes());
+        let body = frame.get_mut(at..)?;
+        let (subtype, body) = body.split_first_chunk_mut::<SUBTYPE_LENGTH>()?;
+        let (round, body) = body.split_first_chunk_mut::<ROUND_LENGTH>()?;
+        *subtype = SUBTYPE.to_be_bytes();
+        *round = self.round.to_be_bytes();
+        *body.first_chunk_mut::<NONCE_LENGTH>()? = self.nonce.to_be_bytes();
         Some(frame.len())
     }
 }
@@ -84,28 +154,59 @@ mod tests {
     use super::*;
     use crate::wire::ethernet::EthernetView;
 
-    #[test]
-    fn the_source_says_who_sent_it() {
-        let probe = LoopProbe {
+    fn probe() -> LoopProbe {
+        let sender = ProbeSender {
             id: 0xdead_beef,
             port: PortId::new(200),
         };
+        sender.probe(7, 0x0102_0304).unwrap()
+    }
+
+    #[test]
+    fn what_is_written_is_read_again() {
+        let probe = probe();
         let mut buffer = [0xff; 64];
         let plain = ProbeForm::default();
         assert_eq!(probe.emit(plain, &mut buffer), Some(60));
         let view = EthernetView::new_checked(&buffer).unwrap();
         assert_eq!(view.destination(), LOOP_PROBE_ADDRESS);
         assert!(!view.source().is_group() && view.destination().is_group());
-        assert_eq!(LoopProbe::from_source(view.source()), Some(probe));
-        assert_eq!(LoopProbe::from_source(MacAddress([2, 1, 2, 3, 4, 5])), None);
+        assert_eq!(ProbeSender::from_source(view.source()), Some(probe.sender));
+        let other = MacAddress([2, 1, 2, 3, 4, 5]);
+        assert_eq!(ProbeSender::from_source(other), None);
+        assert_eq!(LoopProbe::parse(&buffer[..60]), Some((probe, None)));
         assert_eq!(probe.emit(plain, &mut buffer[..59]), None);
+        let tag = VlanTag::from_bits(0x0014);
         let tagged = ProbeForm {
-            tag: Some(VlanTag::from_bits(0x0014)),
+            tag: Some(tag),
             is_broadcast: true,
         };
         assert_eq!(probe.emit(tagged, &mut buffer), Some(64));
         assert_eq!(buffer[..6], [0xff; 6]);
-        assert_eq!(buffer[6..12], probe.source().0);
+        assert_eq!(buffer[6..12], probe.sender.source().0);
         assert_eq!(buffer[12..20], [0x81, 0, 0, 0x14, 0x88, 0xb6, 0x57, 0x4c]);
+        assert_eq!(buffer[20..24], [1, 2, 3, 4]);
+        assert_eq!(LoopProbe::parse(&buffer), Some((probe, Some(tag))));
+        for length in 0..32 {
+            assert_eq!(LoopProbe::parse(&buffer[..length]), None, "{length}");
+        }
+    }
+
+    #[test]
+    fn a_nonce_is_for_one_port_one_round_and_one_secret() {
+        let of = |id, port, secret, round| {
+            let port = PortId::new(port);
+            ProbeSender { id, port }.probe(secret, round).unwrap().nonce
+        };
+        let nonce = of(1, 1, 1, 1);
+        assert_eq!(nonce, of(1, 1, 1, 1));
+        for other in [
+            of(2, 1, 1, 1),
+            of(1, 2, 1, 1),
+            of(1, 1, 2, 1),
+            of(1, 1, 1, 2),
+        ] {
+            assert_ne!(nonce, other);
+        }
     }
 }

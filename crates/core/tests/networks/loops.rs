@@ -8,7 +8,7 @@ use proptest::prelude::*;
 use crate::networks::flooding::{config, host, shape, Peer, Shape, LENGTH};
 use weir_core::config::{FloodConfig, LoopConfig};
 use weir_core::event::EventKind;
-use weir_core::wire::loop_probe::{LoopProbe, LOOP_PROBE_ADDRESS};
+use weir_core::wire::loop_probe::{LoopProbe, ProbeForm, LOOP_PROBE_ADDRESS};
 use weir_core::wire::ControlFrame;
 use weir_core::{
     Command, DropReason, Duration, Frame, FrameHandle, Instant, MacAddress, PortId, PortSet,
@@ -27,6 +27,7 @@ struct UnderWay {
     hops: usize,
     source: MacAddress,
     destination: MacAddress,
+    probe: Option<LoopProbe>,
 }
 
 struct Network {
@@ -69,13 +70,13 @@ impl Network {
         for (port, peer) in self.peers[at].clone().into_iter().enumerate() {
             let id = PortId::new(port as u8);
             while let Some(sent) = self.switches[at].transmit(self.now, id) {
-                let (source, destination, hops) = match (sent, frame) {
+                let (source, destination, hops, probe) = match (sent, frame) {
                     (Transmission::Data { handle, .. }, Some(frame)) => {
                         let _ = self.switches[at].complete(self.now, id, handle);
-                        (frame.source, frame.destination, frame.hops + 1)
+                        (frame.source, frame.destination, frame.hops + 1, frame.probe)
                     }
                     (Transmission::Control(ControlFrame::Probe(probe, _)), _) => {
-                        (probe.source(), LOOP_PROBE_ADDRESS, 0)
+                        (probe.sender.source(), LOOP_PROBE_ADDRESS, 0, Some(probe))
                     }
                     (sent, _) => panic!("{sent:?}"),
                 };
@@ -89,6 +90,7 @@ impl Network {
                         hops,
                         source,
                         destination,
+                        probe,
                     }),
                 }
             }
@@ -122,7 +124,13 @@ impl Network {
                         *received.entry(host).or_default() += 1;
                     }
                 }
-                Err(DropReason::LoopProbe | DropReason::OffTree | DropReason::NoRoute) => {}
+                Err(DropReason::LoopProbe) => {
+                    let mut bytes = [0; 60];
+                    let probe = frame.probe.expect("a probe");
+                    probe.emit(ProbeForm::default(), &mut bytes);
+                    switch.receive_probe(self.now, PortId::new(frame.by as u8), &bytes);
+                }
+                Err(DropReason::OffTree | DropReason::NoRoute) => {}
                 Err(reason) => panic!("{reason:?}"),
             }
             self.take_events(frame.at);
@@ -159,6 +167,7 @@ impl Network {
             hops: 0,
             source: host(from),
             destination: MacAddress::BROADCAST,
+            probe: None,
         }])
     }
 
@@ -281,59 +290,140 @@ fn a_loop_that_is_taken_apart_is_forgotten_after_a_while() {
     assert_eq!(network.blocked(), 0);
 }
 
-#[test]
-fn nobody_learns_where_probes_are_from_and_a_forged_one_blocks_its_own_port() {
-    let shape = Shape {
-        switches: 2,
-        links: vec![[0, 1]],
-    };
-    let mut network = Network::new(&shape);
-    network.switches[0].handle_timeout(network.now);
-    let link = PortId::new(0);
-    let Some(Transmission::Control(ControlFrame::Probe(own, _))) =
-        network.switches[0].transmit(network.now, link)
-    else {
-        panic!("a probe");
-    };
-    assert_eq!(own.port, link);
-    // Those of others go on.
-    let other = LoopProbe {
-        id: own.id ^ 1,
-        port: link,
-    };
-    for (probe, port) in [(other, 0), (own, 1)] {
+/// A switch with an uplink and a host, and what comes in by them.
+struct Lone {
+    switch: Switch,
+    now: Instant,
+}
+
+const UPLINK: PortId = PortId::new(0);
+const HOST: PortId = PortId::new(1);
+
+impl Lone {
+    fn new() -> Self {
+        let shape = Shape {
+            switches: 2,
+            links: vec![[0, 1]],
+        };
+        let network = Network::new(&shape);
+        let now = network.now;
+        let switch = network.switches.into_iter().next().unwrap();
+        Self { switch, now }
+    }
+
+    /// The probe of a port in this round.
+    fn probe(&mut self, port: PortId) -> LoopProbe {
+        match self.switch.transmit(self.now, port) {
+            Some(Transmission::Control(ControlFrame::Probe(probe, _))) => probe,
+            other => panic!("{other:?}"),
+        }
+    }
+
+    fn receive(&mut self, by: PortId, probe: LoopProbe) -> bool {
         let frame = Frame {
             handle: FrameHandle(1),
             length: LENGTH,
             priority: Priority::ALL[0],
             destination: LOOP_PROBE_ADDRESS,
-            source: probe.source(),
+            source: probe.sender.source(),
             flow_hash: 1,
         };
-        let taken = network.switches[0].receive(network.now, PortId::new(port), frame);
-        match probe == own {
-            true => assert_eq!(taken.map(|_| ()), Err(DropReason::LoopProbe)),
-            false => assert!(taken.is_ok()),
+        match self.switch.receive(self.now, by, frame) {
+            Ok(_) => {
+                while let Some(sent) = self.switch.transmit(self.now, PortId::new(1 - by.get())) {
+                    if let Transmission::Data { handle, .. } = sent {
+                        let _ = self.switch.complete(self.now, by, handle);
+                    }
+                }
+                true
+            }
+            Err(reason) => {
+                assert_eq!(reason, DropReason::LoopProbe);
+                let mut bytes = [0; 60];
+                probe.emit(ProbeForm::default(), &mut bytes);
+                self.switch.receive_probe(self.now, by, &bytes);
+                false
+            }
         }
-        let back = network.switches[0].way_to(network.now, PortId::new(1), probe.source(), 0);
+    }
+
+    fn round(&mut self) -> [LoopProbe; 2] {
+        self.now = self.now + INTERVAL;
+        self.switch.handle_timeout(self.now);
+        [UPLINK, HOST].map(|port| self.probe(port))
+    }
+
+    fn events(&mut self) -> Vec<EventKind> {
+        std::iter::from_fn(|| self.switch.poll_event().map(|event| event.kind)).collect()
+    }
+}
+
+#[test]
+fn nobody_learns_where_probes_are_from_and_those_of_others_go_on() {
+    let mut lone = Lone::new();
+    let [own, _] = lone.round();
+    assert_eq!(own.sender.port, UPLINK);
+    let mut other = own;
+    other.sender.id ^= 1;
+    assert!(lone.receive(UPLINK, other));
+    assert!(!lone.receive(HOST, own));
+    for probe in [other, own] {
+        let source = probe.sender.source();
+        let back = lone.switch.way_to(lone.now, HOST, source, 0);
         assert_eq!(back, None, "it is not learnt");
     }
-    // A host that sends back what it has got takes its own port out of what is flooded, after rounds in a row.
-    for _ in 0..4 {
-        network.now = network.now + INTERVAL;
-        network.switches[0].handle_timeout(network.now);
-        let frame = Frame {
-            handle: FrameHandle(2),
-            length: LENGTH,
-            priority: Priority::ALL[0],
-            destination: LOOP_PROBE_ADDRESS,
-            source: own.source(),
-            flow_hash: 1,
-        };
-        let host_port = PortId::new(1);
-        let taken = network.switches[0].receive(network.now, host_port, frame);
-        assert_eq!(taken.map(|_| ()), Err(DropReason::LoopProbe));
+}
+
+/// A host behind a neighbour sends back each probe of the uplink that it hears, ten times, for three minutes, and afterwards
+/// what it has recorded: the uplink stays up, and each kind is counted there.
+#[test]
+fn a_host_that_repeats_the_probes_of_an_uplink_never_blocks_it() {
+    let mut lone = Lone::new();
+    let mut recorded = Vec::new();
+    for _ in 0..180 {
+        let [heard, _] = lone.round();
+        (0..10).for_each(|_| assert!(!lone.receive(UPLINK, heard)));
+        recorded.push(heard);
+        assert!(lone.switch.blocked_ports().is_empty());
     }
-    let blocked = network.switches[0].blocked_ports();
-    assert_eq!(blocked, PortSet::from_iter([PortId::new(1)]));
+    let behind = EventKind::LoopBehind {
+        port: UPLINK,
+        vlan: None,
+    };
+    assert_eq!(lone.events(), [behind], "told once");
+    for _ in 0..180 {
+        let [heard, of_host] = lone.round();
+        let mut forged = heard;
+        // What the host behind the neighbour cannot have heard.
+        forged.sender.port = HOST;
+        assert_ne!(forged.nonce, of_host.nonce);
+        for probe in recorded.iter().chain([&forged]) {
+            assert!(!lone.receive(UPLINK, *probe));
+        }
+        assert!(lone.switch.blocked_ports().is_empty());
+    }
+    assert_eq!(lone.events(), []);
+    let counters = lone.switch.counters(UPLINK);
+    let counted = [
+        counters.probes_looped,
+        counters.probes_reflected,
+        counters.probes_old,
+        counters.probes_forged,
+    ];
+    // The last one recorded is of the round before the first one.
+    assert_eq!(counted, [0, 1_801, 180 * 180 - 1, 180]);
+    assert_eq!(lone.switch.counters(HOST).probes_forged, 0);
+}
+
+/// Two hosts, one at the switch and one behind its neighbour, who pass on each other's probes make a way between them, and block
+/// the port of the host.
+#[test]
+fn hosts_that_pass_probes_on_block_the_port_of_one_of_them() {
+    let mut lone = Lone::new();
+    for _ in 0..4 {
+        let [of_uplink, of_host] = lone.round();
+        lone.receive(HOST, of_uplink);
+        lone.receive(UPLINK, of_host);
+    }
+    assert_eq!(lone.switch.blocked_ports(), PortSet::from_iter([HOST]));
 }

@@ -36,16 +36,19 @@ pub(crate) struct OnLine {
     pub(crate) source: MacAddress,
     pub(crate) destination: MacAddress,
     pub(crate) tag: Option<VlanTag>,
+    /// What it is, if it is a probe.
+    pub(crate) probe: Option<LoopProbe>,
 }
 
 pub(crate) fn probe_on_line(probe: LoopProbe, form: ProbeForm) -> OnLine {
     OnLine {
-        source: probe.source(),
+        source: probe.sender.source(),
         destination: match form.is_broadcast {
             true => MacAddress::BROADCAST,
             false => LOOP_PROBE_ADDRESS,
         },
         tag: form.tag,
+        probe: Some(probe),
     }
 }
 
@@ -63,7 +66,17 @@ pub(crate) fn receive(
         source: frame.source,
         flow_hash: 7,
     };
-    switch.receive_tagged(now, by, taken, frame.tag)
+    let outcome = switch.receive_tagged(now, by, taken, frame.tag);
+    if let (Err(DropReason::LoopProbe), Some(probe)) = (&outcome, frame.probe) {
+        let form = ProbeForm {
+            tag: frame.tag,
+            is_broadcast: frame.destination == MacAddress::BROADCAST,
+        };
+        let mut bytes = [0; 64];
+        let length = probe.emit(form, &mut bytes).unwrap();
+        switch.receive_probe(now, by, &bytes[..length]);
+    }
+    outcome
 }
 
 pub(crate) fn loops(moves: Option<MoveConfig>) -> Option<LoopConfig> {
@@ -177,6 +190,7 @@ impl Network {
             source: host(0),
             destination: host(0),
             tag: None,
+            probe: None,
         };
         for at in 0..count {
             let moment = INTERVAL.as_nanos() * (at as u64 + 1) / (count as u64 + 1);
@@ -194,6 +208,7 @@ impl Network {
             source: host(from),
             destination: MacAddress::BROADCAST,
             tag: (number > 0).then(|| VlanTag::new(Priority::ALL[0], vlan(number))),
+            probe: None,
         };
         self.carry(vec![(from, by, 0, frame)])
     }

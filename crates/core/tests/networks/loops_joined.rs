@@ -12,8 +12,8 @@ use weir_core::config::{FloodConfig, MoveConfig, VlanPort};
 use weir_core::event::EventKind;
 use weir_core::wire::ControlFrame;
 use weir_core::{
-    Duration, Instant, MacAddress, PortId, Priority, Switch, SwitchConfig, Transmission, VlanId,
-    VlanSet, VlanTag,
+    Duration, Instant, MacAddress, PortId, PortRole, Priority, Switch, SwitchConfig, Transmission,
+    VlanId, VlanSet, VlanTag,
 };
 
 /// One switch with three ports, the first two joined outside by a device that passes the frames
@@ -34,12 +34,30 @@ impl Joined {
         lets_through: fn(&OnLine) -> bool,
     ) -> Self {
         let peers = [Peer::Host; 3];
-        let config = SwitchConfig {
+        Self::of(
+            SwitchConfig {
+                learning_capacity: 64,
+                loops: loops(moves),
+                vlans,
+                ..config(&peers, FloodConfig::default(), Vec::new())
+            },
+            lets_through,
+        )
+    }
+
+    /// The first two ports are joined by all, and one of them leads to a switch.
+    fn with_roles(uplink: usize) -> Self {
+        let peers = [Peer::Host; 3];
+        let mut config = SwitchConfig {
             learning_capacity: 64,
-            loops: loops(moves),
-            vlans,
+            loops: loops(None),
             ..config(&peers, FloodConfig::default(), Vec::new())
         };
+        config.ports[uplink].role = PortRole::Fabric;
+        Self::of(config, |frame| frame.probe.is_some())
+    }
+
+    fn of(config: SwitchConfig, lets_through: fn(&OnLine) -> bool) -> Self {
         Self {
             switch: Switch::new(config).unwrap(),
             now: Instant::from_nanos(1_000_000_000),
@@ -128,6 +146,7 @@ fn of(source: MacAddress, destination: MacAddress, number: Option<u16>) -> OnLin
         source,
         destination,
         tag: number.map(|number| VlanTag::new(Priority::ALL[0], vlan(number))),
+        probe: None,
     }
 }
 
@@ -232,9 +251,9 @@ fn a_loop_of_devices_that_eat_probes_is_found_by_addresses_that_move() {
         let mut reported = Joined::new(vlans.clone(), Some(reports), EATS_PROBES);
         let mut joined = Joined::new(vlans, Some(MOVES), EATS_PROBES);
         for _ in 0..8 {
-            without.round(&[broadcast]);
-            reported.round(&[broadcast]);
-            joined.round(&[broadcast]);
+            without.round(&[broadcast; 8]);
+            reported.round(&[broadcast; 8]);
+            joined.round(&[broadcast; 8]);
         }
         assert!(without.switch.blocked_ports().is_empty() && without.events.is_empty());
         assert!(reported.switch.blocked_ports().is_empty());
@@ -317,10 +336,10 @@ fn stations_that_move_or_lie_block_nobody() {
     }
 }
 
-/// A station that reflects all frames, and claims that probes come from another port, gets its own
-/// port blocked and no other one, with moves or without.
+/// A station that reflects all frames, makes up probes of other ports and rounds, and uses the addresses of others gets
+/// no port blocked, its own included: others may be behind it. Its frames are counted there and reported.
 #[test]
-fn whoever_sends_probes_back_blocks_his_own_port() {
+fn whoever_sends_probes_back_blocks_nobody_and_is_reported() {
     let mut joined = Joined::new(
         vec![VlanPort::trunk(set([0, 20, 30])); 3],
         Some(MOVES),
@@ -335,18 +354,56 @@ fn whoever_sends_probes_back_blocks_his_own_port() {
             .flat_map(|(a, b)| [a, b])
             .collect::<Vec<_>>()
             .repeat(8);
-        for probe in &known {
-            for origin in [0u8, 1, 2] {
-                let mut forged = *probe;
+        for heard in &known {
+            frames.push((0, *heard));
+            for origin in [1u8, 2] {
+                let mut forged = *heard;
                 forged.source.0[5] = origin;
+                let probe = forged.probe.as_mut().unwrap();
+                probe.sender.port = PortId::new(origin);
+                frames.push((0, forged));
+                // As if it were of this round.
+                forged.probe.as_mut().unwrap().round += 1;
                 frames.push((0, forged));
             }
         }
         joined.round(&frames);
         known.extend(joined.sent_by(0));
-        known.truncate(200);
+        let kept = known.len().saturating_sub(60);
+        known.drain(..kept);
     }
-    assert_eq!(joined.blocked(0), [Some(0), Some(20), Some(30)]);
-    assert!(joined.blocked(1).is_empty() && joined.blocked(2).is_empty());
-    assert!(joined.dropped > 0);
+    for port in 0..3 {
+        assert!(joined.blocked(port).is_empty(), "{:?}", joined.events);
+    }
+    let counters = joined.switch.counters(port(0));
+    assert!(counters.probes_reflected > 0 && counters.probes_old > 0 && counters.probes_forged > 0);
+    assert_eq!(counters.probes_looped, 0);
+    for other in [1, 2] {
+        let counters = joined.switch.counters(port(other));
+        let all = [
+            counters.probes_reflected,
+            counters.probes_old,
+            counters.probes_forged,
+        ];
+        assert_eq!(all, [0; 3]);
+    }
+    let behind = |event: &&EventKind| matches!(event, EventKind::LoopBehind { port, .. } if port.index() == 0);
+    assert!(
+        (1..=3).contains(&joined.events.iter().filter(behind).count()),
+        "{:?}",
+        joined.events
+    );
+}
+
+/// A loop between a port to a host and one to a switch costs the host its port, in whichever direction the probes come round.
+#[test]
+fn an_uplink_outlives_a_loop_with_a_port_of_a_host() {
+    for uplink in [0, 1] {
+        let mut joined = Joined::with_roles(uplink);
+        for _ in 0..40 {
+            joined.round(&[]);
+            assert!(joined.blocked(uplink).is_empty(), "{:?}", joined.events);
+        }
+        assert_eq!(joined.blocked(1 - uplink), [None]);
+    }
 }

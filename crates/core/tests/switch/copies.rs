@@ -145,7 +145,8 @@ fn a_reserved_port_sends_nothing_else_and_takes_nothing() {
     assert_eq!(explained.outcome.map(|_| ()), Err(DropReason::MirrorPort));
     // As any other again.
     reserve(&mut switch, MONITOR, false).unwrap();
-    receive(&mut switch, MONITOR, frame(5, 0, address(1)));
+    let handle = FrameHandle(5);
+    receive(&mut switch, MONITOR, Frame { handle, ..known });
     assert_eq!(
         switch.send_copy(NOW, MONITOR, frame(6, 0, address(1))),
         Err(DropReason::NoRoute)

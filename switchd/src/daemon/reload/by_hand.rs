@@ -114,11 +114,11 @@ fn watched(watchdog: Option<&WatchdogConfig>, config: &DaemonConfig, port: usize
     let usual = config.ports[port].pfcwd.unwrap_or(config.pfcwd);
     match watchdog {
         None => PfcwdConfig {
-            enabled: false,
+            enabled: Some(false),
             ..usual
         },
         Some(watchdog) => PfcwdConfig {
-            enabled: true,
+            enabled: Some(true),
             detection: watchdog.detection,
             restoration: watchdog.restoration,
             action: watchdog.action,

@@ -3,7 +3,7 @@
 //! They are kept beside the switch core's counters and the pool's list, not read from them, so that an audit
 //! that compares the two sides can fail. A frame costs a note of two bytes and a few sums.
 
-use weir_core::{DropReason, PortId};
+use weir_core::{DropCounts, DropReason, PortId};
 
 use crate::dataplane::memory::pool::{Chunk, Pool};
 
@@ -35,7 +35,7 @@ pub struct PortAccount {
     /// Control frames among them that were for this switch.
     pub read: u64,
     /// Frames among them that were dropped on arrival, by [`DropReason::index`].
-    pub refused: [u64; DropReason::COUNT],
+    pub refused: DropCounts,
     /// Frames among them that the switch took.
     pub admitted: u64,
     /// Copies of frames that the switch took to send by this port.
@@ -43,7 +43,7 @@ pub struct PortAccount {
     /// Admitted frames from this port whose last copy a transmitter has sent.
     pub delivered: u64,
     /// Admitted frames from this port that were dropped where they waited, by [`DropReason::index`].
-    pub given_up: [u64; DropReason::COUNT],
+    pub given_up: DropCounts,
     /// Data frames handed to this port's transmitter; a flooded frame counts for each port.
     pub sent_data: u64,
     /// Control frames handed to this port's transmitter.

@@ -16,7 +16,7 @@ use super::programs::Programs;
 use crate::dataplane::error::DataplaneError;
 use crate::dataplane::kernel::devices::{self, Device, Lack};
 use crate::dataplane::kernel::express::Prospect;
-use crate::os::fabric_key;
+use crate::os::{fabric_key, random};
 
 /// Packet memory, the switch core's memory, and the programs of all ports. Parts that do not fit
 /// are made again.
@@ -27,8 +27,8 @@ pub struct Reserve {
     pub(in crate::dataplane) programs: Programs,
     pub(in crate::dataplane) express: Prospect,
     switch: Option<(SwitchConfig, Switch)>,
-    /// The key of control frames, if it was read beforehand.
-    pub(in crate::dataplane) key: Option<Option<AuthenticationConfig>>,
+    /// `None` if they were not made beforehand.
+    pub(in crate::dataplane) secrets: Option<Secrets>,
     /// See [`queue`].
     pub(in crate::dataplane) patience: Duration,
 }
@@ -41,19 +41,19 @@ impl Reserve {
     ///
     /// Errors that would prevent that switch, as far as they show without touching a device.
     pub fn new(config: &DaemonConfig) -> Result<Self, DataplaneError> {
-        let key = key(config)?;
+        let secrets = Secrets::new(config)?;
         let devices = devices::find(config, Lack::WaitsUnlessUsed)?;
         // Messages about the devices are logged when they are attached.
         let settled = tracing::subscriber::with_default(NoSubscriber::default(), || {
             attach::settle(config, &devices)
         })?;
-        let core = core(&settled, &devices, key);
+        let core = core(&settled, &devices, secrets);
         let bare = Self::bare(config);
         Ok(Self {
             programs: Programs::load(config, &devices, bare.express.path())?,
             memory: Reserved::beside_another(&settled, core.frame_count as u32),
             switch: Some((core.clone(), new_switch(core)?)),
-            key: Some(key),
+            secrets: Some(secrets),
             ..bare
         })
     }
@@ -67,7 +67,7 @@ impl Reserve {
             programs: Programs::default(),
             express: Prospect::new(config, beside),
             switch: None,
-            key: None,
+            secrets: None,
             patience: queue::PATIENCE,
         }
     }
@@ -107,22 +107,34 @@ fn new_switch(core: SwitchConfig) -> Result<Switch, DataplaneError> {
     Ok(switch)
 }
 
-/// Returns the key of control frames, if they are sealed.
-pub(in crate::dataplane) fn key(
-    config: &DaemonConfig,
-) -> Result<Option<AuthenticationConfig>, DataplaneError> {
-    let key_file = config.control_frames.key_file.as_deref();
-    Ok(key_file.map(fabric_key::load).transpose()?)
+/// Numbers that no host knows.
+#[derive(Clone, Copy, Debug)]
+pub(in crate::dataplane) struct Secrets {
+    /// The key of control frames, if they are sealed.
+    key: Option<AuthenticationConfig>,
+    /// The secret of probes for loops.
+    own: u64,
+}
+
+impl Secrets {
+    pub(in crate::dataplane) fn new(config: &DaemonConfig) -> Result<Self, DataplaneError> {
+        let key_file = config.control_frames.key_file.as_deref();
+        Ok(Self {
+            key: key_file.map(fabric_key::load).transpose()?,
+            own: random::seed().map_err(DataplaneError::Random)?,
+        })
+    }
 }
 
 pub(in crate::dataplane) fn core(
     config: &DaemonConfig,
     devices: &[Option<Device>],
-    key: Option<AuthenticationConfig>,
+    secrets: Secrets,
 ) -> SwitchConfig {
     let address = |device: &Option<Device>| device.map_or_else(Default::default, |it| it.address);
     let addresses: Vec<MacAddress> = devices.iter().map(address).collect();
     let mut core = config.core(&addresses);
-    core.authentication = key;
+    core.authentication = secrets.key;
+    core.secret = secrets.own;
     core
 }

@@ -195,6 +195,10 @@ impl<I: Io> Worker<I> {
                     }
                     Err(reason) => {
                         self.express.note_finished(chunk);
+                        if reason == DropReason::LoopProbe {
+                            let bytes = self.io.frame(chunk).1;
+                            self.switch.receive_probe(now, port, bytes);
+                        }
                         Taken::Dropped(reason)
                     }
                 };

@@ -49,6 +49,17 @@ pub(super) fn tag_of(bytes: &[u8]) -> Result<Option<VlanTag>, DropReason> {
     }
 }
 
+/// Whether an S-tag is a frame's first tag, or any VLAN tag is behind its C-tag.
+pub(super) fn is_nested(bytes: &[u8]) -> bool {
+    match bytes.get(TAG_AT..).unwrap_or_default() {
+        [0x88, 0xa8, ..] => true,
+        [0x81, 0x00, _, _, second @ ..] => {
+            second.starts_with(&[0x81, 0x00]) || second.starts_with(&[0x88, 0xa8])
+        }
+        _ => false,
+    }
+}
+
 impl<I: Io> Worker<I> {
     /// A data frame has come in, and ports have VLANs. [`give_form`](Self::give_form) is to follow where it is taken.
     #[inline(never)]
@@ -69,6 +80,9 @@ impl<I: Io> Worker<I> {
             self.switch.count_drop(port, reason);
         }
         let tag = tag?;
+        if is_nested(self.io.frame(chunk).1) {
+            self.switch.check_nested_tag(port, tag)?;
+        }
         let tagged = self.switch.receive_tagged(now, port, frame, tag)?;
         self.forms.due = Some(tagged);
         Ok(tagged.admitted)

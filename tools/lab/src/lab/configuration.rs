@@ -5,8 +5,8 @@ use std::path::PathBuf;
 
 use weir_config::daemon::{
     default_dscp_map, ApiConfig, ControlFramesConfig, DaemonConfig, DataplaneConfig, Express,
-    Fallback, GnmiConfig, LldpConfig, LogConfig, MetricsConfig, PageConfig, Port, RoundTrip,
-    Station, Trust, WatermarkConfig,
+    Fallback, GnmiConfig, LldpConfig, LogConfig, MetricsConfig, PageConfig, PfcwdConfig, Port,
+    RoundTrip, Station, Trust, WatermarkConfig,
 };
 use weir_config::scenario::{HostKind, Scenario};
 use weir_core::{Bytes, ModeKind, PauseRule, Priority};
@@ -103,6 +103,8 @@ pub fn daemon_config(scenario: &Scenario, index: usize, run_dir: PathBuf) -> Dae
         },
         pcp_map: Priority::ALL,
         dscp_map: default_dscp_map(),
+        priorities: None,
+        address_limit: None,
         fallback: Fallback::Drop,
     });
     DaemonConfig {
@@ -127,7 +129,11 @@ pub fn daemon_config(scenario: &Scenario, index: usize, run_dir: PathBuf) -> Dae
         pools: switch.pools,
         ecn: switch.ecn,
         deadlock: switch.deadlock,
-        pfcwd: scenario.pfcwd,
+        pfcwd: PfcwdConfig {
+            // A scenario's hosts pause for as long as it says.
+            enabled: Some(scenario.pfcwd.enabled.unwrap_or(false)),
+            ..scenario.pfcwd
+        },
         forwarding: switch.forwarding,
         multicast: scenario.multicast_of(index, &peers),
         routes: switch.routes,

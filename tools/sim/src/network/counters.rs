@@ -1,13 +1,13 @@
 //! What switches have counted, beyond the life of one.
 
-use weir_core::counters::DropReason;
+use weir_core::counters::DropCounts;
 use weir_core::{PortId, Switch};
 
 /// Sums over switches, those that were restarted since included.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Counters {
-    /// By [`DropReason::index`]: frames dropped, control frames that could not be read among them.
-    pub drops: [u64; DropReason::COUNT],
+    /// Frames dropped, control frames that could not be read among them.
+    pub drops: DropCounts,
     /// PFC frames sent, Feedback in them included.
     pub pfc_sent: u64,
     /// CLCM sent.
@@ -61,7 +61,7 @@ impl Counters {
             xoff_sent,
             marks,
         } = other;
-        for (sum, count) in self.drops.iter_mut().zip(drops) {
+        for (sum, count) in self.drops.iter_mut().zip(drops.iter()) {
             *sum += count;
         }
         self.pfc_sent += pfc_sent;
@@ -73,7 +73,7 @@ impl Counters {
     pub(super) fn note(&mut self, switch: &Switch) {
         for port in (0..switch.config().ports.len()).filter_map(PortId::from_index) {
             let counters = switch.counters(port);
-            for (sum, count) in self.drops.iter_mut().zip(counters.drops) {
+            for (sum, count) in self.drops.iter_mut().zip(counters.drops.iter()) {
                 *sum += count;
             }
             self.pfc_sent += counters.pfc_sent;

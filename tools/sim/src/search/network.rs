@@ -326,6 +326,7 @@ impl Case {
             shaper_burst_time: Duration::ZERO,
             strict_share: SwitchConfig::STRICT_SHARE,
             seed: self.seed,
+            secret: 0,
             authentication: None,
             control_limits: Default::default(),
         };

@@ -1,6 +1,7 @@
 //! Learning from the source addresses of frames, and the requests to the table of addresses.
 
 use crate::command::CommandError;
+use crate::counters::DropReason;
 use crate::event::EventKind;
 use crate::sets::vlans::VlanId;
 use crate::switch::forwarding::Noted;
@@ -8,6 +9,7 @@ use crate::switch::Switch;
 use crate::units::{Instant, MacAddress, PortId};
 
 impl Switch {
+    /// `address` was noted as one behind `port`, or no frame from there may have it.
     #[cold]
     pub(super) fn note_learnt(
         &mut self,
@@ -16,11 +18,29 @@ impl Switch {
         address: MacAddress,
         port: PortId,
         noted: Noted,
-    ) {
+    ) -> Result<(), DropReason> {
         match noted {
             Noted::Moved(moved) => {
                 self.drop_moved(now, moved.from, address);
                 self.note_move(now, vlan, address, port, moved);
+            }
+            Noted::Kept(moved) => {
+                self.note_move(now, vlan, address, port, moved);
+                return Err(DropReason::ForeignSource);
+            }
+            Noted::Foreign => return Err(DropReason::ForeignSource),
+            Noted::Limited { is_news } => {
+                self.ports[port.index()].counters.addresses_crowded += 1;
+                if is_news {
+                    let learned = self.forwarding.learnt_at(port);
+                    let event = EventKind::LearningTableFull {
+                        port,
+                        learned,
+                        capacity: learned,
+                    };
+                    self.push_event(now, event);
+                }
+                return Err(DropReason::AddressLimit);
             }
             Noted::First => self.ready.note_timers(),
             Noted::Crowded { is_news } => {
@@ -35,6 +55,7 @@ impl Switch {
                 }
             }
         }
+        Ok(())
     }
 
     /// Addresses that are known to be behind `port`. An address that has become too old may count for an eighth of its age

@@ -8,7 +8,7 @@ use crate::event::EventKind;
 use crate::frame::{Admitted, Frame};
 use crate::level::Level;
 use crate::sets::vlans::VlanId;
-use crate::sets::PortSet;
+use crate::sets::{PortSet, PrioritySet};
 use crate::switch::forwarding::{Decision, Egresses};
 use crate::switch::levels::{Assignment, ShareId};
 use crate::switch::virtual_queues::Place;
@@ -46,15 +46,15 @@ impl Switch {
             .collect()
     }
 
-    /// Returns the reason to drop `frame` before any lookup, at a port that takes frames or not.
+    /// Returns the reason to drop `frame` before any lookup, at a port that takes frames of these priorities.
     #[inline(always)]
     pub(in crate::switch) fn check_arrival(
         &self,
         port: PortId,
-        takes_frames: bool,
+        takes: PrioritySet,
         frame: &Frame,
     ) -> Result<(), DropReason> {
-        if !takes_frames {
+        if !takes.contains(frame.priority) {
             return Err(self.closed(port));
         }
         if frame.length == Bytes::ZERO || frame.length > self.config.frame_length_max {
@@ -69,9 +69,11 @@ impl Switch {
         Ok(())
     }
 
+    /// Returns the reason why a port takes no frames, or none of a priority.
     #[cold]
     fn closed(&self, port: PortId) -> DropReason {
         match self.ports.get(port.index()) {
+            Some(state) if state.takes_frames => DropReason::Priority,
             Some(state) if state.reserved => DropReason::MirrorPort,
             _ => DropReason::PortDown,
         }
@@ -84,7 +86,7 @@ impl Switch {
         if state.coding == FeedbackCoding::Grants {
             state.note_link_arrival(frame.priority);
         }
-        let takes = state.takes_frames;
+        let takes = state.takes;
         self.check_arrival(port, takes, frame)?;
         if self.vlans.is_some() {
             return Err(DropReason::Vlan);
@@ -94,7 +96,7 @@ impl Switch {
                 .forwarding
                 .learn(now, frame.source, frame.destination, port);
             if let Some(noted) = noted {
-                self.note_learnt(now, None, frame.source, port, noted);
+                self.note_learnt(now, None, frame.source, port, noted)?;
             }
         }
         let egress = match self.forwarding.single_port(frame.destination) {
@@ -157,7 +159,7 @@ impl Switch {
         let is_loud = frame.destination == MacAddress::BROADCAST;
         let may_be_probe = is_loud || frame.destination == LOOP_PROBE_ADDRESS;
         // This switch's own: in any case there is a loop.
-        if may_be_probe && self.hear_probe(now, ingress, vlan, frame.source, is_loud) {
+        if may_be_probe && self.hear_probe(now, frame.source, is_loud) {
             return Err(DropReason::LoopProbe);
         }
         if let (Some(loops), Some(vlan)) = (&mut self.loops, vlan) {

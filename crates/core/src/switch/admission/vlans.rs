@@ -7,7 +7,7 @@
 //! nobody: its ingress buffer has paid for the frame already, and no neighbour could help it.
 
 use super::charges::Charge;
-use crate::config::FeedbackCoding;
+use crate::config::{FeedbackCoding, VlanMode};
 use crate::counters::DropReason;
 use crate::frame::{Form, Frame, FrameHandle, Tagged};
 use crate::sets::vlans::{VlanId, VlanTag};
@@ -76,6 +76,30 @@ impl Switch {
         outcome
     }
 
+    /// Counts and refuses a frame with a VLAN tag behind its first tag, or with an S-tag as the first one, if its sender could
+    /// reach a VLAN so that is none of the port's: without the first tag the frame is in the VLAN of the second for whoever
+    /// receives it. To be asked before [`receive_tagged`](Self::receive_tagged).
+    ///
+    /// # Errors
+    ///
+    /// [`DropReason::NestedTag`]: the first tag says no more than none would, or the port has one VLAN, without tags.
+    #[cold]
+    pub fn check_nested_tag(
+        &mut self,
+        port: PortId,
+        first: Option<VlanTag>,
+    ) -> Result<(), DropReason> {
+        let Some(settings) = self.config.vlans.get(port.index()) else {
+            return Ok(());
+        };
+        let says_nothing = first.is_some() && settings.classify(first) == settings.classify(None);
+        if says_nothing || settings.mode() == VlanMode::Access {
+            self.count_drop(port, DropReason::NestedTag);
+            return Err(DropReason::NestedTag);
+        }
+        Ok(())
+    }
+
     fn admit_tagged(
         &mut self,
         now: Instant,
@@ -90,7 +114,7 @@ impl Switch {
         if state.coding == FeedbackCoding::Grants {
             state.note_link_arrival(frame.priority);
         }
-        let takes = state.takes_frames;
+        let takes = state.takes;
         self.check_arrival(port, takes, frame)?;
         let vlan = self.vlan_of(port, tag).ok_or(DropReason::Vlan)?;
         if self.forwarding.learns() {
@@ -98,7 +122,7 @@ impl Switch {
                 .forwarding
                 .learn_in(now, vlan, frame.source, frame.destination, port);
             if let Some(noted) = noted {
-                self.note_learnt(now, Some(vlan), frame.source, port, noted);
+                self.note_learnt(now, Some(vlan), frame.source, port, noted)?;
             }
         }
         let decision = self

@@ -108,6 +108,11 @@ impl Forwarding {
         self.learnt.capacity()
     }
 
+    /// The link of `port` is up or down.
+    pub(in crate::switch) fn note_link(&mut self, port: PortId, is_up: bool) {
+        self.learnt.note_link(port, is_up);
+    }
+
     /// Forgets learned addresses. False where there is no room for another request.
     pub(in crate::switch) fn forget_learnt(
         &mut self,

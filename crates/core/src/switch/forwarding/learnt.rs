@@ -3,11 +3,16 @@
 use core::cmp::Reverse;
 
 use super::sweep::{Forget, Sweep};
-use crate::config::{MoveConfig, SwitchConfig};
+use crate::config::{MoveConfig, PortRole, SwitchConfig};
 use crate::units::{Duration, Instant, PortId};
 
 /// Ways of one set in [`LearntTable`]: how many addresses with one hash can be known at a time.
 const WAYS: usize = 4;
+
+/// An address that was seen at its port within this time is not taken over by a port to a host.
+const HOLDS_FOR: Duration = Duration::from_secs(1);
+/// An address is at home where it has been for so many rounds of the [`Sweep`]: two ages.
+const ROUNDS_TO_SETTLE: u8 = 16;
 
 /// A table without room is reported once in this time.
 const NEWS_AFTER: Duration = Duration::from_secs(60);
@@ -17,8 +22,12 @@ pub(super) struct Learnt {
     pub(super) address: u64,
     pub(super) seen_at: Instant,
     pub(super) port: PortId,
+    /// Where it was seen first, or has been for long: it comes back there at once, whoever else uses it.
+    home: PortId,
+    /// Rounds of the sweep that it has been at `port`, if that is not its home.
+    rounds: u8,
     /// How often it has moved since `moves_since`.
-    moves: u16,
+    moves: u8,
     /// In milliseconds, modulo 2³²: what is so old is over in any case, as long as it is asked once in 49 days.
     moves_since: u32,
 }
@@ -40,6 +49,15 @@ fn milliseconds(now: Instant) -> u32 {
 pub(in crate::switch) enum Noted {
     /// It is behind another port than before.
     Moved(Moved),
+    /// It stays where it was seen last: the frame is from somebody else.
+    Kept(Moved),
+    /// It has a static entry, by other ports.
+    Foreign,
+    /// The port has as many addresses as it may have.
+    Limited {
+        /// Nobody was told within the last minute.
+        is_news: bool,
+    },
     /// It is the first in an empty table.
     First,
     /// It found no room, or took that of an address that was known still.
@@ -47,6 +65,17 @@ pub(in crate::switch) enum Noted {
         /// Nobody was told within the last minute.
         is_news: bool,
     },
+}
+
+/// What a port may do to the table.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct PortRule {
+    /// It leads to a host.
+    pub(super) is_edge: bool,
+    /// Addresses behind it at most.
+    pub(super) limit: u32,
+    /// Its link is up.
+    pub(super) is_up: bool,
 }
 
 /// A set-associative table: bounded memory, O(1). Where an address finds no room the port that has most addresses gives
@@ -60,6 +89,7 @@ pub(super) struct LearntTable {
     moves: Option<MoveConfig>,
     /// Addresses by port. Those that are too old count until the [`Sweep`] comes by.
     counts: Vec<u32>,
+    rules: Vec<PortRule>,
     sweep: Sweep,
     /// When a table without room is reported again.
     news_from: Instant,
@@ -69,16 +99,21 @@ impl LearntTable {
     pub(super) fn new(config: &SwitchConfig) -> Self {
         let moves = config.loops.and_then(|loops| loops.moves);
         let capacity = config.learning_capacity;
-        let ports = config.ports.len();
-        Self::with(capacity, config.learning_age, moves, ports)
+        let rules = config.ports.iter().map(|port| PortRule {
+            is_edge: port.role == PortRole::Edge,
+            limit: port.address_limit.unwrap_or(u32::MAX),
+            is_up: true,
+        });
+        Self::with(capacity, config.learning_age, moves, rules.collect())
     }
 
     pub(super) fn with(
         capacity: usize,
         age: Duration,
         moves: Option<MoveConfig>,
-        port_count: usize,
+        rules: Vec<PortRule>,
     ) -> Self {
+        let port_count = rules.len();
         let set_count = if capacity == 0 {
             0
         } else {
@@ -89,9 +124,24 @@ impl LearntTable {
             age,
             moves,
             counts: vec![0; if capacity == 0 { 0 } else { port_count }],
+            rules,
             sweep: Sweep::new(port_count),
             news_from: Instant::ZERO,
         }
+    }
+
+    /// The link of `port` is up or down: what was seen there may be anywhere while it is down.
+    pub(super) fn note_link(&mut self, port: PortId, is_up: bool) {
+        if let Some(rule) = self.rules.get_mut(port.index()) {
+            rule.is_up = is_up;
+        }
+    }
+
+    /// Whether `port` leads to a host.
+    pub(super) fn is_edge(&self, port: PortId) -> bool {
+        self.rules
+            .get(port.index())
+            .is_some_and(|rule| rule.is_edge)
     }
 
     pub(super) fn is_on(&self) -> bool {
@@ -146,23 +196,80 @@ impl LearntTable {
             .iter_mut()
             .flatten()
             .find(|entry| entry.address == address);
-        if let Some(entry) = known {
-            entry.seen_at = now;
-            let from = core::mem::replace(&mut entry.port, port);
-            if from == port {
-                return None;
+        match known {
+            Some(entry) if entry.port == port => {
+                entry.seen_at = now;
+                None
             }
-            let is_too_often = Self::count_move(self.moves.as_ref(), now, entry);
-            self.count(from, -1);
-            self.count(port, 1);
-            return Some(Noted::Moved(Moved { from, is_too_often }));
+            Some(_) => self.see_elsewhere(now, index, address, port),
+            None => self.add(now, index, address, port),
         }
-        self.add(now, index, address, port)
+    }
+
+    /// The address is known, and was behind another port than `port` until now.
+    ///
+    /// A host that uses the address of another one gets its frames where a switch believes all that it sees. So a port to a host
+    /// takes over nothing, and loses nothing, that was seen elsewhere a moment ago. One that has taken over the address of a silent
+    /// host does not keep it either: the host is at home at its own port. Between switches addresses move as ways do.
+    #[cold]
+    fn see_elsewhere(
+        &mut self,
+        now: Instant,
+        index: usize,
+        address: u64,
+        port: PortId,
+    ) -> Option<Noted> {
+        let limit = self.rules.get(port.index()).map_or(0, |rule| rule.limit);
+        let is_full = self.count_at(port) >= limit;
+        let (moves, age) = (self.moves, self.age);
+        let mut entries = self.sets.get_mut(index)?.iter_mut().flatten();
+        let entry = entries.find(|it| it.address == address)?;
+        let is_too_often = Self::count_move(moves.as_ref(), now, entry);
+        let from = entry.port;
+        let moved = Moved { from, is_too_often };
+        let silent = now.saturating_since(entry.seen_at);
+        let there = self.rules.get(from.index());
+        let is_edge = |rule: &PortRule| rule.is_edge;
+        let is_host =
+            self.rules.get(port.index()).is_some_and(is_edge) || there.is_some_and(is_edge);
+        let is_live = silent < HOLDS_FOR.min(age) && there.is_some_and(|rule| rule.is_up);
+        if is_host && is_live && port != entry.home {
+            return Some(Noted::Kept(moved));
+        }
+        if is_full {
+            return Some(self.limited(now));
+        }
+        if silent >= age {
+            entry.home = port;
+        }
+        (entry.port, entry.seen_at, entry.rounds) = (port, now, 0);
+        self.count(from, -1);
+        self.count(port, 1);
+        Some(Noted::Moved(moved))
+    }
+
+    fn limited(&mut self, now: Instant) -> Noted {
+        Noted::Limited {
+            is_news: self.take_news(now),
+        }
+    }
+
+    /// True once in a minute.
+    fn take_news(&mut self, now: Instant) -> bool {
+        let is_news = now >= self.news_from;
+        if is_news {
+            self.news_from = now + NEWS_AFTER;
+        }
+        is_news
     }
 
     /// Makes room for an address that is new, if there is any to be had.
     #[cold]
     fn add(&mut self, now: Instant, index: usize, address: u64, port: PortId) -> Option<Noted> {
+        let limit = self.rules.get(port.index()).map_or(0, |rule| rule.limit);
+        if self.count_at(port) >= limit {
+            return Some(self.limited(now));
+        }
         let set = self.sets[index];
         let is_free = |way: &usize| set[*way].is_none_or(|entry| !self.is_fresh(now, &entry));
         let free = (0..WAYS).find(is_free);
@@ -183,15 +290,14 @@ impl LearntTable {
                 address,
                 seen_at: now,
                 port,
+                home: port,
+                rounds: 0,
                 moves: 0,
                 moves_since: milliseconds(now),
             });
         }
         if free.is_none() {
-            let is_news = now >= self.news_from;
-            if is_news {
-                self.news_from = now + NEWS_AFTER;
-            }
+            let is_news = self.take_news(now);
             return Some(Noted::Crowded { is_news });
         }
         if was_empty {
@@ -235,6 +341,7 @@ impl LearntTable {
 
     fn step(&mut self, now: Instant) {
         let age = self.age;
+        let is_round = !self.sweep.has_jobs();
         for index in self.sweep.take_step(self.sets.len()) {
             let Some(set) = self.sets.get_mut(index) else {
                 continue;
@@ -243,6 +350,7 @@ impl LearntTable {
                 let Some(entry) = way else { continue };
                 let is_old = now.saturating_since(entry.seen_at) >= age;
                 if !is_old && !self.sweep.is_forgotten(entry) {
+                    entry.settle(is_round);
                     continue;
                 }
                 if let Some(count) = self.counts.get_mut(entry.port.index()) {
@@ -268,6 +376,18 @@ impl LearntTable {
         }
         entry.moves = entry.moves.saturating_add(1);
         entry.moves == config.count
+    }
+}
+
+impl Learnt {
+    /// One more round of the sweep has found it where it is.
+    fn settle(&mut self, is_round: bool) {
+        if is_round && self.port != self.home {
+            self.rounds += 1;
+            if self.rounds >= ROUNDS_TO_SETTLE {
+                self.home = self.port;
+            }
+        }
     }
 }
 

@@ -1,9 +1,15 @@
 use super::*;
 
 const PORTS: usize = 4;
+/// Ports to switches without a bound.
+const SWITCHES: PortRule = PortRule {
+    is_edge: false,
+    limit: u32::MAX,
+    is_up: true,
+};
 
 fn table() -> LearntTable {
-    LearntTable::with(8, Duration::from_secs(300), None, PORTS)
+    LearntTable::with(8, Duration::from_secs(300), None, vec![SWITCHES; PORTS])
 }
 
 #[test]
@@ -13,7 +19,12 @@ fn an_address_that_moves_too_often_is_told_once_in_each_span() {
         within: Duration::from_secs(1),
         proves: true,
     };
-    let mut table = LearntTable::with(8, Duration::from_secs(300), Some(moves), PORTS);
+    let mut table = LearntTable::with(
+        8,
+        Duration::from_secs(300),
+        Some(moves),
+        vec![SWITCHES; PORTS],
+    );
     let mut told = |at: Duration, step: Duration, count: u32| {
         let mut now = Instant::ZERO + at;
         let mut times = 0;
@@ -72,7 +83,7 @@ fn is_bounded_whatever_comes_in() {
 
 #[test]
 fn a_port_with_many_addresses_gives_way_to_one_with_few() {
-    let mut table = LearntTable::with(64, Duration::from_secs(300), None, PORTS);
+    let mut table = LearntTable::with(64, Duration::from_secs(300), None, vec![SWITCHES; PORTS]);
     let (few, many) = (PortId::new(1), PortId::new(2));
     for address in 0..8 {
         table.note(Instant::from_nanos(address), address, few);
@@ -89,6 +100,98 @@ fn a_port_with_many_addresses_gives_way_to_one_with_few() {
     assert_eq!(table.count_at(few), 8);
     assert!(table.count_at(many) > 8 && table.len() <= 64);
     assert_eq!(told, 1, "once in a minute");
+}
+
+fn hosts(limit: u32) -> LearntTable {
+    let is_edge = true;
+    let rule = PortRule {
+        is_edge,
+        limit,
+        is_up: true,
+    };
+    let rules = vec![rule; PORTS];
+    LearntTable::with(1 << 12, Duration::from_secs(300), None, rules)
+}
+
+fn at(millis: u64) -> Instant {
+    Instant::ZERO + Duration::from_millis(10_000 + millis)
+}
+
+#[test]
+fn a_host_takes_no_address_that_was_seen_elsewhere_a_moment_ago() {
+    let (own, thief, third) = (PortId::new(0), PortId::new(1), PortId::new(2));
+    let mut table = hosts(100);
+    table.note(at(0), 42, own);
+    for millis in [1, 500, 999] {
+        let noted = table.note(at(millis), 42, thief);
+        assert!(matches!(noted, Some(Noted::Kept(moved)) if moved.from == own));
+        assert_eq!(table.find(at(millis), 42), Some(own));
+    }
+    // What others try keeps nothing alive: a host that has moved is found a second after its last frame.
+    let noted = table.note(at(1_000), 42, thief);
+    assert!(matches!(noted, Some(Noted::Moved(moved)) if moved.from == own));
+    // The owner is back at once, and a third one is not.
+    assert!(matches!(
+        table.note(at(1_100), 42, third),
+        Some(Noted::Kept(_))
+    ));
+    assert!(matches!(
+        table.note(at(1_200), 42, own),
+        Some(Noted::Moved(_))
+    ));
+    assert!(matches!(
+        table.note(at(1_300), 42, thief),
+        Some(Noted::Kept(_))
+    ));
+    // A port to a switch does not take it either; between two of them addresses move as ways do.
+    table.rules[thief.index()].is_edge = false;
+    let noted = table.note(at(1_400), 42, thief);
+    assert!(matches!(noted, Some(Noted::Kept(_))));
+    table.rules[own.index()].is_edge = false;
+    let noted = table.note(at(1_500), 42, thief);
+    assert!(matches!(noted, Some(Noted::Moved(_))));
+}
+
+/// Where an address has been for two ages is its home.
+#[test]
+fn an_address_settles_where_it_has_moved() {
+    let (old, new) = (PortId::new(0), PortId::new(1));
+    for (seconds, is_home) in [(400, false), (700, true)] {
+        let mut table = hosts(100);
+        table.note(at(0), 42, old);
+        table.note(at(1_000), 42, new);
+        let mut now = at(1_000);
+        for _ in 0..seconds {
+            now = now + Duration::from_secs(1);
+            table.sweep(now);
+            assert_eq!(table.note(now, 42, new), None);
+        }
+        let noted = table.note(now + Duration::from_millis(1), 42, old);
+        assert_eq!(matches!(noted, Some(Noted::Kept(_))), is_home, "{noted:?}");
+    }
+}
+
+#[test]
+fn a_host_with_too_many_addresses_evicts_nobody() {
+    let (other, many) = (PortId::new(0), PortId::new(1));
+    let mut table = hosts(256);
+    for address in 0..200 {
+        table.note(at(0), address, other);
+    }
+    let mut told = 0;
+    let mut refused = 0;
+    for address in 10_000..16_000u64 {
+        if let Some(Noted::Limited { is_news }) = table.note(at(address % 700), address, many) {
+            refused += 1;
+            told += u64::from(is_news);
+        }
+    }
+    assert_eq!((table.count_at(many), refused, told), (256, 6_000 - 256, 1));
+    let known = (0..200).filter(|address| table.find(at(700), *address) == Some(other));
+    assert_eq!(known.count(), 200);
+    // Those of others count as well: it does not take over what it may not learn.
+    let noted = table.note(at(5_000), 7, many);
+    assert!(matches!(noted, Some(Noted::Limited { .. })));
 }
 
 /// Slow model of the table, by plain rules.
@@ -158,7 +261,7 @@ fn counts_forgetting_and_sweeps_equal_a_slow_model() {
     let age = Duration::from_millis(40);
     for seed in 0..200 {
         let mut random = crate::random::SplitMix64::new(seed);
-        let mut table = LearntTable::with(32, age, None, PORTS);
+        let mut table = LearntTable::with(32, age, None, vec![SWITCHES; PORTS]);
         let mut slow = Slow {
             known: Vec::new(),
             age,
@@ -217,7 +320,12 @@ fn counts_forgetting_and_sweeps_equal_a_slow_model() {
 
 #[test]
 fn a_large_table_is_gone_through_in_steps_and_what_is_learned_meanwhile_stays() {
-    let mut table = LearntTable::with(1 << 14, Duration::from_secs(300), None, PORTS);
+    let mut table = LearntTable::with(
+        1 << 14,
+        Duration::from_secs(300),
+        None,
+        vec![SWITCHES; PORTS],
+    );
     let (here, there) = (PortId::new(1), PortId::new(2));
     let mut now = Instant::ZERO + Duration::from_secs(1);
     for address in 0..2_000 {

@@ -275,8 +275,17 @@ impl Forwarding {
         }
         match self.static_way(vlan, source) {
             None => self.learnt.note(now, key(Some(vlan), source), port),
-            Some(_) => None,
+            Some(way) => self.check_static_source(way, port),
         }
+    }
+
+    /// A host has an address that belongs elsewhere. A switch may pass on frames by other ways than those back.
+    fn check_static_source(&self, way: Way, port: PortId) -> Option<Noted> {
+        let is_there = match way {
+            Way::Port(its) => its == port,
+            Way::Group(_, group) => self.groups.members(group).contains(port),
+        };
+        (!is_there && self.learnt.is_edge(port)).then_some(Noted::Foreign)
     }
 
     /// How the frames of a flow go now; `None` where there is no choice.

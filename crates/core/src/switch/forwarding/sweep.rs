@@ -86,6 +86,11 @@ impl Sweep {
         true
     }
 
+    /// Something is to be forgotten: the round is none of those by the clock.
+    pub(super) fn has_jobs(&self) -> bool {
+        !self.jobs.is_empty()
+    }
+
     pub(super) fn is_forgotten(&self, entry: &Learnt) -> bool {
         self.jobs.iter().any(|job| job.includes(entry))
     }

@@ -16,7 +16,7 @@ fn forwarding(spare_routes: usize, spare_buckets: usize, pins: usize) -> Forward
         route_capacity: spare_routes,
         groups: Groups::new(spare_routes, spare_buckets),
         pins: Pins::new(pins),
-        learnt: LearntTable::with(0, Duration::ZERO, None, 0),
+        learnt: LearntTable::with(0, Duration::ZERO, None, Vec::new()),
         blocked: Blocked::default(),
         tree: None,
         version: 0,

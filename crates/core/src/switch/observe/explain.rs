@@ -4,7 +4,7 @@ use crate::counters::DropReason;
 use crate::frame::Frame;
 use crate::level::Level;
 use crate::sets::vlans::{VlanId, VlanTag};
-use crate::sets::PortSet;
+use crate::sets::{PortSet, PrioritySet};
 use crate::switch::admission::PauseChange;
 use crate::switch::forwarding::{Decision, How};
 use crate::switch::Switch;
@@ -68,7 +68,7 @@ impl Switch {
     ) -> Explanation {
         let refused = |reason| Explanation::dropped(None, reason);
         let state = self.ports.get(port.index());
-        let takes = state.is_some_and(|state| state.takes_frames);
+        let takes = state.map_or(PrioritySet::default(), |state| state.takes);
         if let Err(reason) = self.check_arrival(port, takes, frame) {
             return refused(reason);
         }

@@ -48,10 +48,13 @@ impl Switch {
             (false, outage) => outage,
         };
         state.settle_arrivals();
-        if state.outage == before {
+        let (is_up, is_new) = (state.up, state.outage != before);
+        self.forwarding.note_link(port, is_up);
+        if !is_new {
             return;
         }
-        if state.up {
+        let state = &mut self.ports[port.index()];
+        if is_up {
             // Their lifetime begins again: the link was not the head's fault.
             for head in &mut state.heads {
                 head.note_first(now);

@@ -355,6 +355,46 @@ fn storms_on_all_priorities_do_not_flap() {
     assert_eq!(node.stalled, lossless, "none comes back");
 }
 
+/// A host that lets a frame go after each of its pauses, none of which lasts for the detection time: its frames fill the
+/// sender's buffer, which is paused towards everybody. It is called a storm within two windows, and what the sender has for
+/// others leaves again. One that is just slow, and pauses for nine tenths of the time, is left alone.
+#[test]
+fn pauses_for_nearly_all_of_the_time_are_a_storm_and_those_of_a_slow_host_are_none() {
+    let lossless = support::PRIORITY;
+    // Of 180 ticks, which are 18 ms; the detection time is 20 ms.
+    for (held, is_storm) in [(178, true), (162, false)] {
+        let mut node = Node::new(config());
+        let mut tick = 0;
+        let mut is_pausing = |node: &mut Node| {
+            let quanta = if tick % 180 < held {
+                Quanta(200)
+            } else {
+                Quanta::ZERO
+            };
+            node.pfc(&[lossless], quanta);
+            tick += 1;
+            if !node.gauges(SENDER, lossless).pausing {
+                node.offer(PAUSING, lossless);
+                node.offer(OTHER, lossless);
+            }
+            node.step();
+        };
+        (0..2_100).for_each(|_| is_pausing(&mut node));
+        let before = node.left(OTHER);
+        (0..1_000).for_each(|_| is_pausing(&mut node));
+        let after = node.left(OTHER);
+        let stormed: &[Priority] = if is_storm { &[lossless] } else { &[] };
+        assert_eq!(node.stalled, stormed, "{held} of 180");
+        assert_eq!(
+            after - before == 1_000,
+            is_storm,
+            "others get all that they can"
+        );
+        let dropped = node.switch.counters(SENDER).drops_total();
+        assert_eq!(node.dropped(SENDER, DropReason::Storm), dropped);
+    }
+}
+
 /// Another regression: a queue that stayed "stormed" when the host's XOFFs turned into XONs.
 #[test]
 fn a_storm_ends_when_xoff_turns_into_xon() {

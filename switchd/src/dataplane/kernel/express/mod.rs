@@ -339,7 +339,7 @@ fn has_queues(device: &str) -> bool {
 fn wishes(config: &DaemonConfig) -> impl Iterator<Item = Express> + '_ {
     let default = config.dataplane.express;
     let ports = config.ports.iter();
-    ports.map(move |port| port.express.unwrap_or(default))
+    ports.map(move |port| port.express_or(default))
 }
 
 /// Returns the priorities of classes that may use the path, and of no class, one bit for each.

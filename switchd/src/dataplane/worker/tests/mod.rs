@@ -19,7 +19,7 @@ use weir_core::event::EventKind;
 use weir_core::wire::clcm::Clcm;
 use weir_core::wire::ethernet::MAC_CONTROL_ADDRESS;
 use weir_core::wire::ControlFrame;
-use weir_core::{BitRate, Bytes, FrameHandle, Quanta};
+use weir_core::{BitRate, Bytes, DropCounts, FrameHandle, Quanta};
 use weir_ebpf::{FrameClass, Meta};
 
 use super::housekeeping::{DRAIN_QUIET, SLEEP_MAX, SLEEP_MIN, STALL_MIN};
@@ -188,7 +188,7 @@ fn refused_frames_are_counted_once_and_their_chunks_come_back() {
         assert_eq!(bench.worker.pool.free_count(), free + 1, "{reason:?}");
         assert_eq!(bench.worker.switch.held_frames(), 0, "{reason:?}");
         assert_eq!(bench.sent(), [], "{reason:?}");
-        let mut expected = [0; DropReason::COUNT];
+        let mut expected = DropCounts::default();
         if let Some(reason) = reason {
             expected[reason.index()] = 1;
         }

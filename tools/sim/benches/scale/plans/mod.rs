@@ -59,6 +59,7 @@ fn switch_config(index: u32, roles: &[PortRole], routes: Vec<RouteConfig>) -> Sw
         shaper_burst_time: Duration::ZERO,
         strict_share: SwitchConfig::STRICT_SHARE,
         seed: 1,
+        secret: 0,
         authentication: None,
         control_limits: Default::default(),
     };

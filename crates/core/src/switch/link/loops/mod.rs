@@ -2,8 +2,10 @@
 //! probes now and then, in the VLANs that it has, which all bridges flood. One that comes back has gone round a loop, and the
 //! port that it comes back by floods no more in its VLAN until probes have stayed away for a while.
 //!
-//! Whoever can send frames can send back a probe, or make one up. So it is always the port by which one comes in that is
-//! blocked, whatever it says of where it left: nobody can have another port blocked than his own.
+//! Whoever can send frames can send back a probe, or make one up. So a probe counts only with the nonce of its port and of this
+//! round or the one before: he has heard that port's probe, and there is a way from it to him. One that comes back by the port
+//! that it left by proves no more than that, and is reported: the port may lead to others, whom nobody may cut off by sending
+//! back what he hears. Between a port to a host and one to a switch it is the host's that is blocked.
 //!
 //! Of several switches on one loop one port is to be blocked, not one of each. All of them hear each other's probes. So
 //! each waits for the longer the more it has heard of that have a smaller identifier: the first one to block breaks the loop
@@ -13,10 +15,11 @@
 
 mod alarms;
 mod held;
+mod nonces;
 mod suspects;
 mod turns;
 
-use crate::config::{LoopConfig, SwitchConfig};
+use crate::config::{LoopConfig, PortRole, SwitchConfig};
 use crate::event::EventKind;
 use crate::random::mix;
 use crate::sets::vlans::{VlanId, VlanSet, VlanTag};
@@ -24,11 +27,12 @@ use crate::sets::PortSet;
 use crate::switch::forwarding::Moved;
 use crate::switch::Switch;
 use crate::units::{Duration, Instant, MacAddress, PortId, Priority};
-use crate::wire::loop_probe::{LoopProbe, ProbeForm};
+use crate::wire::loop_probe::{LoopProbe, ProbeForm, ProbeSender};
 use crate::wire::ControlFrame;
 use alarms::Alarms;
 pub use held::BLOCKED_VLANS_MAX;
 use held::{hold, HeldPorts};
+use nonces::{Nonces, Worthless};
 use suspects::Suspects;
 use turns::{Needs, Turn, KEPT_MAX};
 
@@ -40,9 +44,6 @@ const ROUNDS_PER_RANK: u32 = 2;
 const ROUNDS_TO_HEAR: u32 = 2;
 /// One that is not heard of for so many rounds is not remembered.
 const FORGET_ROUNDS: u64 = 4;
-/// Rounds that a switch waits for others where its probes come back by the port that they left by: the loop is behind that
-/// port, and who is on it can break it without cutting this switch off.
-const BEHIND_ROUNDS: u32 = 2 * HEARD_MAX as u32 + 8;
 
 /// What a switch knows of loops.
 #[derive(Clone, Debug)]
@@ -53,6 +54,7 @@ pub(in crate::switch) struct Loops {
     /// Rounds of probes so far.
     round: u64,
     heard: [Option<(u32, Instant)>; HEARD_MAX],
+    nonces: Nonces,
     suspects: Suspects,
     alarms: Alarms,
     held: HeldPorts,
@@ -65,10 +67,11 @@ pub(in crate::switch) struct Loops {
 /// A probe of this switch that is back.
 #[derive(Clone, Copy, Debug)]
 struct Returned {
+    /// The port that is to be blocked, one of the two that the probe has joined.
     port: PortId,
     /// The VLAN in which it came in.
     vlan: VlanId,
-    /// The port that it says it left by.
+    /// The other one.
     origin: PortId,
     /// It is a broadcast.
     is_loud: bool,
@@ -87,6 +90,7 @@ impl Loops {
             next_round: Instant::ZERO,
             round: 1,
             heard: [None; HEARD_MAX],
+            nonces: Nonces::new(config.secret, id, ports),
             suspects: Suspects::default(),
             alarms: Alarms::new(loops.moves.is_some_and(|moves| moves.proves)),
             held: HeldPorts::new(ports, !config.vlans.is_empty()),
@@ -162,11 +166,14 @@ impl Loops {
         let returns = self
             .suspects
             .note(self.round, seen, back.origin, back.is_loud);
-        let needed = match back.port == back.origin {
-            false => ROUNDS_TO_HEAR + ROUNDS_PER_RANK * self.rank(now),
-            true => BEHIND_ROUNDS,
-        };
+        let needed = ROUNDS_TO_HEAR + ROUNDS_PER_RANK * self.rank(now);
         returns.is_some_and(|returns| returns >= needed)
+    }
+
+    /// One is back by the port that it left by. True if that is to be reported.
+    fn note_reflected(&mut self, port: PortId, vlan: VlanId, is_loud: bool) -> bool {
+        let seen = (port, vlan);
+        self.suspects.note(self.round, seen, port, is_loud) == Some(ROUNDS_TO_HEAR)
     }
 
     /// Blocks the port: in which VLAN, or in none at all.
@@ -182,51 +189,93 @@ impl Loops {
 }
 
 impl Switch {
-    /// A frame to the probes' address, or a broadcast, came in by `port`. True for a probe of this switch, which goes no
-    /// further.
+    /// A frame from this source is flooded that may be a probe. True for one of this switch: the caller has to hand its bytes to
+    /// [`receive_probe`](Self::receive_probe), and it goes nowhere.
     #[cold]
     pub(in crate::switch) fn hear_probe(
         &mut self,
         now: Instant,
-        port: PortId,
-        vlan: Option<VlanId>,
         source: MacAddress,
         is_loud: bool,
     ) -> bool {
-        let Some(probe) = LoopProbe::from_source(source) else {
+        let Some(sender) = ProbeSender::from_source(source) else {
             return false;
         };
-        let port_count = self.ports.len();
         let Some(loops) = &mut self.loops else {
             return false;
         };
-        if probe.id != loops.id {
-            // Another station may have such an address, so that its broadcasts count for as long as it matters only.
-            if !is_loud || loops.alarms.is_any() {
-                loops.note_heard(now, probe.id);
-            }
-            return false;
+        // Another station may have such an address, so that its broadcasts count for as long as it matters only.
+        if sender.id != loops.id && (!is_loud || loops.alarms.is_any()) {
+            loops.note_heard(now, sender.id);
         }
-        if probe.port.index() >= port_count {
-            return true;
-        }
-        let back = Returned {
-            port,
-            vlan: vlan.unwrap_or_default(),
-            origin: probe.port,
-            is_loud,
+        sender.id == loops.id
+    }
+
+    /// To be called with the bytes of each frame that was dropped as [`DropReason::LoopProbe`](crate::DropReason::LoopProbe):
+    /// what they prove shows there. O(1), but for the round in which a port is blocked: O(ports).
+    #[cold]
+    pub fn receive_probe(&mut self, now: Instant, port: PortId, bytes: &[u8]) {
+        let Some((probe, tag)) = LoopProbe::parse(bytes) else {
+            return;
         };
+        let is_loud = bytes.starts_with(&MacAddress::BROADCAST.0);
+        let vlan = match self.is_vlan_aware() {
+            true => self.vlan_of(port, tag),
+            false => Some(VlanId::UNTAGGED),
+        };
+        let role = |port: PortId| self.ports.get(port.index()).map(|state| state.role);
+        let (came, left) = (role(port), role(probe.sender.port));
+        let (Some(loops), Some(vlan), Some(_)) = (&mut self.loops, vlan, came) else {
+            return;
+        };
+        let worth = match probe.sender.id == loops.id {
+            true => loops.nonces.check(loops.round, probe),
+            false => Err(Worthless::Forged),
+        };
+        let counters = &mut self.ports[port.index()].counters;
+        match worth {
+            Err(Worthless::Forged) => counters.probes_forged += 1,
+            Err(Worthless::Old) => counters.probes_old += 1,
+            Ok(()) if probe.sender.port == port => {
+                counters.probes_reflected += 1;
+                if loops.note_reflected(port, vlan, is_loud) {
+                    let vlan = self.is_vlan_aware().then_some(vlan);
+                    self.push_event(now, EventKind::LoopBehind { port, vlan });
+                }
+            }
+            Ok(()) => {
+                counters.probes_looped += 1;
+                let leads_to_host = |role| role == Some(PortRole::Edge);
+                let (blocked, other) = match leads_to_host(left) && !leads_to_host(came) {
+                    true => (probe.sender.port, port),
+                    false => (port, probe.sender.port),
+                };
+                self.note_loop(
+                    now,
+                    Returned {
+                        port: blocked,
+                        vlan,
+                        origin: other,
+                        is_loud,
+                    },
+                );
+            }
+        }
+    }
+
+    fn note_loop(&mut self, now: Instant, back: Returned) {
+        let Some(loops) = &mut self.loops else {
+            return;
+        };
+        let (port, other) = (back.port, back.origin);
         if self.forwarding.is_blocked(port, back.vlan) {
             loops.note_kept(now, back);
-        } else if !self.forwarding.is_blocked(probe.port, back.vlan) && loops.note_return(now, back)
-        {
+        } else if !self.forwarding.is_blocked(other, back.vlan) && loops.note_return(now, back) {
             let vlan = loops.block(now, back);
             self.forwarding.block(port, vlan);
             self.ports[port.index()].counters.loops_found += 1;
-            let other = probe.port;
             self.push_event(now, EventKind::ForwardingLoop { port, other, vlan });
         }
-        true
     }
 
     /// A learned address is behind `port`, and was behind another one before.
@@ -338,7 +387,7 @@ impl Switch {
             tag: is_tagged.then(|| VlanTag::new(Priority::ALL[0], wanted.vlan)),
             is_broadcast: wanted.is_loud,
         };
-        let probe = LoopProbe { id: loops.id, port };
+        let probe = loops.nonces.probe(port, loops.round)?;
         Some(ControlFrame::Probe(probe, form))
     }
 }

@@ -6,6 +6,8 @@ use crate::units::PortId;
 /// Places in all, and those that one port has at most: whoever sends probes back by one port leaves room for others.
 const SUSPECTS_MAX: usize = 16;
 const OF_PORT_MAX: usize = 8;
+/// The same for probes that are back by the port that they left by, which any host can send back.
+const REFLECTED_MAX: usize = 2;
 /// One whose probes stay away for so many rounds is none any more.
 const FORGET_ROUNDS: u64 = 4;
 
@@ -22,6 +24,12 @@ pub(super) struct Suspect {
     returned_in: u64,
     /// Rounds in a row in which one did.
     returns: u32,
+}
+
+impl Suspect {
+    fn is_reflected(&self) -> bool {
+        self.origin == self.port
+    }
 }
 
 #[derive(Clone, Debug, Default)]
@@ -42,11 +50,18 @@ impl Suspects {
         is_loud: bool,
     ) -> Option<u32> {
         let (port, vlan) = seen;
-        let is_it = |it: &Suspect| (it.port, it.vlan) == seen;
+        let is_reflected = origin == port;
+        let is_kind = |it: &Suspect| it.port == port && it.is_reflected() == is_reflected;
+        let is_it = |it: &Suspect| is_kind(it) && it.vlan == vlan;
         let known = self.0.iter().position(|it| it.as_ref().is_some_and(is_it));
-        let of_port = self.iter().filter(|it| it.port == port).count();
+        let of_port = self.iter().filter(|it| is_kind(it)).count();
+        let most = if is_reflected {
+            REFLECTED_MAX
+        } else {
+            OF_PORT_MAX
+        };
         let free = || self.0.iter().position(Option::is_none);
-        let at = known.or_else(|| free().filter(|_| of_port < OF_PORT_MAX))?;
+        let at = known.or_else(|| free().filter(|_| of_port < most))?;
         let place = self.0.get_mut(at)?;
         let before = place.map_or((0, 0), |it| (it.returned_in, it.returns));
         if before.0 == round {

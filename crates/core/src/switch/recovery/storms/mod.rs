@@ -6,7 +6,7 @@
 mod watch;
 
 use crate::command::CommandError;
-use crate::config::{StormAction, WatchdogConfig};
+use crate::config::{PortRole, StormAction, WatchdogConfig};
 use crate::counters::{DropReason, PortCounters, PriorityCounters};
 use crate::event::EventKind;
 use crate::sets::PrioritySet;
@@ -239,6 +239,7 @@ impl Switch {
                 Stage::Storm(storm) => Change::Restored(storm),
             };
             watch.was_held = false;
+            watch.pulsing = false;
             watch.idle = Duration::ZERO;
             self.note_storm_change(now, port, priority, change);
         }
@@ -279,7 +280,10 @@ impl Switch {
         if state.storms.forwarding.contains(priority) {
             counters.storm_forwarded += counters.tx_frames - watch.tx_frames;
         }
+        let pauses = state.pause_received.gauges(now, priority);
         let seen = Seen {
+            now,
+            paused_for: (state.role == PortRole::Edge).then_some(pauses.total),
             span,
             elapsed,
             tx_frames: counters.tx_frames,

@@ -1,8 +1,17 @@
 //! Whether one egress stalls, and whether its storm is over: one sample after the other.
+//!
+//! A host can stop others without ever pausing for the detection time: it lets a frame go now and then. So at edge ports the
+//! share of time counts as well. At fabric ports it would not tell a storm from congestion: a switch that shares one of its
+//! lines among thirty-two others pauses each of them for 97 % of the time.
 
 use crate::config::{StormAction, WatchdogConfig};
 use crate::switch::observe::StormGauges;
 use crate::units::{Duration, Instant};
+
+/// Detection times in one [`Window`].
+const DETECTIONS_PER_WINDOW: u64 = 5;
+/// Percent of a window for which a host may pause a priority for which frames wait.
+const PAUSED_PERCENT_MAX: u64 = 95;
 
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Watch {
@@ -13,8 +22,21 @@ pub(super) struct Watch {
     pub(super) pauses: u64,
     pub(super) was_held: bool,
     pub(super) idle: Duration,
+    window: Window,
+    /// In the last whole window the host paused for too much of the time.
+    pub(super) pulsing: bool,
     /// Of the storms that are over.
     pub(super) frames: StormGauges,
+}
+
+/// Time in which the share of pauses is counted.
+#[derive(Clone, Copy, Debug, Default)]
+struct Window {
+    began: Instant,
+    /// [`Seen::paused_for`] when it began.
+    paused_before: Duration,
+    /// Time in it at whose samples frames waited.
+    waited: Duration,
 }
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -43,6 +65,9 @@ pub(super) struct Storm {
 /// What a sample sees of one (egress, priority).
 #[derive(Clone, Copy)]
 pub(super) struct Seen {
+    pub(super) now: Instant,
+    /// Time for which the neighbour has paused the priority since the start; `None` where its share does not count.
+    pub(super) paused_for: Option<Duration>,
     pub(super) span: u64,
     pub(super) elapsed: Duration,
     pub(super) tx_frames: u64,
@@ -70,7 +95,15 @@ impl Watch {
         self.tx_frames = seen.tx_frames;
         self.pauses = seen.pauses;
         self.was_held = held;
+        let paused_in_window = seen
+            .paused_for
+            .and_then(|paused_for| self.note_share(config, seen, paused_for));
         match &mut self.stage {
+            Stage::Quiet if self.pulsing => {
+                self.stage = Stage::Stalled;
+                let idle = paused_in_window.unwrap_or(config.detection);
+                return Change::Stalled { idle };
+            }
             Stage::Quiet if !stood => self.idle = Duration::ZERO,
             Stage::Quiet => {
                 self.idle += seen.elapsed;
@@ -79,7 +112,7 @@ impl Watch {
                     return Change::Stalled { idle: self.idle };
                 }
             }
-            Stage::Stalled if stood => {}
+            Stage::Stalled if stood || self.pulsing => {}
             Stage::Stalled => {
                 self.stage = Stage::Quiet;
                 self.idle = Duration::ZERO;
@@ -95,11 +128,38 @@ impl Watch {
                     let storm = *storm;
                     self.stage = Stage::Quiet;
                     self.idle = Duration::ZERO;
+                    self.pulsing = false;
                     return Change::Restored(storm);
                 }
             }
         }
         Change::None
+    }
+
+    /// Judges a window that is over, and begins the next one. Gives the paused time of one with too much of it.
+    fn note_share(
+        &mut self,
+        config: &WatchdogConfig,
+        seen: &Seen,
+        paused_for: Duration,
+    ) -> Option<Duration> {
+        if seen.waiting {
+            self.window.waited += seen.elapsed;
+        }
+        let passed = seen.now.saturating_since(self.window.began);
+        if passed < config.detection.saturating_mul(DETECTIONS_PER_WINDOW) {
+            return None;
+        }
+        let paused = paused_for.saturating_sub(self.window.paused_before);
+        let is_much = paused.saturating_mul(100) >= passed.saturating_mul(PAUSED_PERCENT_MAX);
+        // A host may pause for as long as it likes while nobody has anything for it.
+        self.pulsing = is_much && self.window.waited.saturating_mul(2) >= passed;
+        self.window = Window {
+            began: seen.now,
+            paused_before: paused_for,
+            waited: Duration::ZERO,
+        };
+        self.pulsing.then_some(paused)
     }
 }
 
@@ -114,6 +174,8 @@ mod tests {
         action: StormAction::Drop,
     };
     const HELD: Seen = Seen {
+        now: Instant::ZERO,
+        paused_for: None,
         span: 1,
         elapsed: TICK,
         tx_frames: 7,
@@ -227,5 +289,53 @@ mod tests {
         for _ in 0..100 {
             assert_eq!(watch.sample(&CONFIG, &HELD), Change::None);
         }
+    }
+
+    /// Samples for `ticks` in which the host pauses for so many of 1,000 parts of the time, and lets a frame go before each.
+    fn pulses(watch: &mut Watch, ticks: u64, permille: u64, waiting: bool) -> Vec<Change> {
+        let sample = |tick: u64| {
+            let passed = TICK.saturating_mul(tick);
+            let seen = Seen {
+                now: Instant::ZERO + passed,
+                paused_for: Some(passed.saturating_mul(permille).divided_by(1_000)),
+                tx_frames: tick,
+                waiting,
+                ..HELD
+            };
+            watch.sample(&CONFIG, &seen)
+        };
+        let changes = (1..=ticks).map(sample);
+        changes.filter(|change| *change != Change::None).collect()
+    }
+
+    #[test]
+    fn pauses_for_nearly_all_of_the_time_are_a_stall_although_frames_leave() {
+        let mut watch = Watch::default();
+        // 180 ms of each 180.3.
+        let changes = pulses(&mut watch, 40, 998, true);
+        let idle = Duration::from_millis(998);
+        assert_eq!(changes, [Change::Stalled { idle }]);
+        assert_eq!(
+            watch.stage,
+            Stage::Stalled,
+            "until somebody calls it a storm"
+        );
+        for (permille, waiting) in [(940, true), (998, false)] {
+            let mut watch = Watch::default();
+            assert_eq!(pulses(&mut watch, 4_000, permille, waiting), []);
+        }
+    }
+
+    #[test]
+    fn a_stall_by_share_ends_with_the_first_window_that_has_less() {
+        let mut watch = Watch::default();
+        pulses(&mut watch, 40, 998, true);
+        let resumed = Seen {
+            now: Instant::ZERO + Duration::from_millis(2_000),
+            paused_for: Some(Duration::from_millis(1_900)),
+            tx_frames: 80,
+            ..HELD
+        };
+        assert_eq!(watch.sample(&CONFIG, &resumed), Change::StallEnded);
     }
 }
