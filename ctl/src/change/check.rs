@@ -116,7 +116,10 @@ fn reload(target: &Target) -> Result<Diff> {
     }
     // What a reload does not apply stays different however often it is done.
     for kept in report.kept {
-        eprintln!("switchctl: {} would not be applied: {}", kept.key, kept.why);
+        weir_output::complain(&format!(
+            "switchctl: {} would not be applied: {}",
+            kept.key, kept.why
+        ));
     }
     Ok(diff)
 }

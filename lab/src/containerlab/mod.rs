@@ -94,6 +94,11 @@ fn device(port: usize) -> String {
     format!("eth{}", port + 1)
 }
 
+/// Returns the name under which other containers find a node.
+fn container(topology: &str, node: &str) -> String {
+    format!("clab-{topology}-{node}")
+}
+
 /// The configuration of switch `index`: that of the lab, with containerlab's devices, which come when the switch runs.
 fn config(scenario: &Scenario, index: usize) -> DaemonConfig {
     let name = &scenario.switches[index];
@@ -104,13 +109,14 @@ fn config(scenario: &Scenario, index: usize) -> DaemonConfig {
     }
     config.metrics = MetricsConfig {
         listen: Some((ANY, METRICS_PORT).into()),
+        names: vec![container(&scenario.name, name)],
         unprotected: true,
         ..config.metrics
     };
     config.page = PageConfig {
         listen: Some((ANY, PAGE_PORT).into()),
+        names: vec![container(&scenario.name, name)],
         unprotected: true,
-        ..config.page
     };
     config
 }

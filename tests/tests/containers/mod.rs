@@ -26,7 +26,8 @@ const CLAB_MTU: &str = "9500";
 /// How the container is reached from here, as by a container's management network.
 const HERE: &str = "10.99.0.1/24";
 const CONTAINER: &str = "10.99.0.2";
-/// Of the kernel, in hexadecimal: NET_ADMIN, NET_RAW, IPC_LOCK, SYS_ADMIN, PERFMON, BPF.
+/// Of the kernel, in hexadecimal: NET_ADMIN, NET_RAW, IPC_LOCK, SYS_ADMIN, PERFMON, BPF. The keeper, whose process this is, keeps all
+/// that the container has.
 const CAPABILITIES: &str = "000000c000207000";
 
 /// What the hosts send; the switch is the container.
@@ -81,7 +82,11 @@ impl Lab {
         // The host's network of a containerlab: of this test alone.
         unshare(CloneFlags::CLONE_NEWNET).unwrap();
         ip("link set lo up");
-        let container = Container::start(image, "leaf1", &["CLAB_INTFS=3", "WEIR_RATE=25Mbit"]);
+        let container = Container::start(
+            image,
+            "leaf1",
+            &["CLAB_INTFS=3", "WEIR_RATE=25Mbit", "WEIR_UNPROTECTED=true"],
+        );
         let lab = Self {
             hosts: Vec::new(),
             container,
