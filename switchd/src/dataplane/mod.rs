@@ -99,6 +99,20 @@ impl Dataplane {
         Self::start_by(clock::now, config, pin_root)
     }
 
+    /// As [`start`](Self::start); this thread calls `confine` before it starts any other that meets frames.
+    ///
+    /// # Errors
+    ///
+    /// As [`start`](Self::start), and those of `confine`.
+    pub fn start_confined(
+        config: &DaemonConfig,
+        pin_root: &Path,
+        confine: impl FnOnce() -> std_io::Result<()>,
+    ) -> Result<Self, DataplaneError> {
+        let first = Reserve::bare(config);
+        Self::open(clock::now, config, pin_root, false, first, [], confine)
+    }
+
     /// As [`start`](Self::start), where another dataplane stood: neighbours may have told that one to pause, so that
     /// lossless classes send nothing before it is known (see [`Command::AssumePaused`]). `left` was in that one at its end.
     /// Every port waits for its device: one that is gone just now must not end the switch. Of `reserve` is taken what is of use.
@@ -111,6 +125,7 @@ impl Dataplane {
         pin_root: &Path,
         left: Vec<LeftFrame>,
         reserve: Option<Reserve>,
+        confine: impl FnOnce() -> std_io::Result<()>,
     ) -> Result<Self, DataplaneError> {
         let first = [
             Request::Command(Command::AssumePaused),
@@ -121,7 +136,7 @@ impl Dataplane {
             None => Reserve::bare(config),
         }
         .after_another();
-        Self::open(clock::now, config, pin_root, true, reserve, first)
+        Self::open(clock::now, config, pin_root, true, reserve, first, confine)
     }
 
     /// As [`start`](Self::start), by another monotonic clock. Every dataplane thread asks it in every round: a test's clock
@@ -135,7 +150,8 @@ impl Dataplane {
         config: &DaemonConfig,
         pin_root: &Path,
     ) -> Result<Self, DataplaneError> {
-        Self::open(clock, config, pin_root, false, Reserve::bare(config), [])
+        let first = Reserve::bare(config);
+        Self::open(clock, config, pin_root, false, first, [], || Ok(()))
     }
 
     /// The loop takes `first` before any frame.
@@ -146,6 +162,7 @@ impl Dataplane {
         all_wait: bool,
         mut reserve: Reserve,
         first: impl IntoIterator<Item = Request>,
+        confine: impl FnOnce() -> std_io::Result<()>,
     ) -> Result<Self, DataplaneError> {
         let key = match reserve.key.take() {
             Some(key) => key,
@@ -159,8 +176,15 @@ impl Dataplane {
         tracing::debug!("programs attached");
         let started = attach::settle(config, &devices).and_then(|config| {
             let core = reserve::core(&config, &devices, key);
-            let (running, shares, express) =
-                Self::start_on(clock, &config, core, &devices, &mut ports, reserve, first)?;
+            let (running, shares, express) = Self::start_on(
+                clock,
+                &config,
+                core,
+                &devices,
+                &mut ports,
+                reserve,
+                (first, confine),
+            )?;
             let late = Late {
                 config,
                 pin_root: pin_root.to_owned(),
@@ -191,7 +215,10 @@ impl Dataplane {
         devices: &[Option<Device>],
         ports: &mut [Option<AttachedProgram>],
         mut reserve: Reserve,
-        first: impl IntoIterator<Item = Request>,
+        (first, confine): (
+            impl IntoIterator<Item = Request>,
+            impl FnOnce() -> std_io::Result<()>,
+        ),
     ) -> Result<(Running, Shares, Option<Kept>), DataplaneError> {
         let system = |what| move |source| DataplaneError::System { what, source };
         let limits = limits(&core, &config.dataplane, devices);
@@ -256,6 +283,7 @@ impl Dataplane {
             // There is room: nobody else has asked yet. A round's requests come before its frames.
             let _ = requests.try_send(request);
         }
+        confine().map_err(system("limits of the dataplane's threads"))?;
         let threads = prepared
             .start(&config.dataplane)
             .map_err(system("dataplane thread"))?;

@@ -18,6 +18,13 @@ const NAME: &str = "history";
 /// What a file's name ends with.
 const ENDING: &str = ".toml";
 
+/// Returns the directory that systemd keeps for the service.
+pub fn state_directory() -> Option<PathBuf> {
+    // Several directories are separated by colons; ours is one.
+    let kept = std::env::var_os(STATE_DIRECTORY)?;
+    (!kept.is_empty()).then(|| PathBuf::from(kept))
+}
+
 /// How a file came to be in force.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Came {
@@ -57,12 +64,8 @@ struct Entry {
 impl History {
     /// Of the switch `name`.
     pub fn new(run_dir: &Path, name: &str) -> Self {
-        let directory = match std::env::var_os(STATE_DIRECTORY) {
-            // Several directories are separated by colons; ours is one.
-            Some(kept) if !kept.is_empty() => PathBuf::from(kept).join(name).join(NAME),
-            _ => path(run_dir),
-        };
-        Self::at(directory)
+        let kept = state_directory().map(|kept| kept.join(name).join(NAME));
+        Self::at(kept.unwrap_or_else(|| path(run_dir)))
     }
 
     fn at(directory: PathBuf) -> Self {
