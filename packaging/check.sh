@@ -13,9 +13,9 @@ config=$root/etc/weir/switchd.toml
 run_dir=$root/run/weir/switch
 daemon=
 container=
-# CAP_NET_ADMIN, NET_RAW, IPC_LOCK, SYS_ADMIN, PERFMON and BPF: what the daemon keeps of what the units give it. CHOWN, which
-# it gives up, stays in its bounding set: to change that takes a capability that the units do not give.
-capabilities=000000c000207000
+# CHOWN, NET_ADMIN, NET_RAW, IPC_LOCK, PERFMON and BPF: what the daemon keeps of what the units give it. SYS_ADMIN, which it gives
+# up, stays in its bounding set: to change that takes a capability that the units do not give.
+capabilities=000000c000007001
 bounding=000000c000207001
 
 # shellcheck source=packaging/root.sh
@@ -50,7 +50,7 @@ start() {
     quietly nsenter --net="/run/netns/$ns" chroot "$root" weir-switchd --prepare
     nsenter --net="/run/netns/$ns" unshare --mount --propagation slave \
         chroot "$root" setpriv --regid weir --clear-groups --no-new-privs \
-        --bounding-set=-all,+net_admin,+net_raw,+bpf,+perfmon,+sys_admin,+ipc_lock \
+        --bounding-set=-all,+net_admin,+net_raw,+bpf,+perfmon,+sys_admin,+ipc_lock,+chown \
         weir-switchd >>"$root.log" 2>&1 &
     daemon=$!
     until_true status
@@ -125,6 +125,7 @@ for unit in weir-host@ weir-host-plug@ weir-page; do
     in_root sh -c "cp /lib/systemd/system/$unit.service /tmp/${unit}lo.service && systemd-analyze verify --man=no /tmp/${unit}lo.service" || fail "$unit.service"
 done
 in_root getent group weir >/dev/null || fail "no group weir"
+in_root getent group weir-read >/dev/null || fail "no group weir-read"
 [ -z "$(find "$root/etc/systemd" -name 'weir*' 2>/dev/null)" ] || fail "the installation has enabled a unit"
 
 code=0

@@ -49,7 +49,7 @@ fn main() -> ExitCode {
         Ok(status) => ExitCode::from(status),
         Err(error) if weir_output::is_broken_pipe(&error) => ExitCode::SUCCESS,
         Err(error) => {
-            eprintln!("switchctl: {}", weir_config::told(error.as_ref()));
+            weir_output::complain(&format!("switchctl: {}", weir_config::told(error.as_ref())));
             ExitCode::from(exit_code(&cli.command, &error))
         }
     }

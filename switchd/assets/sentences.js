@@ -27,6 +27,7 @@ const SENTENCES = {
   keeper_gone: () => "The keeper has ended. The switch goes on and cannot be restarted in place.",
   listener_taken: (d) => `${d.key}: cannot listen at ${d.address}: ${d.why}.`,
   listener_free: (d) => `${d.key}: listens at ${d.address}.`,
+  tokens_refused: (d) => `${d.key}: ${countOf(Number(d.wrong), "wrong token")}, the last from ${d.address}, which is not heard for a minute.`,
   route_changed: (d) => `Changed by request: ${d.changed}.`,
   ecn_changed: (d) => `ECN profile ${d.profile} changed: marks from ${bytes(Number(d.kmin_bytes))} to ${bytes(Number(d.kmax_bytes))}.`,
   events_lost: (d) => `${countOf(d.events, "event")} were lost: the control plane gets too little CPU.`,

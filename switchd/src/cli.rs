@@ -35,8 +35,8 @@ pub const MANUAL: Manual = Manual {
     ],
     environment: &[
         (
-            "WEIR_PORTS, WEIR_RATE, WEIR_MTU, CLAB_INTFS",
-            "With --container: how many ports there are, their rate, their MTU; and what containerlab says of the first.",
+            "WEIR_PORTS, WEIR_RATE, WEIR_MTU, CLAB_INTFS, WEIR_UNPROTECTED",
+            "With --container: how many ports there are, their rate, their MTU; what containerlab says of the first; and `true` to serve metrics and page on all addresses.",
         ),
         (
             "NOTIFY_SOCKET, WATCHDOG_USEC",
@@ -103,6 +103,11 @@ pub struct Cli {
     /// Start on a kernel that is known to be broken for AF_XDP. `switchctl doctor` names such kernels.
     #[arg(long)]
     pub force: bool,
+
+    /// Wait for a word on standard input, and then take away the BPF file system of this run directory, with the directory: the
+    /// switch itself may not.
+    #[arg(long, hide = true, value_name = "DIRECTORY", exclusive = true)]
+    pub finish: Option<PathBuf>,
 
     /// How long that may take.
     #[arg(long, hide = true, value_name = "TIME", default_value = "2min", value_parser = parse_time)]

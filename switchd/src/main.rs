@@ -1,9 +1,11 @@
 //! The daemon's process: command line, configuration, log, signals, exit status.
 #![forbid(unsafe_code)]
 
+use std::collections::BTreeSet;
 use std::io::Write;
 use std::os::unix::process::parent_id;
 use std::process::ExitCode;
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use anyhow::Context;
@@ -21,9 +23,10 @@ use weir_switchd::daemon::{
 use weir_switchd::daemon::{checkup, container, setup, trial};
 use weir_switchd::dataplane::{Dataplane, Reserve};
 use weir_switchd::keeper::{self, frames, link::KeeperLink};
-use weir_switchd::logging::{self, LevelHandle, LogGuard};
-use weir_switchd::os::run_dir::{self, RunDir};
-use weir_switchd::os::{memory, placement, privileges, random, service};
+use weir_switchd::logging::{self, LevelHandle};
+use weir_switchd::os::privileges::{self, Files, Starter};
+use weir_switchd::os::run_dir::{self, Finisher, RunDir};
+use weir_switchd::os::{memory, placement, random, service};
 
 /// Threads for the API and the metrics; the dataplane and the control plane have their own.
 const WORKERS: usize = 2;
@@ -40,6 +43,10 @@ fn main() -> ExitCode {
     }
     if cli.try_programs {
         return try_programs();
+    }
+    if let Some(run_dir) = &cli.finish {
+        run_dir::finish_when_told(run_dir);
+        return ExitCode::from(cli::EXIT_OK);
     }
     if cli.container {
         if let Err(error) = container::provide(&mut cli) {
@@ -105,18 +112,52 @@ fn main() -> ExitCode {
     if let Some(device) = &cli.trial {
         return try_device(&cli, &config, device);
     }
-    // Before any other thread starts.
-    let placed = placement::keep_off(&reserved);
-    if let Err(error) = privileges::restrict(config.api.gives_groups()) {
-        eprintln!("weir-switchd: {error}");
-        return ExitCode::from(cli::EXIT_FAILURE);
+    // Its keeper does the same for a switch that has one.
+    let finisher = match cli.kept {
+        Some(_) => Ok(None),
+        None => Finisher::begin(&config.run_dir).map(Some),
+    };
+    let finisher = match finisher {
+        Ok(finisher) => finisher,
+        Err(error) => {
+            eprintln!(
+                "weir-switchd: cannot start the process that unmounts the BPF file system: {error}"
+            );
+            return ExitCode::from(cli::EXIT_FAILURE);
+        }
+    };
+    let status = be_a_switch(&cli, (config, text), &reserved);
+    if let Some(finisher) = finisher {
+        finisher.finish();
     }
+    ExitCode::from(status)
+}
+
+/// Gives up privileges, and runs to the end; the exit status.
+fn be_a_switch(
+    cli: &Cli,
+    (config, text): (DaemonConfig, String),
+    reserved: &BTreeSet<usize>,
+) -> u8 {
+    // Before any other thread starts.
+    let placed = placement::keep_off(reserved);
+    let files = setup::files(&config, &cli.config, cli.in_force.as_deref());
+    let restricted = run_dir::make(&config.run_dir)
+        .map_err(anyhow::Error::from)
+        .and_then(|()| Ok(privileges::restrict(config.api.gives_groups(), &files)?));
+    let starter = match restricted {
+        Ok(starter) => starter,
+        Err(error) => {
+            eprintln!("weir-switchd: {error}");
+            return cli::EXIT_FAILURE;
+        }
+    };
     let level = cli.log_level.as_deref().unwrap_or(&config.log.level);
     let (log, level) = match logging::start(level, setup::log_format(&config)) {
         Ok(log) => log,
         Err(error) => {
             eprintln!("weir-switchd: {error}");
-            return ExitCode::from(cli::EXIT_CONFIG);
+            return cli::EXIT_CONFIG;
         }
     };
     if let Err(error) = placed {
@@ -124,9 +165,9 @@ fn main() -> ExitCode {
     }
     // The command line's level stays, regardless of later changes of the file.
     let level = cli.log_level.is_none().then_some(level);
-    let status = run(&cli, (config, text), &log, level);
+    let status = run(cli, (config, text), level, (starter, files));
     log.flush();
-    ExitCode::from(status)
+    status
 }
 
 fn load(cli: &Cli) -> Result<(DaemonConfig, String), FileError> {
@@ -155,6 +196,11 @@ fn keep(cli: &Cli, config: &DaemonConfig) -> ExitCode {
     let outcome = program
         .map_err(anyhow::Error::from)
         .and_then(|program| keeper::run(&program, &arguments));
+    // The last switch cannot unmount what it leaves; another one may run elsewhere since a restart.
+    run_dir::finish(&config.run_dir);
+    if let Ok((now, _)) = load(cli) {
+        run_dir::finish(&now.run_dir);
+    }
     let status = outcome.unwrap_or_else(|error| {
         tracing::error!("keeper: {}", told(error.as_ref()));
         cli::EXIT_FAILURE
@@ -223,7 +269,12 @@ fn print_manual() -> ExitCode {
 }
 
 /// `file` is the configuration and its text.
-fn run(cli: &Cli, file: (DaemonConfig, String), log: &LogGuard, level: Option<LevelHandle>) -> u8 {
+fn run(
+    cli: &Cli,
+    file: (DaemonConfig, String),
+    level: Option<LevelHandle>,
+    start: (Starter, Files),
+) -> u8 {
     let runtime = tokio::runtime::Builder::new_multi_thread()
         .worker_threads(WORKERS)
         .thread_name("weir-api")
@@ -236,7 +287,7 @@ fn run(cli: &Cli, file: (DaemonConfig, String), log: &LogGuard, level: Option<Le
             return cli::EXIT_FAILURE;
         }
     };
-    let outcome = runtime.block_on(serve(cli, file, level));
+    let outcome = runtime.block_on(serve(cli, file, level, start));
     let status = match outcome {
         Ok(Ended::Cleanly) => {
             tracing::info!("stopped");
@@ -246,11 +297,8 @@ fn run(cli: &Cli, file: (DaemonConfig, String), log: &LogGuard, level: Option<Le
             tracing::info!("stopped; the keeper restarts the switch");
             cli::EXIT_AGAIN
         }
-        Ok(Ended::CutShort) => {
-            // The dataplane's thread still drains: only the process's end stops it.
-            log.flush();
-            std::process::exit(cli::EXIT_CUT_SHORT.into());
-        }
+        // The dataplane's thread still drains: the process's end stops it.
+        Ok(Ended::CutShort) => cli::EXIT_CUT_SHORT,
         Err(error) => {
             tracing::error!("{}", told(error.as_ref()));
             error
@@ -266,6 +314,7 @@ async fn serve(
     cli: &Cli,
     (config, text): (DaemonConfig, String),
     level: Option<LevelHandle>,
+    (starter, files): (Starter, Files),
 ) -> anyhow::Result<Ended> {
     // It may end meanwhile.
     let keeper = parent_id();
@@ -313,22 +362,27 @@ async fn serve(
     memory::log_needed(&config);
     let takes_over = matches!(cli.kept, Some(Kept::Again | Kept::Next));
     let file = cli.config.clone();
-    let start = move |run_dir: &RunDir| {
-        run_dir.mount_bpf()?;
-        let pins = run_dir.bpf_path();
-        let dataplane = if takes_over {
-            let (reserve, expected) = ready.unzip();
-            let config = by_hand::take(run_dir.path(), &config, expected);
-            let names: Vec<&str> = config.ports.iter().map(|port| &*port.name).collect();
-            let left = frames::read(run_dir.path(), &names);
-            let dataplane = Dataplane::start_anew(&config, &pins, left, reserve)?;
-            // They are there for as long as another switch may have to start in this one's place.
-            frames::forget(run_dir.path());
-            dataplane
-        } else {
-            Dataplane::start(&config, &pins)?
-        };
-        checkup::start(config, file, &dataplane.attached());
+    let start = move |run_dir: Arc<RunDir>| {
+        let confine = move || privileges::end_start(&files).map_err(std::io::Error::other);
+        let dataplane = starter.run(move || {
+            run_dir.mount_bpf()?;
+            let pins = run_dir.bpf_path();
+            let dataplane = if takes_over {
+                let (reserve, expected) = ready.unzip();
+                let config = by_hand::take(run_dir.path(), &config, expected);
+                let names: Vec<&str> = config.ports.iter().map(|port| &*port.name).collect();
+                let left = frames::read(run_dir.path(), &names);
+                let dataplane = Dataplane::start_anew(&config, &pins, left, reserve, confine)?;
+                // They are there for as long as another switch may have to start in this one's place.
+                frames::forget(run_dir.path());
+                dataplane
+            } else {
+                Dataplane::start_confined(&config, &pins, confine)?
+            };
+            checkup::start(config, file, &dataplane.attached());
+            anyhow::Ok(dataplane)
+        })??;
+        privileges::keep_running_calls()?;
         Ok(dataplane)
     };
     Ok(daemon::run(plan, start, signals).await?)

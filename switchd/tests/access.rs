@@ -232,6 +232,7 @@ async fn protected() -> (Daemon, SocketAddr, TlsFiles) {
         metrics_protection: Protection {
             tls: Some(files.clone()),
             token_file: Some(token_file(directory.path(), TOKEN, 0o600)),
+            names: Vec::new(),
         },
         ..plan(directory.path())
     };
@@ -312,6 +313,79 @@ async fn metrics_want_tls_and_the_token() {
     daemon.end().await;
 }
 
+/// Guesses end with an address that is not heard, and an event.
+#[tokio::test]
+async fn guesses_at_the_token_are_limited_and_reported() {
+    let (daemon, address, files) = protected().await;
+    let url = format!("https://{address}/metrics");
+    let authority = files.certificate.to_str().unwrap();
+    let ask = async |token: &str| {
+        let header = format!("Authorization: Bearer {token}");
+        let words = [
+            "--silent",
+            "--output",
+            "/dev/null",
+            "--write-out",
+            "%{http_code}",
+        ];
+        let mut command = Command::new("curl");
+        command
+            .args(words)
+            .args(["--cacert", authority, "-H", &header, &url]);
+        String::from_utf8(output(command).await.stdout).unwrap()
+    };
+    assert_eq!(ask(TOKEN).await, "200");
+    let mut answers = Vec::new();
+    for number in 0..12 {
+        answers.push(ask(&format!("{TOKEN}{number}")).await);
+    }
+    assert!(
+        answers[..10].iter().all(|status| status == "401"),
+        "{answers:?}"
+    );
+    assert_eq!(&answers[10..], ["429"; 2]);
+    // The right one is not told from others.
+    assert_eq!(ask(TOKEN).await, "429");
+    let events = support::get(&daemon.socket, "/v1/events?after=0")
+        .await
+        .body;
+    let event = "\"tokens_refused\"";
+    assert_eq!(events.matches(event).count(), 1, "{events}");
+    assert!(events.contains("127.0.0.1"), "{events}");
+    daemon.end().await;
+}
+
+#[tokio::test]
+async fn metrics_without_a_token_answer_known_names_only() {
+    let directory = directory();
+    let address = free_address();
+    let plan = Plan {
+        metrics: Some(address),
+        metrics_protection: Protection {
+            names: vec!["Leaf1.example.net".to_owned()],
+            ..Protection::default()
+        },
+        ..plan(directory.path())
+    };
+    let daemon = Daemon::start(directory, plan).await;
+    let url = format!("http://{address}/metrics");
+    for (host, expected) in [
+        (address.to_string(), "200"),
+        ("localhost:9464".to_owned(), "200"),
+        ("leaf1.example.net".to_owned(), "200"),
+        ("rebound.example".to_owned(), "421"),
+    ] {
+        let words = ["--silent", "--write-out", "\n%{http_code}", "-H"];
+        let mut command = Command::new("curl");
+        command.args(words).args([&format!("Host: {host}"), &url]);
+        let answer = String::from_utf8(output(command).await.stdout).unwrap();
+        let (body, status) = answer.rsplit_once('\n').unwrap();
+        assert_eq!(status, expected, "{host}: {body}");
+        assert_eq!(body.contains("weir_"), expected == "200", "{host}: {body}");
+    }
+    daemon.end().await;
+}
+
 /// Silent connections, or ones without TLS, hold up no other client.
 #[tokio::test]
 #[ignore = "needs root"]
@@ -348,6 +422,7 @@ async fn secrets_that_others_can_read_are_refused_before_anything_is_touched() {
         let protection = Protection {
             tls: Some(files.clone()),
             token_file: Some(token_file),
+            names: Vec::new(),
         };
         refused(what, directory.path(), protection).await;
     }
@@ -355,6 +430,7 @@ async fn secrets_that_others_can_read_are_refused_before_anything_is_touched() {
     let protection = Protection {
         tls: Some(files.clone()),
         token_file: None,
+        names: Vec::new(),
     };
     refused("key of all", directory.path(), protection).await;
 }
@@ -366,7 +442,7 @@ async fn refused(what: &str, directory: &Path, metrics_protection: Protection) {
         ..plan(directory)
     };
     let (_stop, stops) = mpsc::channel(4);
-    let start = |_: &_| -> anyhow::Result<FakeDataplane> { panic!("the dataplane is started") };
+    let start = |_| -> anyhow::Result<FakeDataplane> { panic!("the dataplane is started") };
     let error = run(plan, start, stops).await.expect_err(what);
     assert!(
         matches!(error, DaemonError::Protection { .. }),

@@ -333,7 +333,7 @@ async fn a_scrape_over_tcp_has_the_format_in_its_head() {
 async fn compressed(mut stream: tokio::net::TcpStream, accept: &str) -> (String, Vec<u8>) {
     use tokio::io::{AsyncReadExt, AsyncWriteExt};
     let request = format!(
-        "GET /metrics HTTP/1.1\r\nHost: s\r\nAccept: {accept}\r\nAccept-Encoding: gzip\r\n\
+        "GET /metrics HTTP/1.1\r\nHost: localhost\r\nAccept: {accept}\r\nAccept-Encoding: gzip\r\n\
          Connection: close\r\n\r\n"
     );
     stream.write_all(request.as_bytes()).await.unwrap();

@@ -6,6 +6,7 @@
 
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::Arc;
 use std::time::{Duration as StdDuration, Instant as StdInstant};
 
 use crate::support::network::{
@@ -62,7 +63,7 @@ impl Daemon {
             page: None,
             ..setup::plan(&config, random::seed().unwrap(), StdDuration::from_secs(1))
         };
-        let start = move |run_dir: &RunDir| {
+        let start = move |run_dir: Arc<RunDir>| {
             run_dir.mount_bpf()?;
             Ok(Dataplane::start_by(clock, &config, &run_dir.bpf_path())?)
         };

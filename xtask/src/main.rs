@@ -195,10 +195,9 @@ Checks offline that deny.toml allows every licence (licenses), that no
 dependency has a wildcard version (bans), and that all come from cargo's default
 registry or this repository (sources). With --advisories also that RustSec lists
 no vulnerability and that every dependency is maintained and not yanked; this
-fetches the database.
+fetches the database. If it cannot be reached, the exit status is 3.
 
-Needs cargo-deny:
-  cargo install cargo-deny --locked";
+Installs cargo-deny under target/tools if it is missing.";
 
 const BOOK_HELP: &str = "\
 Writes target/book/index.html, with a search over all pages. Installs mdBook
@@ -490,7 +489,7 @@ fn run(command: Command) -> Result<ExitCode> {
         }
         Command::Dist(arguments) => dist::run(&arguments),
         Command::Image(image) => dist::image::run(&image),
-        Command::Deny(arguments) => deny::run(arguments.advisories),
+        Command::Deny(arguments) => return deny::run(arguments.advisories),
         Command::CleanNet(clean) => {
             root::require("cargo xtask clean-net")?;
             clean_net::run(clean.prefix.as_deref())

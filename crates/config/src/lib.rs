@@ -11,6 +11,7 @@ pub mod daemon;
 mod document;
 pub mod drivers;
 mod entries;
+pub mod files;
 pub mod fraction;
 pub mod frames;
 mod names;

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use axum::extract::{Request, State};
 use axum::http::header::{HeaderName, HOST};
-use axum::http::{HeaderValue, StatusCode};
+use axum::http::{HeaderMap, HeaderValue, StatusCode};
 use axum::middleware::Next;
 use axum::response::{IntoResponse, Response};
 use axum::Json;
@@ -47,7 +47,25 @@ impl Names {
         }
     }
 
-    /// Whether `host`, as it stands in the header, is one of ours.
+    /// Refuses a request whose `Host` header names none of these.
+    ///
+    /// # Errors
+    ///
+    /// The answer that names the remedy.
+    fn admit(&self, headers: &HeaderMap) -> Result<(), Box<Response>> {
+        let mut hosts = headers.get_all(HOST).iter();
+        let host = hosts.next().and_then(|host| host.to_str().ok());
+        if host.is_some_and(|host| self.has(host)) && hosts.next().is_none() {
+            return Ok(());
+        }
+        let error = format!(
+            "not served under that name; use the address, or list the name in {}",
+            self.setting
+        );
+        Err(Box::new(refuse(StatusCode::MISDIRECTED_REQUEST, error)))
+    }
+
+    /// Returns true if `host`, as written in the header, is one of these names or an address.
     fn has(&self, host: &str) -> bool {
         let Some(name) = without_port(host) else {
             return false;
@@ -75,25 +93,22 @@ fn without_port(host: &str) -> Option<&str> {
     legal.then_some(name)
 }
 
-/// Refuses what is not for us, and puts [`HEADERS`] on every answer.
+/// Refuses requests under foreign names, and sets [`HEADERS`] on every answer.
 pub async fn guard(State(names): State<Arc<Names>>, request: Request, next: Next) -> Response {
-    let mut hosts = request.headers().get_all(HOST).iter();
-    let host = hosts.next().and_then(|host| host.to_str().ok());
-    let is_ours = host.is_some_and(|host| names.has(host)) && hosts.next().is_none();
-    let mut response = if is_ours {
-        next.run(request).await
-    } else {
-        let error = format!(
-            "this page is not served under that name; use the address, or list the name in {}",
-            names.setting
-        );
-        refuse(StatusCode::MISDIRECTED_REQUEST, error)
-    };
+    let mut response = known_host(State(names), request, next).await;
     let headers = response.headers_mut();
     for (name, value) in HEADERS {
         headers.insert(name, HeaderValue::from_static(value));
     }
     response
+}
+
+/// Refuses requests under foreign names.
+pub async fn known_host(State(names): State<Arc<Names>>, request: Request, next: Next) -> Response {
+    match names.admit(request.headers()) {
+        Ok(()) => next.run(request).await,
+        Err(refused) => *refused,
+    }
 }
 
 /// An answer that says what is wrong and what to do.

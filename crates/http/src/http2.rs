@@ -17,7 +17,7 @@ use tokio::sync::watch;
 use tokio::task::JoinSet;
 
 use super::places::{Bounded, Connection, Limits, Peer};
-use super::serving::Answer;
+use super::serving::{Answer, Client};
 
 /// Requests of one connection that are answered at a time.
 const REQUESTS_MAX: u32 = 32;
@@ -82,7 +82,8 @@ where
     B::Error: Into<Box<dyn Error + Send + Sync>>,
 {
     let place = connection.place().clone();
-    let service = service_fn(move |request| {
+    let service = service_fn(move |mut request: Request<Incoming>| {
+        request.extensions_mut().insert(Client(place.host()));
         let answering = place.begin();
         let response = answer(request);
         async move {

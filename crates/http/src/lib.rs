@@ -19,4 +19,4 @@ mod serving;
 pub use cached::Cached;
 pub use http2::serve as serve_http2;
 pub use places::{Bounded, Connection, Limits, Peer};
-pub use serving::serve;
+pub use serving::{serve, Client};

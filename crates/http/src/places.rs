@@ -180,6 +180,11 @@ fn evict(taken: &mut Vec<Arc<Place>>, among: impl Fn(&Arc<Place>) -> bool) -> bo
 }
 
 impl Place {
+    /// The peer.
+    pub(super) fn host(&self) -> Option<IpAddr> {
+        self.host
+    }
+
     /// A request has come; its answer is out when what this gives is dropped.
     pub(super) fn begin(self: &Arc<Self>) -> Answering {
         lock(&self.state).requests += 1;

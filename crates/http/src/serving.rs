@@ -2,6 +2,7 @@
 
 use std::future::Future;
 use std::io;
+use std::net::IpAddr;
 use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll};
@@ -54,12 +55,17 @@ where
     }
 }
 
+/// The host that sent a request, in the request's extensions; `None` for a Unix socket.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Client(pub Option<IpAddr>);
+
 /// Nobody else gets the place before the answer is out.
 async fn answer(
     ConnectInfo(Placed(place)): ConnectInfo<Placed>,
-    request: Request,
+    mut request: Request,
     next: Next,
 ) -> Response {
+    request.extensions_mut().insert(Client(place.host()));
     let answering = place.begin();
     let response = next.run(request).await;
     response.map(|body| Body::new(Answer::new(body, answering)))

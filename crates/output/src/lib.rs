@@ -6,6 +6,7 @@
 pub mod generated;
 pub mod manual;
 
+use std::borrow::Cow;
 use std::io::{self, IsTerminal, Write};
 use std::sync::{Mutex, PoisonError};
 
@@ -69,15 +70,42 @@ impl Output {
     ///
     /// When standard output takes nothing.
     pub fn line(self, text: &str) -> Result<()> {
+        let text = printable(text);
         if self.captured {
             let mut captured = CAPTURED.lock().unwrap_or_else(PoisonError::into_inner);
-            captured.push_str(text);
+            captured.push_str(&text);
             captured.push('\n');
         } else {
             writeln!(io::stdout().lock(), "{text}")?;
         }
         Ok(())
     }
+}
+
+/// Prints one line on standard error.
+pub fn complain(text: &str) {
+    eprintln!("{}", printable(text));
+}
+
+/// Replaces control characters of terminals by their escapes, which JSON reads back. Names and texts of
+/// switches, neighbours and files are other programs' words.
+fn printable(text: &str) -> Cow<'_, str> {
+    let acts = |c: char| {
+        // Marks and overrides of the writing direction show a text in another order than it has.
+        let turns = matches!(c, '\u{061c}' | '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}');
+        (c.is_control() && !matches!(c, '\n' | '\t')) || turns
+    };
+    if !text.contains(acts) {
+        return text.into();
+    }
+    let mut out = String::with_capacity(text.len() + 16);
+    for c in text.chars() {
+        match acts(c) {
+            true => out.push_str(&format!("\\u{:04x}", u32::from(c))),
+            false => out.push(c),
+        }
+    }
+    out.into()
 }
 
 /// Returns true if standard output gets colours: a terminal does unless `NO_COLOR` is set, and any
@@ -263,6 +291,27 @@ pub fn reasons<'a, N: AsRef<str> + 'a>(
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn foreign_text_reaches_a_terminal_as_text() {
+        let hostile = "a\x1b]0;title\x07b\x1b[2J\u{9b}31m\r\u{202e}c\x7f";
+        let shown = "a\\u001b]0;title\\u0007b\\u001b[2J\\u009b31m\\u000d\\u202ec\\u007f";
+        assert_eq!(printable(hostile), shown);
+        assert_eq!(printable("a – b\n\tÄ"), "a – b\n\tÄ");
+        for json in [false, true] {
+            let output = Output::new(json).captured();
+            output.print(&hostile, |text| (*text).to_owned()).unwrap();
+            let printed = output.taken();
+            assert!(
+                !printed.trim_end().contains(char::is_control),
+                "{printed:?}"
+            );
+            if json {
+                let read: String = serde_json::from_str(&printed).unwrap();
+                assert_eq!(read, hostile);
+            }
+        }
+    }
 
     #[test]
     fn columns_align() {

@@ -2,8 +2,9 @@
 
 pub mod cli;
 
-use std::fs::File;
+use std::fs::{File, OpenOptions, Permissions};
 use std::io::{self, IsTerminal, Write};
+use std::os::unix::fs::{OpenOptionsExt, PermissionsExt};
 use std::path::Path;
 use std::time::Duration;
 
@@ -63,8 +64,7 @@ pub fn run(target: &Target, output: &Output, arguments: &CaptureArguments) -> Re
         None => Sink::Lines(*output),
         Some(_) if stdout_wanted => Sink::Raw(Box::new(io::stdout())),
         Some(path) => {
-            let file =
-                File::create(path).with_context(|| format!("cannot write {}", path.display()))?;
+            let file = private(path).with_context(|| format!("cannot write {}", path.display()))?;
             Sink::Raw(Box::new(file))
         }
     };
@@ -75,6 +75,24 @@ pub fn run(target: &Target, output: &Output, arguments: &CaptureArguments) -> Re
         reader.summary();
     }
     copied
+}
+
+/// Opens a file for what stations say to each other: only its owner may read it, and who can write beside it cannot have it
+/// written through a link.
+fn private(path: &Path) -> io::Result<File> {
+    let file = OpenOptions::new()
+        .write(true)
+        .create(true)
+        .truncate(false)
+        .mode(0o600)
+        .custom_flags(libc::O_NOFOLLOW)
+        .open(path)?;
+    // A FIFO or a device is another program's.
+    if file.metadata()?.is_file() {
+        file.set_permissions(Permissions::from_mode(0o600))?;
+        file.set_len(0)?;
+    }
+    Ok(file)
 }
 
 async fn copy(socket: &Path, mut streaming: Streaming, reader: &mut Reader) -> Result<()> {
@@ -113,7 +131,7 @@ fn ask_to_end(socket: &Path, number: Option<u64>) {
         let ended: Result<serde_json::Value, _> =
             client::send(&socket, Method::DELETE, &path, None::<&()>, ANSWER_LIMIT);
         if let Err(error) = ended {
-            eprintln!("switchctl: {error}");
+            weir_output::complain(&format!("switchctl: {error}"));
         }
     });
 }
@@ -309,4 +327,25 @@ fn line(output: Output, parser: &PcapNgParser, packet: &EnhancedPacketBlock<'_>)
         nanos % 1_000_000_000,
         packet.original_len
     ))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_capture_is_for_its_owner_alone() {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("frames.pcapng");
+        let mode = || std::fs::metadata(&path).unwrap().permissions().mode() & 0o777;
+        private(&path).unwrap();
+        assert_eq!(mode(), 0o600);
+        std::fs::write(&path, "from before").unwrap();
+        std::fs::set_permissions(&path, Permissions::from_mode(0o644)).unwrap();
+        let file = private(&path).unwrap();
+        assert_eq!((mode(), file.metadata().unwrap().len()), (0o600, 0));
+        let link = directory.path().join("link");
+        std::os::unix::fs::symlink(&path, &link).unwrap();
+        private(&link).unwrap_err();
+    }
 }

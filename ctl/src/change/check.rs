@@ -115,7 +115,10 @@ fn reload(target: &Target) -> Result<Diff> {
     }
     // Settings that a reload cannot apply stay different however often it is repeated.
     for kept in report.kept {
-        eprintln!("switchctl: {} would not be applied: {}", kept.key, kept.why);
+        weir_output::complain(&format!(
+            "switchctl: {} would not be applied: {}",
+            kept.key, kept.why
+        ));
     }
     Ok(diff)
 }

@@ -137,7 +137,7 @@ pub fn config(file: &Path, output: &Output) -> Result<bool> {
             Ok(false)
         }
         Err(error) => {
-            eprintln!("{error}");
+            weir_output::complain(&error.to_string());
             Ok(false)
         }
     }

@@ -88,11 +88,11 @@ pub fn rollback(
         return diff::from_running(output, &running, name, config);
     }
     let backup = file::replace(&path, &past.text)?;
-    eprintln!(
+    weir_output::complain(&format!(
         "{} is as in {name}; the text from before is in {}",
         running.file,
         backup.display()
-    );
+    ));
     reload::reload(target, output, false, confirm)
 }
 

@@ -36,6 +36,7 @@ pub(super) fn event(described: &Described) {
         | EventName::RestartFailed
         | EventName::KeeperGone
         | EventName::ListenerTaken
+        | EventName::TokensRefused
         | EventName::StormDetected
         | EventName::LifetimeStalled => tracing::warn!(port, priority, details, "{kind}"),
         // Many times a second at a host that does not obey: `health` has one line for all of them.

@@ -33,6 +33,9 @@ const RATE_VARIABLE: &str = "WEIR_RATE";
 /// `dataplane.mtu`.
 const MTU_VARIABLE: &str = "WEIR_MTU";
 
+/// `true` serves metrics and page on all addresses, without protection.
+const UNPROTECTED_VARIABLE: &str = "WEIR_UNPROTECTED";
+
 /// Why there is no configuration.
 #[derive(Debug, thiserror::Error)]
 pub enum ContainerError {
@@ -54,6 +57,9 @@ pub enum ContainerError {
         /// Why not.
         source: UnitError,
     },
+    /// A variable is neither yes nor no.
+    #[error("the environment's {UNPROTECTED_VARIABLE}={0}: write true or false")]
+    Unprotected(String),
     /// The file cannot be written.
     #[error("cannot write {FILE}: {0}; give the container a writable /run, or a configuration by --config")]
     File(#[from] io::Error),
@@ -92,7 +98,13 @@ impl Surroundings {
         let all = nix::net::if_::if_nameindex();
         let names = all.iter().flat_map(|all| all.iter());
         let host_name = std::fs::read_to_string("/proc/sys/kernel/hostname");
-        let variables = [PORTS_VARIABLE, CLAB_VARIABLE, RATE_VARIABLE, MTU_VARIABLE];
+        let variables = [
+            PORTS_VARIABLE,
+            CLAB_VARIABLE,
+            RATE_VARIABLE,
+            MTU_VARIABLE,
+            UNPROTECTED_VARIABLE,
+        ];
         Self {
             devices: names
                 .map(|one| one.name().to_string_lossy().into_owned())
@@ -115,14 +127,19 @@ impl Surroundings {
             xon,
             headroom,
         } = FirstThresholds::for_rate(rate);
+        let (host, unprotected) = match self.variable(UNPROTECTED_VARIABLE) {
+            None | Some("false") => ("127.0.0.1", false),
+            Some("true") => ("0.0.0.0", true),
+            Some(other) => return Err(ContainerError::Unprotected(other.to_owned())),
+        };
         let [xoff, xon, headroom] = [xoff, xon, headroom].map(format_size);
         let mut out = format!(
             "# Made at the start, because there is no {}: a file of that name takes its place.\n\
              # Ports: as many as {PORTS_VARIABLE} or {CLAB_VARIABLE} of the environment, or the interfaces at the start say, or {PORTS}.\n\
              name = \"{}\"\n\
-             \n# eth0 is the container's own, and no port: who can reach it can read.\n\
-             [metrics]\nlisten = \"0.0.0.0:9464\"\nunprotected = true\n\
-             \n[page]\nlisten = \"0.0.0.0:9465\"\nunprotected = true\n\
+             \n# {UNPROTECTED_VARIABLE}=true serves all who reach the container by eth0, its own interface and no port.\n\
+             [metrics]\nlisten = \"{host}:9464\"\nunprotected = {unprotected}\n\
+             \n[page]\nlisten = \"{host}:9465\"\nunprotected = {unprotected}\n\
              \n[dataplane]\nmtu = \"{}\"\n\
              \n[deadlock]\npolicy = \"breaker\"\n\
              \n# For networks without loops; ports by which loops are found stop learning.\n[forwarding]\nlearning = true\n\
@@ -248,6 +265,23 @@ mod tests {
     }
 
     #[test]
+    fn other_hosts_are_served_only_by_the_operators_word() {
+        for (variables, is_remote) in [
+            (&[][..], false),
+            (&[(UNPROTECTED_VARIABLE, "false")], false),
+            (&[(UNPROTECTED_VARIABLE, "true")], true),
+        ] {
+            let config = config(&around(&[], variables));
+            let listens = [config.metrics.listen, config.page.listen];
+            for address in listens.into_iter().flatten() {
+                assert_eq!(!address.ip().is_loopback(), is_remote, "{variables:?}");
+            }
+            assert_eq!(config.metrics.unprotected, is_remote);
+            assert_eq!(config.page.unprotected, is_remote);
+        }
+    }
+
+    #[test]
     fn rate_and_mtu_are_the_environments() {
         let variables = [(RATE_VARIABLE, "10Gbit"), (MTU_VARIABLE, "9000B")];
         let config = config(&around(&[], &variables));
@@ -274,6 +308,7 @@ mod tests {
             (PORTS_VARIABLE, "many"),
             (PORTS_VARIABLE, "0"),
             (CLAB_VARIABLE, "-1"),
+            (UNPROTECTED_VARIABLE, "yes"),
             (RATE_VARIABLE, "10"),
             (MTU_VARIABLE, "9000"),
         ];

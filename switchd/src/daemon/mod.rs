@@ -66,7 +66,7 @@ pub enum Ended {
 /// See [`DaemonError`]; everything is cleaned up then.
 pub async fn run<D: RunningDataplane>(
     mut plan: Plan,
-    start: impl FnOnce(&RunDir) -> anyhow::Result<D> + Send + 'static,
+    start: impl FnOnce(Arc<RunDir>) -> anyhow::Result<D> + Send + 'static,
     signals: mpsc::Receiver<Signal>,
 ) -> Result<Ended, DaemonError> {
     let run_dir = Arc::new(RunDir::take(&plan.run_dir)?);
@@ -120,10 +120,10 @@ pub async fn run<D: RunningDataplane>(
 async fn begin_in<D: RunningDataplane>(
     plan: &mut Plan,
     run_dir: Arc<RunDir>,
-    start: impl FnOnce(&RunDir) -> anyhow::Result<D> + Send + 'static,
+    start: impl FnOnce(Arc<RunDir>) -> anyhow::Result<D> + Send + 'static,
 ) -> Result<(Doors, Begun<D>), DaemonError> {
     let doors = Doors::open(plan).await?;
-    let dataplane = spawn_blocking(move || start(&run_dir))
+    let dataplane = spawn_blocking(move || start(run_dir))
         .await
         .unwrap_or_else(|panic| Err(panic.into()))
         .map_err(DaemonError::Dataplane)?;

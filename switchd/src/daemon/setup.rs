@@ -1,5 +1,6 @@
 //! From the configuration file to what the daemon's parts want.
 
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use weir_config::daemon::{Class, DaemonConfig, LogFormat};
@@ -7,6 +8,7 @@ use weir_config::kernels;
 use weir_core::control::neighbours::AnnouncedPort;
 use weir_core::Priority;
 
+use super::reload::history;
 use super::{announcement, Plan};
 use crate::control::flight_recorder::FlightSettings;
 use crate::control::info::{ClassInfo, MarkingInfo, PortCable, PortInfo, Stations, SwitchInfo};
@@ -15,6 +17,7 @@ use crate::dataplane::link::AttachedPort;
 use crate::logging;
 use crate::metrics::gnmi::GnmiSettings;
 use crate::model::classify::Trusted;
+use crate::os::privileges::Files;
 use crate::page::PageSettings;
 
 /// Builds the plan for [`crate::daemon::run`]. `seed` is the control plane's randomness.
@@ -122,6 +125,37 @@ fn info(config: &DaemonConfig) -> SwitchInfo {
     }
 }
 
+/// Returns the files that a running switch needs: those of its own directories, and those that may be read again. `in_force` is a
+/// file in the place of `file`.
+pub fn files(config: &DaemonConfig, file: &Path, in_force: Option<&Path>) -> Files {
+    let beside = |path: &Path| match path.parent() {
+        Some(parent) if parent.as_os_str().is_empty() => PathBuf::from("."),
+        Some(parent) => parent.to_owned(),
+        None => PathBuf::from("/"),
+    };
+    let metrics = config.metrics.protection();
+    let gnmi = config.gnmi.protection();
+    let key = config.control_frames.key_file.clone();
+    let tokens = [metrics.token_file, gnmi.token_file, key];
+    let tls = [metrics.tls, gnmi.tls].into_iter().flatten();
+    let secrets = tls.flat_map(|files| [files.certificate, files.key]);
+    let secrets = secrets.chain(tokens.into_iter().flatten());
+    // A file that is replaced is another file: its directory has both.
+    let named = secrets
+        .chain([file.to_owned()])
+        .chain(in_force.map(Path::to_owned));
+    let targets = |path: PathBuf| [path.canonicalize().ok(), Some(path)];
+    let read = named.flat_map(targets).flatten().map(|path| beside(&path));
+    Files {
+        read: read.collect(),
+        write: history::state_directory()
+            .into_iter()
+            .chain([config.run_dir.clone()])
+            .collect(),
+        sockets: vec![beside(&config.api_socket)],
+    }
+}
+
 pub(super) fn marking(config: &DaemonConfig) -> Vec<MarkingInfo> {
     let named = |class: &Class| (class.name.clone(), class.priorities.clone());
     let profiles = config.ecn.iter().map(|profile| MarkingInfo {
@@ -163,7 +197,6 @@ fn flights(config: &DaemonConfig) -> FlightSettings {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use std::path::Path;
     use weir_core::control::Policy;
     use weir_core::PortId;
 

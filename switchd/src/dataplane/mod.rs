@@ -98,6 +98,28 @@ impl Dataplane {
         Self::start_by(clock::now, config, pin_root)
     }
 
+    /// As [`start`](Self::start); this thread calls `confine` before it starts any other that meets frames.
+    ///
+    /// # Errors
+    ///
+    /// As [`start`](Self::start), and those of `confine`.
+    pub fn start_confined(
+        config: &DaemonConfig,
+        pin_root: &Path,
+        confine: impl FnOnce() -> std_io::Result<()>,
+    ) -> Result<Self, DataplaneError> {
+        let first = Reserve::bare(config);
+        Self::open(
+            clock::now,
+            config,
+            pin_root,
+            Lack::Refuses,
+            first,
+            [],
+            confine,
+        )
+    }
+
     /// Like [`start`](Self::start), after another dataplane: neighbours may have paused that one,
     /// so that lossless classes send nothing before it is known (see [`Command::AssumePaused`]).
     /// `left` are its frames at its end. Every port waits for its device: one that is gone just now
@@ -111,6 +133,7 @@ impl Dataplane {
         pin_root: &Path,
         left: Vec<LeftFrame>,
         reserve: Option<Reserve>,
+        confine: impl FnOnce() -> std_io::Result<()>,
     ) -> Result<Self, DataplaneError> {
         let first = [
             Request::Command(Command::AssumePaused),
@@ -121,7 +144,15 @@ impl Dataplane {
             None => Reserve::bare(config),
         }
         .after_another();
-        Self::open(clock::now, config, pin_root, Lack::Waits, reserve, first)
+        Self::open(
+            clock::now,
+            config,
+            pin_root,
+            Lack::Waits,
+            reserve,
+            first,
+            confine,
+        )
     }
 
     /// As [`start`](Self::start), by another monotonic clock. Every dataplane thread asks it in every round: a test's clock
@@ -135,14 +166,8 @@ impl Dataplane {
         config: &DaemonConfig,
         pin_root: &Path,
     ) -> Result<Self, DataplaneError> {
-        Self::open(
-            clock,
-            config,
-            pin_root,
-            Lack::Refuses,
-            Reserve::bare(config),
-            [],
-        )
+        let first = Reserve::bare(config);
+        Self::open(clock, config, pin_root, Lack::Refuses, first, [], || Ok(()))
     }
 
     /// The loop handles `first` before any frame.
@@ -153,6 +178,7 @@ impl Dataplane {
         lack: Lack,
         mut reserve: Reserve,
         first: impl IntoIterator<Item = Request>,
+        confine: impl FnOnce() -> std_io::Result<()>,
     ) -> Result<Self, DataplaneError> {
         let secrets = match reserve.secrets.take() {
             Some(secrets) => secrets,
@@ -166,8 +192,15 @@ impl Dataplane {
         tracing::debug!("programs attached");
         let started = attach::settle(config, &devices).and_then(|config| {
             let core = reserve::core(&config, &devices, secrets);
-            let (running, shares, express) =
-                Self::start_on(clock, &config, core, &devices, &mut ports, reserve, first)?;
+            let (running, shares, express) = Self::start_on(
+                clock,
+                &config,
+                core,
+                &devices,
+                &mut ports,
+                reserve,
+                (first, confine),
+            )?;
             let late = Late {
                 config,
                 pin_root: pin_root.to_owned(),
@@ -198,7 +231,10 @@ impl Dataplane {
         devices: &[Option<Device>],
         ports: &mut [Option<AttachedProgram>],
         mut reserve: Reserve,
-        first: impl IntoIterator<Item = Request>,
+        (first, confine): (
+            impl IntoIterator<Item = Request>,
+            impl FnOnce() -> std_io::Result<()>,
+        ),
     ) -> Result<(Running, Shares, Option<Kept>), DataplaneError> {
         let system = |what| move |source| DataplaneError::System { what, source };
         let limits = limits(&core, &config.dataplane, devices);
@@ -263,6 +299,7 @@ impl Dataplane {
             // There is room: no request was sent yet. A round's requests come before its frames.
             let _ = requests.try_send(request);
         }
+        confine().map_err(system("limits of the dataplane's threads"))?;
         let threads = prepared
             .start(&config.dataplane)
             .map_err(system("dataplane thread"))?;

@@ -6,6 +6,7 @@
 mod collector;
 mod families;
 pub mod gnmi;
+mod guesses;
 mod negotiation;
 mod openmetrics;
 mod pools;
@@ -27,6 +28,7 @@ use flate2::Compression;
 use prometheus::process_collector::ProcessCollector;
 use prometheus::{Registry, TextEncoder};
 use tokio::net::TcpListener;
+use weir_http::guard::{known_host, Names};
 use weir_http::{self as http, Limits, Peer};
 
 use crate::api::overview::Overviews;
@@ -36,10 +38,12 @@ use crate::model::clock;
 use crate::model::histogram::Histogram;
 use collector::SnapshotCollector;
 use negotiation::takes_gzip;
-use protection::{Protection, TlsListener, Token};
+use protection::{Gate, Protection, TlsListener, Token};
 
 pub use negotiation::Format;
 
+/// Where the operator lists names under which the metrics may be requested without a token.
+const NAMES_SETTING: &str = "metrics.names";
 /// Bounds of the scrapes' times in nanoseconds: 0.5 ms to 1 s.
 const SCRAPE_BOUNDS: &[u64] = &[
     500_000,
@@ -65,25 +69,37 @@ pub async fn serve(
     shared: Arc<Shared>,
     protection: Protection,
 ) -> io::Result<()> {
-    let token = protection.token;
-    match protection.tls {
-        Some(acceptor) => serve_on(TlsListener::new(listener, acceptor), shared, token).await,
-        None => serve_on(listener, shared, token).await,
+    let Protection { tls, token, names } = protection;
+    let router = guarded(&shared, token, &names);
+    match tls {
+        Some(acceptor) => serve_on(TlsListener::new(listener, acceptor), shared, router).await,
+        None => serve_on(listener, shared, router).await,
     }
 }
 
-async fn serve_on<L>(listener: L, shared: Arc<Shared>, token: Option<Token>) -> io::Result<()>
+/// A client must show the token, if there is one; else it must ask under a known name, so that no web site can have a browser
+/// read the metrics (DNS rebinding).
+fn guarded(shared: &Arc<Shared>, token: Option<Token>, names: &[String]) -> Router {
+    let router = router(Arc::clone(shared));
+    let Some(token) = token else {
+        let names = Arc::new(Names::new(names, NAMES_SETTING));
+        return router.layer(middleware::from_fn_with_state(names, known_host));
+    };
+    let gate = Gate {
+        token,
+        shared: Arc::clone(shared),
+    };
+    router
+        .merge(overview_router(Arc::clone(shared)))
+        .layer(middleware::from_fn_with_state(gate, protection::guard))
+}
+
+async fn serve_on<L>(listener: L, shared: Arc<Shared>, router: Router) -> io::Result<()>
 where
     L: Listener,
     L::Addr: Peer + std::fmt::Debug,
 {
-    let ending = Arc::clone(&shared);
-    let mut router = router(Arc::clone(&shared));
-    if let Some(token) = token {
-        router = router
-            .merge(overview_router(shared))
-            .layer(middleware::from_fn_with_state(token, protection::guard));
-    }
+    let ending = shared;
     let ending = async move { ending.life.ending().await };
     http::serve(listener, Limits::DEFAULT, router, ending).await
 }

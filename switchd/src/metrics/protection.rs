@@ -2,13 +2,15 @@
 
 use std::future::Future;
 use std::io;
+use std::net::IpAddr;
 use std::path::Path;
 use std::pin::Pin;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 use std::task::{ready, Context, Poll};
+use std::time::{Duration, Instant};
 
 use axum::extract::{Request, State};
-use axum::http::header::{AUTHORIZATION, WWW_AUTHENTICATE};
+use axum::http::header::{AUTHORIZATION, RETRY_AFTER, WWW_AUTHENTICATE};
 use axum::http::StatusCode;
 use axum::middleware::Next;
 use axum::response::{IntoResponse, Response};
@@ -21,8 +23,15 @@ use tokio_rustls::rustls::pki_types::{CertificateDer, PrivateKeyDer};
 use tokio_rustls::rustls::ServerConfig;
 use tokio_rustls::server::TlsStream;
 use tokio_rustls::{Accept, TlsAcceptor};
+use weir_api::describe::Described;
+use weir_api::words::EventName;
 use weir_config::daemon::{self, TlsFiles};
+use weir_http::Client;
 
+use super::guesses::Guesses;
+use crate::control::shared::Records;
+use crate::control::Shared;
+use crate::model::clock;
 use crate::os::secret::{self, Renewed, SecretError};
 
 /// A shorter token could be guessed.
@@ -35,6 +44,8 @@ pub struct Protection {
     pub tls: Option<Renewed<TlsAcceptor>>,
     /// `None` for public access.
     pub token: Option<Token>,
+    /// Host names that are answered without a token.
+    pub names: Vec<String>,
 }
 
 impl Protection {
@@ -51,12 +62,14 @@ impl Protection {
             let paths = vec![files.certificate.clone(), files.key.clone()];
             Renewed::new(paths, move || acceptor(&files, protocol))
         });
-        let token = config.token_file.clone().map(|path| {
-            Renewed::new(vec![path.clone()], move || token(&path)).map(|token| Token(token.into()))
-        });
+        let token = config
+            .token_file
+            .clone()
+            .map(|path| Renewed::new(vec![path.clone()], move || token(&path)).map(Token::new));
         Ok(Self {
             tls: tls.transpose()?,
             token: token.transpose()?,
+            names: config.names.clone(),
         })
     }
 }
@@ -70,7 +83,7 @@ fn acceptor(files: &TlsFiles, protocol: Option<&str>) -> Result<TlsAcceptor, Sec
         CertificateDer::pem_slice_iter(&secret::read_public(&files.certificate)?)
             .collect::<Result<_, _>>()
             .map_err(|error| malformed(&files.certificate, error.to_string()))?;
-    let key = PrivateKeyDer::from_pem_slice(&secret::read(&files.key)?)
+    let key = PrivateKeyDer::from_pem_slice(&secret::read_secret(&files.key)?)
         .map_err(|error| malformed(&files.key, error.to_string()))?;
     let mut config = ServerConfig::builder_with_provider(Arc::new(ring::default_provider()))
         .with_safe_default_protocol_versions()
@@ -88,7 +101,7 @@ fn acceptor(files: &TlsFiles, protocol: Option<&str>) -> Result<TlsAcceptor, Sec
 }
 
 fn token(path: &Path) -> Result<Vec<u8>, SecretError> {
-    let bytes = secret::read(path)?;
+    let bytes = secret::read_secret(path)?;
     let token = bytes.trim_ascii();
     let legal = token.iter().all(u8::is_ascii_graphic);
     if token.len() < TOKEN_LENGTH_MIN || !legal {
@@ -102,28 +115,107 @@ fn token(path: &Path) -> Result<Vec<u8>, SecretError> {
     Ok(token.to_owned())
 }
 
-/// Token that clients have to know.
+/// The secret that a client must show, and a limit on guesses at it.
 #[derive(Clone)]
-pub struct Token(Arc<Renewed<Vec<u8>>>);
+pub struct Token(Arc<Guarded>);
+
+struct Guarded {
+    secret: Renewed<Vec<u8>>,
+    guesses: Mutex<Guesses>,
+}
+
+/// The reason for refusing a client.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Denied {
+    /// It shows no token, or a wrong one.
+    Wrong,
+    /// It showed too many wrong ones, and is not heard for this long.
+    Limited(Duration),
+}
 
 impl Token {
-    /// Returns true if this is the token. Takes equally long for any wrong one.
-    pub fn is(&self, shown: &[u8]) -> bool {
-        shown.ct_eq(&self.0.get()).into()
+    fn new(secret: Renewed<Vec<u8>>) -> Self {
+        Self(Arc::new(Guarded {
+            secret,
+            guesses: Mutex::default(),
+        }))
+    }
+
+    /// Admits a `client` that shows the token. A comparison takes as long for a token that is nearly right as for another.
+    /// Wrong ones are counted, and reported to `records` as sent to `listener`.
+    ///
+    /// # Errors
+    ///
+    /// [`Denied`].
+    pub fn admit(
+        &self,
+        client: Option<IpAddr>,
+        mut shown: impl Iterator<Item = impl AsRef<[u8]>>,
+        (listener, records): (&'static str, &Records),
+    ) -> Result<(), Denied> {
+        let now = Instant::now();
+        let guesses = || {
+            self.0
+                .guesses
+                .lock()
+                .unwrap_or_else(PoisonError::into_inner)
+        };
+        guesses().may_try(client, now).map_err(Denied::Limited)?;
+        let secret = self.0.secret.get();
+        let mut has_shown = false;
+        let is_right = shown.any(|shown| {
+            has_shown = true;
+            shown.as_ref().ct_eq(&secret).into()
+        });
+        if is_right {
+            return Ok(());
+        }
+        // A client without any token guesses nothing.
+        let told = has_shown.then(|| guesses().note_wrong(client, now));
+        if let Some(wrong) = told.flatten() {
+            let event = Described::new(clock::now(), EventName::TokensRefused)
+                .detail("key", listener)
+                .detail(
+                    "address",
+                    client.map_or_else(String::new, |host| host.to_string()),
+                )
+                .detail("wrong", wrong);
+            records.record(event);
+        }
+        Err(Denied::Wrong)
     }
 }
 
-/// Lets through who shows the token.
-pub async fn guard(State(token): State<Token>, request: Request, next: Next) -> Response {
-    let mut shown = request.headers().get_all(AUTHORIZATION).iter();
-    let bearer = shown.next().and_then(|value| bearer(value.as_bytes()));
-    let knows = bearer.is_some_and(|bearer| token.is(bearer));
-    if knows && shown.next().is_none() {
-        return next.run(request).await;
+/// The metrics' token, and where wrong ones are reported.
+#[derive(Clone)]
+pub struct Gate {
+    /// The token.
+    pub token: Token,
+    /// With the records.
+    pub shared: Arc<Shared>,
+}
+
+/// Admits clients that show the token.
+pub async fn guard(State(gate): State<Gate>, request: Request, next: Next) -> Response {
+    let client = request.extensions().get::<Client>().and_then(|it| it.0);
+    let mut values = request.headers().get_all(AUTHORIZATION).iter();
+    let value = values.next().filter(|_| values.next().is_none());
+    let shown = value.and_then(|value| bearer(value.as_bytes()));
+    let records = ("metrics", &gate.shared.records);
+    match gate.token.admit(client, shown.into_iter(), records) {
+        Ok(()) => next.run(request).await,
+        Err(Denied::Wrong) => {
+            let challenge = [(WWW_AUTHENTICATE, "Bearer realm=\"weir\"")];
+            let remedy = "metrics need the token of metrics.token-file: send `Authorization: Bearer TOKEN`; in Prometheus, set `authorization: {credentials_file: ...}`\n";
+            (StatusCode::UNAUTHORIZED, challenge, remedy).into_response()
+        }
+        Err(Denied::Limited(wait)) => {
+            let wait = wait.as_secs().max(1).to_string();
+            let remedy =
+                "too many wrong tokens from this address; correct the token and try again later\n";
+            (StatusCode::TOO_MANY_REQUESTS, [(RETRY_AFTER, wait)], remedy).into_response()
+        }
     }
-    let challenge = [(WWW_AUTHENTICATE, "Bearer realm=\"weir\"")];
-    let remedy = "metrics need the token of metrics.token-file: send `Authorization: Bearer TOKEN`; in Prometheus, set `authorization: {credentials_file: ...}`\n";
-    (StatusCode::UNAUTHORIZED, challenge, remedy).into_response()
 }
 
 /// Returns the part after the scheme, whose case does not matter (RFC 9110, section 11.1).

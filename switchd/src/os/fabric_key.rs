@@ -14,7 +14,7 @@ use super::secret::{self, SecretError};
 ///
 /// When the file cannot be read, is open to others, or holds no key.
 pub fn load(path: &Path) -> Result<AuthenticationConfig, SecretError> {
-    let text = secret::read(path)?;
+    let text = secret::read_secret(path)?;
     let key = parse(text.trim_ascii()).ok_or_else(|| SecretError::Malformed {
         path: path.to_owned(),
         reason: format!(

@@ -3,10 +3,11 @@
 //! A daemon that was killed leaves directory, lock file, socket and mount behind, but not the lock: the
 //! kernel released it. The next daemon takes all of it over.
 
-use std::fs::{DirBuilder, File, OpenOptions};
+use std::fs::{DirBuilder, File, Metadata, OpenOptions};
 use std::io::{self, Read, Seek, Write};
 use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
 
 use nix::errno::Errno;
 use nix::fcntl::{Flock, FlockArg};
@@ -16,6 +17,9 @@ use weir_ebpf::{ensure_bpffs, is_bpffs, remove_stale, unmount_bpffs, EbpfError};
 pub const LOCK_NAME: &str = "lock";
 /// Name of the directory that the BPF file system is mounted at.
 pub const BPF_NAME: &str = "bpf";
+
+/// Permission to write for the group or for all.
+const WRITABLE_BY_OTHERS: u32 = 0o022;
 
 /// Mounts the BPF file system of the run directory `path`, if it is not, for a daemon that will start in a
 /// mount namespace of its own: what it pins outlives it then.
@@ -47,6 +51,14 @@ pub enum RunDirError {
         path: PathBuf,
         /// The other's process id, or `unknown`.
         pid: String,
+    },
+    /// Another user could put files of his choice in it.
+    #[error("run directory {path}: {reason}; remove it, or configure a different one")]
+    Foreign {
+        /// The directory.
+        path: PathBuf,
+        /// Why it is not this user's alone.
+        reason: String,
     },
     /// The BPF file system cannot be mounted or unmounted.
     #[error(transparent)]
@@ -146,17 +158,17 @@ impl RunDir {
         }
     }
 
-    /// Unmounts and takes away all that is ours: the BPF file system, `leftovers` with what is in them, the lock, and the
+    /// Takes away all that is ours: the BPF file system, `leftovers` with what is in them, the lock, and the
     /// directory when nothing else is in it. What cannot be removed is logged and left.
     pub fn release(self, leftovers: &[&Path]) {
         let log = |error: RunDirError| tracing::warn!(%error, "cannot clean up the run directory");
         let _ = self.remove_pins().map_err(log);
-        let _ = unmount_bpffs(&self.bpf_path())
-            .map_err(RunDirError::from)
-            .map_err(log);
-        let _ = removed(std::fs::remove_dir(self.bpf_path()))
-            .map_err(failed("remove", &self.bpf_path()))
-            .map_err(log);
+        // A switch may not unmount it: that is left to `finish`.
+        if unmount_bpffs(&self.bpf_path()).is_ok() {
+            let _ = removed(std::fs::remove_dir(self.bpf_path()))
+                .map_err(failed("remove", &self.bpf_path()))
+                .map_err(log);
+        }
         for path in leftovers {
             let gone = match path.is_dir() {
                 true => std::fs::remove_dir_all(path),
@@ -171,6 +183,67 @@ impl RunDir {
         // Others may keep files there.
         let _ = std::fs::remove_dir(&self.path);
         drop(self.lock);
+    }
+}
+
+/// Takes away what a switch that has ended in order left in `path`, because it may not unmount: the BPF file system and the
+/// directory. The programs of one that was killed stay, and so does the directory of one that runs.
+pub fn finish(path: &Path) {
+    let target = path.join(BPF_NAME);
+    let has_pins = || {
+        let mut entries = std::fs::read_dir(&target).into_iter().flatten().flatten();
+        entries.any(|entry| entry.file_type().is_ok_and(|it| it.is_dir()))
+    };
+    if !is_bpffs(&target) {
+        // Of a start that failed: only what is empty.
+        let _ = std::fs::remove_dir(&target).and_then(|()| std::fs::remove_dir(path));
+        let _ = std::fs::remove_dir(path);
+        return;
+    }
+    if has_pins() {
+        return;
+    }
+    if let Ok(lock) = lock_file(path, &path.join(LOCK_NAME)) {
+        let path = path.to_owned();
+        RunDir { path, lock }.release(&[]);
+    }
+}
+
+/// [`finish`], once a byte arrives on standard input; not when it is closed without one.
+pub fn finish_when_told(path: &Path) {
+    // A terminal's Ctrl-C is for the switch.
+    let _ = nix::unistd::setsid();
+    if io::stdin().read_exact(&mut [0]).is_ok() {
+        finish(path);
+    }
+}
+
+/// A process of the same program that keeps the privileges that its switch gives up, for [`finish`].
+#[derive(Debug)]
+pub struct Finisher(Child);
+
+impl Finisher {
+    /// Starts it.
+    ///
+    /// # Errors
+    ///
+    /// When there can be no process.
+    pub fn begin(path: &Path) -> io::Result<Self> {
+        let process = Command::new(std::env::current_exe()?)
+            .arg("--finish")
+            .arg(path)
+            .stdin(Stdio::piped())
+            .stdout(Stdio::null())
+            .spawn()?;
+        Ok(Self(process))
+    }
+
+    /// Has it do its work, and waits for its end.
+    pub fn finish(mut self) {
+        if let Some(mut word) = self.0.stdin.take() {
+            let _ = word.write_all(&[0]);
+        }
+        let _ = self.0.wait();
     }
 }
 
@@ -215,12 +288,38 @@ pub fn remove_file(path: &Path) -> io::Result<()> {
     removed(std::fs::remove_file(path))
 }
 
-fn make(path: &Path) -> Result<(), RunDirError> {
+/// Makes the run directory `path`, if need be.
+///
+/// # Errors
+///
+/// Also when another user could put files of his choice in it.
+pub fn make(path: &Path) -> Result<(), RunDirError> {
     DirBuilder::new()
         .recursive(true)
         .mode(0o755)
         .create(path)
-        .map_err(failed("create the directory", path))
+        .map_err(failed("create the directory", path))?;
+    let found = std::fs::symlink_metadata(path).map_err(failed("stat", path))?;
+    match foreign(&found) {
+        None => Ok(()),
+        Some(reason) => Err(RunDirError::Foreign {
+            path: path.to_owned(),
+            reason,
+        }),
+    }
+}
+
+/// Returns why a run directory belongs to others as well. Root opens, writes and mounts by names in it.
+fn foreign(found: &Metadata) -> Option<String> {
+    let own = nix::unistd::geteuid().as_raw();
+    let mode = found.mode() & 0o7777;
+    if found.is_symlink() {
+        return Some("is a symbolic link".to_owned());
+    }
+    if found.uid() != 0 && found.uid() != own {
+        return Some(format!("is owned by user {}", found.uid()));
+    }
+    (mode & WRITABLE_BY_OTHERS != 0).then(|| format!("others can write it (mode {mode:04o})"))
 }
 
 /// Opens and locks the lock file; anew when another daemon removed it between the two.
@@ -232,6 +331,7 @@ fn lock_file(directory: &Path, path: &Path) -> Result<Flock<File>, RunDirError> 
             .create(true)
             .truncate(false)
             .mode(0o644)
+            .custom_flags(libc::O_NOFOLLOW)
             .open(path)
             .map_err(failed("open", path))?;
         match Flock::lock(file, FlockArg::LockExclusiveNonblock) {
@@ -315,6 +415,41 @@ mod tests {
             assert_eq!(mode(above), 0o755, "{}", above.display());
         }
         create_directory(&path).unwrap();
+    }
+
+    #[test]
+    fn a_directory_of_another_user_and_a_link_are_refused() {
+        use std::os::unix::fs::{chown, symlink, PermissionsExt};
+        let parent = tempfile::tempdir().unwrap();
+        let path = parent.path().join("run");
+        let refused = |told: &str| {
+            for error in [RunDir::take(&path).err(), prepare(&path).err()] {
+                let error = error.expect(told).to_string();
+                assert!(
+                    error.contains(told) && error.contains("remove it"),
+                    "{error}"
+                );
+            }
+        };
+        std::fs::create_dir(&path).unwrap();
+        std::fs::set_permissions(&path, std::fs::Permissions::from_mode(0o775)).unwrap();
+        refused("others can write it");
+        if nix::unistd::geteuid().is_root() {
+            std::fs::set_permissions(&path, std::fs::Permissions::from_mode(0o755)).unwrap();
+            chown(&path, Some(65_534), None).unwrap();
+            refused("owned by user 65534");
+        }
+        std::fs::remove_dir(&path).unwrap();
+        let target = parent.path().join("target");
+        std::fs::create_dir(&target).unwrap();
+        symlink(&target, &path).unwrap();
+        refused("symbolic link");
+        // A link in the place of the lock leads nowhere.
+        let victim = parent.path().join("victim");
+        std::fs::write(&victim, "kept").unwrap();
+        symlink(&victim, target.join(LOCK_NAME)).unwrap();
+        RunDir::take(&target).unwrap_err();
+        assert_eq!(std::fs::read_to_string(&victim).unwrap(), "kept");
     }
 
     #[test]

@@ -421,7 +421,7 @@ pub async fn put(socket: &Path, path: &str, body: &str) -> Answer {
     let mut stream = tokio::net::UnixStream::connect(socket).await.unwrap();
     let length = body.len();
     let request = format!(
-        "PUT {path} HTTP/1.1\r\nHost: weir\r\nConnection: close\r\n\
+        "PUT {path} HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\
          Content-Type: application/json\r\nContent-Length: {length}\r\n\r\n{body}"
     );
     stream.write_all(request.as_bytes()).await.unwrap();
@@ -452,7 +452,7 @@ pub async fn exchange(
 pub async fn request_with(socket: &Path, method: &str, path: &str, body: &str) -> Answer {
     let mut stream = tokio::net::UnixStream::connect(socket).await.unwrap();
     let request = format!(
-        "{method} {path} HTTP/1.1\r\nHost: weir\r\nConnection: close\r\nContent-Type: application/json\r\nContent-Length: {}\r\n\r\n{body}",
+        "{method} {path} HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\nContent-Type: application/json\r\nContent-Length: {}\r\n\r\n{body}",
         body.len()
     );
     stream.write_all(request.as_bytes()).await.unwrap();
@@ -461,7 +461,8 @@ pub async fn request_with(socket: &Path, method: &str, path: &str, body: &str) -
 
 /// The first half of [`exchange`].
 pub async fn ask(stream: &mut (impl tokio::io::AsyncWrite + Unpin), method: &str, path: &str) {
-    let request = format!("{method} {path} HTTP/1.1\r\nHost: weir\r\nConnection: close\r\n\r\n");
+    let request =
+        format!("{method} {path} HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n");
     stream.write_all(request.as_bytes()).await.unwrap();
 }
 

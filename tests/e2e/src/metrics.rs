@@ -47,7 +47,7 @@ impl Metrics {
     pub fn of(stage: &Stage, switch: &str) -> Self {
         let mut stream = connect(&stage.names().namespace(switch)).unwrap();
         stream
-            .write_all(b"GET /metrics HTTP/1.1\r\nHost: switch\r\nConnection: close\r\n\r\n")
+            .write_all(b"GET /metrics HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n")
             .unwrap();
         let mut text = String::new();
         stream.read_to_string(&mut text).unwrap();

@@ -44,7 +44,10 @@ fn every_link_leads_somewhere() {
 
 #[test]
 fn every_threat_names_its_test() {
-    let threats = rows_with_tests("operations/threats.md", "shown by", |_| true);
+    let says_none = |cells: &[&str]| cells.last().is_some_and(|it| it.starts_with("No test"));
+    let threats = rows_with_tests("operations/threats.md", "shown by", |cells| {
+        !says_none(cells)
+    });
     assert!(threats > 10, "{threats}");
 }
 

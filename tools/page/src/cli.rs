@@ -57,13 +57,12 @@ The list of --switches is TOML:
   url = \"https://192.0.2.11:9464\"
   page = \"https://leaf1.example.net/\"   # for the link to its own page
   metrics = \"192.0.2.11:9464\"           # for Prometheus; else that of url
-  token-file = \"/etc/weir/leaf1.token\"  # else that of --token-file
+  token-file = \"/etc/weir/leaf1.token\"  # of this switch alone; https only
 
 Examples:
   weir-page
   weir-page --switch s1=/run/weir/s1/api.sock --switch s2=http://192.0.2.12:9465
-  weir-page --switches /etc/weir/switches.toml --ca /etc/weir/ca.pem \\
-      --token-file /etc/weir/metrics.token
+  weir-page --switches /etc/weir/switches.toml --ca /etc/weir/ca.pem
   weir-page --switches switches.toml --prometheus-sd /etc/prometheus/weir.json
   weir-page --once | jq -r .verdict
 
@@ -108,7 +107,8 @@ pub struct Options {
         help_heading = "Switches"
     )]
     pub run_dir: PathBuf,
-    /// File of the token that metrics listeners want.
+    /// File of the token of the one metrics listener that has no token-file of its own in
+    /// the list. Nobody but its owner, and its group to read, may use the file.
     #[arg(long, value_name = "FILE", help_heading = "Switches")]
     pub token_file: Option<PathBuf>,
     /// Certificate authorities for https, PEM [default: the system's].

@@ -1,5 +1,7 @@
 //! The program's words: completions, manual page, errors.
 
+use std::fs::Permissions;
+use std::os::unix::fs::PermissionsExt;
 use std::process::{Command, Output};
 
 fn run(words: &[&str]) -> Output {
@@ -45,6 +47,13 @@ fn completions_and_a_manual_page_are_written() {
 #[test]
 fn what_is_wrong_is_said_with_its_remedy() {
     let empty = tempfile::tempdir().unwrap();
+    let tokens = [0o600, 0o644].map(|mode| {
+        let path = empty.path().join(format!("token-{mode:o}"));
+        std::fs::write(&path, "0123456789abcdef").unwrap();
+        std::fs::set_permissions(&path, Permissions::from_mode(mode)).unwrap();
+        path.to_str().unwrap().to_owned()
+    });
+    let [token, exposed] = [&*tokens[0], &*tokens[1]];
     let empty = empty.path().to_str().unwrap();
     for (words, code, told) in [
         (
@@ -67,6 +76,24 @@ fn what_is_wrong_is_said_with_its_remedy() {
             vec!["--once", "--switch", "a=https://h", "--ca", "/nowhere.pem"],
             1,
             "by --ca",
+        ),
+        (
+            vec![
+                "--once",
+                "--switch",
+                "a=https://a",
+                "--switch",
+                "b=https://b",
+                "--token-file",
+                token,
+            ],
+            1,
+            "--token-file is for one switch",
+        ),
+        (
+            vec!["--once", "--switch", "a=https://a", "--token-file", exposed],
+            1,
+            "chmod 0600",
         ),
         (
             vec!["--interval", "1ms"],

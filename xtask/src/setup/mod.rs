@@ -8,7 +8,7 @@ use std::process::Command;
 
 use anyhow::{bail, Context, Result};
 
-use crate::root;
+use crate::{deny, root};
 
 /// Purpose of the caller.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -264,6 +264,7 @@ const NEEDS: &[Need] = &[
 pub fn run(no_install: bool, purpose: Purpose) -> Result<()> {
     install_missing(no_install, purpose)?;
     if purpose == Purpose::All {
+        deny::program(no_install)?;
         // Both, even if the first was not reached.
         let reached = [python::set_up(no_install)?, axe::set_up(no_install)?];
         let is_all = reached == [true; 2];

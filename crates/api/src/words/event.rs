@@ -28,6 +28,8 @@ named! {
         ListenerTaken => "listener_taken",
         /// The switch listens at that address now.
         ListenerFree => "listener_free",
+        /// A client showed many wrong tokens, and is not heard for a minute. Reported once a minute for each listener.
+        TokensRefused => "tokens_refused",
         /// A request changed a route, a bucket or a pin.
         RouteChanged => "route_changed",
         /// A request changed how the classes of a profile mark frames.

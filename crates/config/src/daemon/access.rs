@@ -61,6 +61,8 @@ settings! {
             "PEM file with its private key."
         "token-file" token_file: Option<PathBuf> = None => "none", "", Restart, valid::anything;
             "File with the token, of at least 16 characters, that a scrape must present (`Authorization: Bearer TOKEN`). Read again when it changes."
+        "names" names: Vec<String> = Vec::new(), "", Restart, valid::anything;
+            "Host names under which a scrape without a token may request the metrics, such as `[\"leaf1.example.net\"]`; as [`names` of the page](#page). A scrape with the token may use any name."
         "unprotected" unprotected: bool = false, "", Restart, valid::anything;
             "Serves other hosts without TLS, or without a token."
     }
@@ -89,6 +91,7 @@ impl MetricsConfig {
         Protection {
             tls: tls(&self.tls_certificate, &self.tls_key),
             token_file: self.token_file.clone(),
+            names: self.names.clone(),
         }
     }
 }
@@ -99,6 +102,7 @@ impl GnmiConfig {
         Protection {
             tls: tls(&self.tls_certificate, &self.tls_key),
             token_file: self.token_file.clone(),
+            names: Vec::new(),
         }
     }
 }
@@ -117,6 +121,8 @@ pub struct Protection {
     pub tls: Option<TlsFiles>,
     /// The file with the token that must be shown; `None` for anybody.
     pub token_file: Option<PathBuf>,
+    /// Host names that are answered without a token, beside addresses and `localhost`.
+    pub names: Vec<String>,
 }
 
 /// PEM files of a TLS server.

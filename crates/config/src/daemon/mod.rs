@@ -22,6 +22,7 @@ use weir_core::{
     Bytes, ClassMode, MacAddress, PauseRule, PortConfig, PortRole, Priority, SwitchConfig, VlanPort,
 };
 
+use crate::files::read_configuration;
 use crate::reader::FileError;
 use crate::switch::{class_of, watchdog, Switch};
 
@@ -126,9 +127,9 @@ impl DaemonConfig {
     ///
     /// # Errors
     ///
-    /// When it cannot be read.
+    /// When it cannot be read, or every user of the machine can write it.
     pub fn read(path: &Path) -> Result<String, FileError> {
-        std::fs::read_to_string(path).map_err(|error| FileError::unreadable(path, &error))
+        read_configuration(path).map_err(|error| FileError::unreadable(path, &error))
     }
 
     /// Reads and checks `text`, which stands in the file `path`.

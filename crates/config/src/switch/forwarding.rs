@@ -8,7 +8,7 @@ use weir_core::control::Policy;
 use weir_core::{Duration, MacAddress, PortId, SwitchConfig, VlanId};
 
 use crate::entries::entries;
-use crate::reader::{line_of, FromItem, Table};
+use crate::reader::{line_of, within, FromItem, Table};
 use crate::settings::{quoted, settings, valid, words, Form};
 
 /// Entries of any of these tables at most.
@@ -61,6 +61,30 @@ const MOVES_WITHIN: Duration = Duration::from_secs(1);
 
 /// A second has no more frames, on any line.
 const RATE_MAX: u64 = 1_000_000_000;
+/// Copies of each frame go to up to 255 ports: so many a second still cost less than a host's lossless traffic, and no station
+/// broadcasts that often.
+const EDGE_RATE: u32 = 1_000;
+
+/// Frames a second, or any number for `off`.
+struct FloodRate;
+
+impl Form<Option<u32>> for FloodRate {
+    fn read(table: &Table<'_>, key: &str) -> Option<Option<u32>> {
+        if table.is_text(key, "off") {
+            return Some(None);
+        }
+        within(table, key, 1, RATE_MAX).map(|rate| Some(rate as u32))
+    }
+
+    fn written(rate: &Option<u32>) -> Option<String> {
+        match *rate {
+            // A file without the key says the same.
+            Some(EDGE_RATE) => None,
+            Some(rate) => Some(rate.to_string()),
+            None => Some(quoted("off")),
+        }
+    }
+}
 
 settings! {
     /// `[multicast]`.
@@ -68,8 +92,8 @@ settings! {
     MulticastConfig in "multicast" {
         "tree" tree: Option<Vec<String>> = None => "every port, with `learning` only", "", Restart, valid::anything;
             "Ports that frames use which have no way of their own: to group addresses (broadcast, such as ARP, and multicast), and with `learning` those to unknown addresses. In a network with loops: of the links between switches those of **one tree that reaches all switches**, the same at both ends of each link, and the ports to hosts. Such a frame that comes in by another port is dropped (`off_tree`). With it, frames to group addresses are flooded also without `learning`, in lossy classes only; in lossless ones they are dropped (`lossless_group`)."
-        "edge-rate" edge_rate: Option<u32> = None => "unlimited", "", Restart, valid::given(valid::within(1, RATE_MAX));
-            "Storm control: flooded frames per second from one edge port, 1 to 1000000000; bursts of 50 ms, and of at least 32 frames, pass. What is beyond is dropped (`flood_rate`)."
+        "edge-rate" edge_rate: Option<u32> as FloodRate = Some(EDGE_RATE) => "`1000`", "", Restart, valid::anything;
+            "Storm control: flooded frames per second from one edge port, 1 to 1000000000, or `\"off\"` for no limit; bursts of 50 ms, and of at least 32 frames, pass. The excess is dropped (`flood_rate`). The default is enough for a host's ARP, DHCP and discovery; a host that sends a multicast stream needs more."
         "fabric-rate" fabric_rate: Option<u32> = None => "unlimited", "", Restart, valid::given(valid::within(1, RATE_MAX));
             "The same from one fabric port. It carries what all hosts behind it flood: set it well above the sum of their rates, or the frames of quiet hosts are dropped with those of a noisy one."
         "suppress" suppress: bool = false, "", Live, valid::anything;

@@ -17,6 +17,13 @@ const STATE_DIRECTORY: &str = "STATE_DIRECTORY";
 const NAME: &str = "history";
 const ENDING: &str = ".toml";
 
+/// Returns the directory that systemd keeps for the service.
+pub fn state_directory() -> Option<PathBuf> {
+    // Several directories are separated by colons; ours is one.
+    let kept = std::env::var_os(STATE_DIRECTORY)?;
+    (!kept.is_empty()).then(|| PathBuf::from(kept))
+}
+
 /// Way in which a file came into force.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Came {
@@ -54,12 +61,8 @@ struct Entry {
 impl History {
     /// Of the switch `name`.
     pub fn new(run_dir: &Path, name: &str) -> Self {
-        let directory = match std::env::var_os(STATE_DIRECTORY) {
-            // Several directories are separated by colons; ours is one.
-            Some(kept) if !kept.is_empty() => PathBuf::from(kept).join(name).join(NAME),
-            _ => path(run_dir),
-        };
-        Self::at(directory)
+        let kept = state_directory().map(|kept| kept.join(name).join(NAME));
+        Self::at(kept.unwrap_or_else(|| path(run_dir)))
     }
 
     fn at(directory: PathBuf) -> Self {

@@ -8,16 +8,16 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
-use axum::http::header::{HeaderMap, AUTHORIZATION};
+use axum::http::header::AUTHORIZATION;
 use axum::serve::Listener;
 use tokio::net::TcpListener;
 use weir_config::daemon;
 use weir_gnmi::{Gnmi, Refusal};
 
-use super::protection::{bearer, Protection, TlsListener, Token};
+use super::protection::{bearer, Denied, Protection, TlsListener, Token};
 use crate::control::Shared;
 use source::Switch;
-use weir_http::{self as http, Limits, Peer};
+use weir_http::{self as http, Client, Limits, Peer};
 
 /// A client's library may connect long before its user asks for something.
 pub const LIMITS: Limits = Limits {
@@ -73,12 +73,12 @@ where
     L::Addr: Peer,
 {
     let figures = Arc::clone(&shared.gnmi);
-    let ending = Arc::clone(&shared);
+    let (ending, told) = (Arc::clone(&shared), Arc::clone(&shared));
     let gnmi = Gnmi::new(Switch::new(shared, frame_bytes_max), figures);
     let answer = move |request: axum::http::Request<_>| {
-        let (gnmi, token) = (gnmi.clone(), token.clone());
+        let (gnmi, token, shared) = (gnmi.clone(), token.clone(), Arc::clone(&told));
         async move {
-            match admit(token.as_ref(), request.headers()) {
+            match admit(token.as_ref(), &request, &shared) {
                 Ok(()) => gnmi.answer(request).await,
                 Err(refusal) => gnmi.refuse(&refusal),
             }
@@ -89,10 +89,16 @@ where
 
 /// Admits clients with the token: as bearer token, or as password. Clients of gNMI also send a
 /// user's name, which is ignored.
-fn admit(token: Option<&Token>, headers: &HeaderMap) -> Result<(), Refusal> {
+fn admit<B>(
+    token: Option<&Token>,
+    request: &axum::http::Request<B>,
+    shared: &Shared,
+) -> Result<(), Refusal> {
     let Some(token) = token else {
         return Ok(());
     };
+    let headers = request.headers();
+    let client = request.extensions().get::<Client>().and_then(|it| it.0);
     let only = |name: &str| {
         let mut values = headers.get_all(name).iter();
         let value = values.next()?;
@@ -102,10 +108,10 @@ fn admit(token: Option<&Token>, headers: &HeaderMap) -> Result<(), Refusal> {
         only(AUTHORIZATION.as_str()).and_then(bearer),
         only("password"),
     ];
-    if shown.into_iter().flatten().any(|shown| token.is(shown)) {
-        return Ok(());
-    }
-    Err(Refusal::unauthenticated(
-        "gNMI needs the token of gnmi.token-file: send it as `authorization: Bearer TOKEN`, or as the password of any user",
-    ))
+    token
+        .admit(client, shown.into_iter().flatten(), ("gnmi", &shared.records))
+        .map_err(|denied| Refusal::unauthenticated(match denied {
+            Denied::Wrong => "gNMI needs the token of gnmi.token-file: send it as `authorization: Bearer TOKEN`, or as the password of any user",
+            Denied::Limited(_) => "too many wrong tokens from this address; correct the token and try again in a minute",
+        }))
 }

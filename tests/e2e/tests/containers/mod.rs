@@ -27,7 +27,8 @@ const CLAB_MTU: &str = "9500";
 /// network.
 const HERE: &str = "10.99.0.1/24";
 const CONTAINER: &str = "10.99.0.2";
-/// Hexadecimal mask of the kernel's: NET_ADMIN, NET_RAW, IPC_LOCK, SYS_ADMIN, PERFMON, BPF.
+/// Hexadecimal mask of the kernel's: NET_ADMIN, NET_RAW, IPC_LOCK, SYS_ADMIN, PERFMON, BPF. The keeper, whose process this is, keeps all
+/// that the container has.
 const CAPABILITIES: &str = "000000c000207000";
 
 const TWO_HOSTS: &str = r#"
@@ -80,7 +81,11 @@ impl Lab {
         // The host's network of a containerlab: of this test alone.
         unshare(CloneFlags::CLONE_NEWNET).unwrap();
         ip("link set lo up");
-        let container = Container::start(image, "leaf1", &["CLAB_INTFS=3", "WEIR_RATE=25Mbit"]);
+        let container = Container::start(
+            image,
+            "leaf1",
+            &["CLAB_INTFS=3", "WEIR_RATE=25Mbit", "WEIR_UNPROTECTED=true"],
+        );
         let lab = Self {
             hosts: Vec::new(),
             container,

@@ -96,6 +96,11 @@ fn device(port: usize) -> String {
     format!("eth{}", port + 1)
 }
 
+/// Returns the name under which other containers find a node.
+fn container(topology: &str, node: &str) -> String {
+    format!("clab-{topology}-{node}")
+}
+
 /// Returns the configuration of switch `index`: that of the lab, with containerlab's devices, which
 /// appear while the switch runs.
 fn config(scenario: &Scenario, index: usize) -> DaemonConfig {
@@ -107,13 +112,14 @@ fn config(scenario: &Scenario, index: usize) -> DaemonConfig {
     }
     config.metrics = MetricsConfig {
         listen: Some((ANY, METRICS_PORT).into()),
+        names: vec![container(&scenario.name, name)],
         unprotected: true,
         ..config.metrics
     };
     config.page = PageConfig {
         listen: Some((ANY, PAGE_PORT).into()),
+        names: vec![container(&scenario.name, name)],
         unprotected: true,
-        ..config.page
     };
     config
 }

@@ -7,7 +7,7 @@ use anyhow::{Context, Result};
 use weir_config::scenario::Scenario;
 
 use super::topology::Node;
-use super::METRICS_PORT;
+use super::{container, METRICS_PORT};
 
 const PROMETHEUS: &str = "prometheus";
 const GRAFANA: &str = "grafana";
@@ -63,8 +63,8 @@ impl Monitoring {
             // Name of the node's container, which the management network resolves.
             let _ = writeln!(
                 prometheus,
-                "      - {{targets: ['clab-{}-{switch}:{METRICS_PORT}'], labels: {{instance: {switch}}}}}",
-                scenario.name
+                "      - {{targets: ['{}:{METRICS_PORT}'], labels: {{instance: {switch}}}}}",
+                container(&scenario.name, switch)
             );
         }
         // A bare name has a parent without a name.

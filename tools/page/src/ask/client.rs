@@ -2,7 +2,7 @@
 //! end sends.
 
 use std::io;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::time::Duration;
 
 use http_body_util::{BodyExt, Empty, Limited};
@@ -200,7 +200,8 @@ impl Client {
             Place::Socket(_) => request = request.header(HOST, "weir"),
             Place::Listener(listener) => {
                 request = request.header(HOST, listener.authority());
-                if let Some(token) = &self.access.token {
+                // In the clear, everybody on the way could read it.
+                if let (true, Some(token)) = (listener.tls, &self.access.token) {
                     request = request.header(AUTHORIZATION, token);
                 }
             }
@@ -312,13 +313,10 @@ impl Client {
     }
 }
 
-/// Where everything may be asked, or where one may look.
+/// The socket for looking only, or else the one that a switch without `api.read-group` has.
 async fn socket(path: &Path) -> io::Result<UnixStream> {
-    match UnixStream::connect(path).await {
-        Err(error) if error.kind() == io::ErrorKind::PermissionDenied => {
-            let reading: PathBuf = read_socket(path);
-            UnixStream::connect(reading).await.map_err(|_| error)
-        }
-        outcome => outcome,
+    match UnixStream::connect(read_socket(path)).await {
+        Ok(stream) => Ok(stream),
+        Err(_) => UnixStream::connect(path).await,
     }
 }

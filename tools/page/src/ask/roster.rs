@@ -62,6 +62,9 @@ pub enum RosterError {
         "`{0}` cannot be a switch's name: it must have 1 to {NAME_MAX} characters, all printable"
     )]
     Name(String),
+    /// A token would be sent in the clear.
+    #[error("switch `{0}`: a token needs https; give the URL of its metrics' listener, or remove token-file")]
+    Exposed(String),
     /// Two switches have one name.
     #[error("two switches are called `{0}`; give each a name of its own")]
     Twice(String),
@@ -165,6 +168,10 @@ fn listed(entry: Entry) -> Result<Listed, RosterError> {
             Some(url.ok_or_else(|| RosterError::Page(name.clone()))?)
         }
     };
+    let is_encrypted = matches!(&place, Place::Listener(listener) if listener.tls);
+    if entry.token_file.is_some() && !is_encrypted {
+        return Err(RosterError::Exposed(name));
+    }
     // The page has no TLS, and metrics that others can reach have nothing else.
     let (own_page, own_metrics, metrics_tls) = match &place {
         Place::Listener(listener) if listener.tls => (None, Some(listener.authority()), true),
@@ -249,6 +256,10 @@ mod tests {
             (
                 "[[switch]]\nname = \"b\"\nurl = \"http://h\"\npage = \"javascript:alert(1)\"\n",
                 "page must be a URL",
+            ),
+            (
+                "[[switch]]\nname = \"b\"\nurl = \"http://h\"\ntoken-file = \"/t\"\n",
+                "a token needs https",
             ),
         ] {
             let error = read(text).unwrap_err().to_string();

@@ -15,9 +15,10 @@ use tokio_rustls::rustls::pki_types::pem::PemObject;
 use tokio_rustls::rustls::pki_types::{CertificateDer, ServerName, UnixTime};
 use tokio_rustls::rustls::server::ParsedCertificate;
 use tokio_rustls::rustls::{
-    self, ClientConfig, DigitallySignedStruct, RootCertStore, SignatureScheme,
+    self, CertificateError, ClientConfig, DigitallySignedStruct, RootCertStore, SignatureScheme,
 };
 use tokio_rustls::TlsConnector;
+use weir_config::files::read_secret;
 
 /// What Debian and most others keep of certificate authorities.
 const SYSTEM: &str = "/etc/ssl/certs/ca-certificates.crt";
@@ -33,6 +34,31 @@ impl Trust {
     ///
     /// When it cannot be read or has none.
     pub fn load(file: Option<&Path>) -> Result<Self> {
+        let config = ClientConfig::builder_with_provider(Arc::new(ring::default_provider()))
+            .with_safe_default_protocol_versions()?
+            .dangerous()
+            .with_custom_certificate_verifier(Arc::new(Verifier::load(file)?))
+            .with_no_client_auth();
+        Ok(Self(TlsConnector::from(Arc::new(config))))
+    }
+
+    /// What makes the connections.
+    pub fn connector(&self) -> &TlsConnector {
+        &self.0
+    }
+}
+
+/// As always; and a certificate that is itself in the file is trusted for the names in it, between its dates. Certificates that are signed by
+/// themselves, as `openssl req -x509` makes them, call themselves authorities, which rustls lets no server be; Prometheus takes
+/// them as we do.
+#[derive(Debug)]
+struct Verifier {
+    listed: Vec<CertificateDer<'static>>,
+    by_authority: Arc<WebPkiServerVerifier>,
+}
+
+impl Verifier {
+    fn load(file: Option<&Path>) -> Result<Self> {
         let file = file.unwrap_or(Path::new(SYSTEM));
         let place = || {
             format!(
@@ -56,32 +82,12 @@ impl Trust {
         }
         let provider = Arc::new(ring::default_provider());
         let by_authority =
-            WebPkiServerVerifier::builder_with_provider(Arc::new(roots), Arc::clone(&provider))
-                .build()?;
-        let config = ClientConfig::builder_with_provider(provider)
-            .with_safe_default_protocol_versions()?
-            .dangerous()
-            .with_custom_certificate_verifier(Arc::new(Verifier {
-                listed,
-                by_authority,
-            }))
-            .with_no_client_auth();
-        Ok(Self(TlsConnector::from(Arc::new(config))))
+            WebPkiServerVerifier::builder_with_provider(Arc::new(roots), provider).build()?;
+        Ok(Self {
+            listed,
+            by_authority,
+        })
     }
-
-    /// What makes the connections.
-    pub fn connector(&self) -> &TlsConnector {
-        &self.0
-    }
-}
-
-/// As always; and a certificate that is itself in the file is trusted for the names in it. Certificates that are signed by
-/// themselves, as `openssl req -x509` makes them, call themselves authorities, which rustls lets no server be; Prometheus takes
-/// them as we do.
-#[derive(Debug)]
-struct Verifier {
-    listed: Vec<CertificateDer<'static>>,
-    by_authority: Arc<WebPkiServerVerifier>,
 }
 
 impl ServerCertVerifier for Verifier {
@@ -93,17 +99,27 @@ impl ServerCertVerifier for Verifier {
         ocsp_response: &[u8],
         now: UnixTime,
     ) -> Result<ServerCertVerified, rustls::Error> {
-        if self.listed.iter().any(|one| one == end_entity) {
-            verify_server_name(&ParsedCertificate::try_from(end_entity)?, server_name)?;
-            return Ok(ServerCertVerified::assertion());
-        }
-        self.by_authority.verify_server_cert(
+        let by_authority = self.by_authority.verify_server_cert(
             end_entity,
             intermediates,
             server_name,
             ocsp_response,
             now,
-        )
+        );
+        match &by_authority {
+            // Its dates are checked before its uses.
+            Err(rustls::Error::InvalidCertificate(
+                CertificateError::Expired
+                | CertificateError::ExpiredContext { .. }
+                | CertificateError::NotValidYet
+                | CertificateError::NotValidYetContext { .. },
+            )) => by_authority,
+            Err(_) if self.listed.iter().any(|one| one == end_entity) => {
+                verify_server_name(&ParsedCertificate::try_from(end_entity)?, server_name)?;
+                Ok(ServerCertVerified::assertion())
+            }
+            _ => by_authority,
+        }
     }
 
     fn verify_tls12_signature(
@@ -135,9 +151,9 @@ impl ServerCertVerifier for Verifier {
 ///
 /// # Errors
 ///
-/// When the file cannot be read, or is not one line of what a header may have.
+/// When the file cannot be read, others can read it, or it is not one line of what a header may have.
 pub fn read_token(file: &Path) -> Result<HeaderValue> {
-    let text = fs::read_to_string(file).with_context(|| file.display().to_string())?;
+    let text = String::from_utf8(read_secret(file)?).unwrap_or_default();
     let mut value = HeaderValue::try_from(format!("Bearer {}", text.trim()))
         .ok()
         .filter(|_| !text.trim().is_empty())
@@ -149,4 +165,54 @@ pub fn read_token(file: &Path) -> Result<HeaderValue> {
         })?;
     value.set_sensitive(true);
     Ok(value)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::process::Command;
+    use std::time::Duration;
+
+    #[test]
+    fn a_listed_certificate_counts_between_its_dates_only() {
+        const DAY: Duration = Duration::from_secs(86_400);
+        let directory = tempfile::tempdir().unwrap();
+        let [key, file] = ["key.pem", "certificate.pem"].map(|name| directory.path().join(name));
+        let made = Command::new("openssl")
+            .args(
+                "req -x509 -newkey ec -pkeyopt ec_paramgen_curve:prime256v1 -nodes -days 10"
+                    .split(' '),
+            )
+            .args([
+                "-subj",
+                "/CN=leaf1",
+                "-addext",
+                "subjectAltName=DNS:leaf1.example.net",
+            ])
+            .arg("-keyout")
+            .arg(&key)
+            .arg("-out")
+            .arg(&file)
+            .output()
+            .unwrap();
+        assert!(made.status.success(), "{made:?}");
+        let verifier = Verifier::load(Some(&file)).unwrap();
+        let certificate = verifier.listed[0].clone();
+        let now = Duration::from_secs(UnixTime::now().as_secs());
+        let verify = |name: &'static str, at: Duration| {
+            let name = ServerName::try_from(name).unwrap();
+            let at = UnixTime::since_unix_epoch(at);
+            verifier.verify_server_cert(&certificate, &[], &name, &[], at)
+        };
+        verify("leaf1.example.net", now + DAY).unwrap();
+        verify("leaf2.example.net", now + DAY).unwrap_err();
+        for at in [now - DAY, now + 11 * DAY] {
+            let error = verify("leaf1.example.net", at).unwrap_err();
+            let told = error.to_string();
+            assert!(
+                told.contains("expired") || told.contains("not valid yet"),
+                "{told}"
+            );
+        }
+    }
 }

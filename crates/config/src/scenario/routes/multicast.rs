@@ -143,7 +143,10 @@ impl Scenario {
     /// `[multicast]` of one switch with these ports, which have the names of what they lead to.
     pub fn multicast_of(&self, switch: usize, ports: &[SwitchPort]) -> MulticastConfig {
         let Some(multicast) = &self.multicast else {
-            return MulticastConfig::default();
+            return MulticastConfig {
+                edge_rate: None,
+                ..MulticastConfig::default()
+            };
         };
         let chosen = multicast.links.iter().map(|link| self.links[*link].ends);
         let peers: Vec<usize> = chosen
