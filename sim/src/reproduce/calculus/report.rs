@@ -12,8 +12,8 @@ use super::{trace, Configuration, ReproduceError, Setting, Trace};
 
 pub use dependence::{dependence, Dependence};
 
-/// A backlog that nobody would call one: K_min.
-const CLEAR: u64 = 5_000;
+/// A backlog below a frame of each sender is none.
+const CLEAR: u64 = 31 * 1024;
 
 /// The end of Figure 8.
 const EARLY: usize = 400;

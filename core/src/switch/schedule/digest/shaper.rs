@@ -2,19 +2,16 @@
 
 use super::Shaper;
 use crate::testing::Digest;
-use crate::units::Instant;
 
 impl Shaper {
     /// How much a late caller may still catch up is left out: two lines that are free now are taken for the same. That is
     /// exact for a line without a burst, and for one that is never used up.
     pub(in crate::switch) fn digest(&self, digest: &mut Digest) {
         let Self {
-            free_at,
-            line: _,
+            line,
+            divider: _,
             burst: _,
         } = self;
-        let now = digest.clock().now();
-        let waits: Instant = (*free_at).max(now);
-        digest.word(waits.saturating_since(now).as_nanos());
+        line.digest(digest);
     }
 }
