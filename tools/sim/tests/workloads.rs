@@ -48,7 +48,9 @@ struct One {
 
 fn one() -> impl Strategy<Value = One> {
     let line = (
-        prop::sample::select(vec![10u64, 99, 1000, 2500, 10_000, 400_000]),
+        prop::sample::select(vec![
+            10u64, 99, 1000, 2500, 10_000, 400_000, 777_777, 1_600_000,
+        ]),
         prop_oneof![Just(0u64), 1u64..5_000],
     );
     let frame = prop_oneof![Just(1500u64), 60u64..9216];
@@ -95,25 +97,55 @@ fn text(one: &One) -> String {
     text
 }
 
+/// A moment in nanoseconds ÷ a rate in Mbit/s, so that each bit takes a whole number.
+struct Moment {
+    mbit: u128,
+    parts: u128,
+}
+
+impl Moment {
+    fn of(mbit: u64) -> Self {
+        Self {
+            mbit: u128::from(mbit),
+            parts: 0,
+        }
+    }
+
+    fn nanos(&self) -> u64 {
+        self.parts.div_ceil(self.mbit) as u64
+    }
+
+    /// `bytes` begin at `begin`, or as much earlier within that nanosecond as the line was free.
+    fn pass(&mut self, begin: u64, bytes: u64) -> u64 {
+        if begin > self.nanos() {
+            self.parts = u128::from(begin) * self.mbit;
+        }
+        self.parts += u128::from(bytes) * 8 * 1000;
+        self.nanos()
+    }
+}
+
 /// The slow model: each frame over each line, one after the other. In nanoseconds after the start.
 fn model(one: &One) -> u64 {
-    let time = |mbit: u64, bytes: u64| (bytes * 8 * 1000).div_ceil(mbit);
     let host = one.lines[0];
     let mut lines = one.lines.clone();
     lines.push(host);
-    let mut free_at = vec![0; lines.len()];
+    let mut free_at: Vec<Moment> = lines.iter().map(|(mbit, _)| Moment::of(*mbit)).collect();
+    let mut pace = one.rate_mbit.map(Moment::of);
     let (mut left, mut released, mut arrived) = (one.size, 0, 0);
     while left > 0 {
         let length = one.frame.min(left.max(60));
         left = left.saturating_sub(length);
         let mut at = released;
-        for (line, (mbit, delay)) in lines.iter().enumerate() {
-            let begin = at.max(free_at[line]);
+        for (line, (_, delay)) in lines.iter().enumerate() {
+            let begin = at.max(free_at[line].nanos());
             if line == 0 {
-                released = begin + one.rate_mbit.map_or(0, |rate| time(rate, length));
+                if let Some(pace) = &mut pace {
+                    released = pace.pass(begin.saturating_sub(1), length);
+                }
             }
-            free_at[line] = begin + time(*mbit, length + LINE_OVERHEAD.get());
-            at = free_at[line] + delay;
+            let sent = free_at[line].pass(begin, length + LINE_OVERHEAD.get());
+            at = (sent + delay).max(begin + 1);
         }
         arrived = at;
     }

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use weir_core::{Bytes, Duration, Instant};
+use weir_core::{Duration, Instant};
 
 use super::faults::actions::Action;
 use super::faults::impairment::Impairing;
@@ -136,8 +136,10 @@ impl Network {
     /// No end of a link learns sooner than this what the other one does.
     fn lookahead(&self) -> Duration {
         let connected = self.lines.iter().filter(|line| line.to.is_some());
-        let shortest = connected.map(|line| line.time_for(Bytes::ZERO) + line.delay);
-        shortest.min().unwrap_or(Duration::from_micros(1))
+        connected
+            .map(Line::shortest)
+            .min()
+            .unwrap_or(Duration::from_micros(1))
     }
 
     fn add_flows(&mut self) -> Result<(), PlanError> {

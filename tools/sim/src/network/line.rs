@@ -1,7 +1,7 @@
 //! One direction of a link: a transmitter that sends one thing at a time, and the way to the other end.
 
-use weir_core::units::LINE_OVERHEAD;
-use weir_core::{BitRate, Bytes, Duration, FrameHandle, Instant};
+use weir_core::units::{LINE_OVERHEAD, NANOS_PER_SECOND};
+use weir_core::{BitRate, Bytes, Duration, FrameHandle, Instant, LineClock};
 
 use super::faults::disturbance::Disturbance;
 use super::plan::{End, PriorityMap};
@@ -15,10 +15,8 @@ pub(super) struct Line {
     /// `None` while nothing is connected: what is sent is lost, and counted.
     pub(super) to: Option<End>,
     pub(super) from: End,
-    pub(super) rate: BitRate,
+    clock: LineClock,
     pub(super) delay: Duration,
-    /// A wake-up is under way for this moment.
-    pub(super) wake_at: Instant,
     /// Which priority data frames have behind it.
     pub(super) priority_map: PriorityMap,
     /// Where arrivals happen.
@@ -29,6 +27,8 @@ pub(super) struct Line {
     pub(super) down_count: u16,
     /// Something is being sent.
     pub(super) is_busy: bool,
+    /// A wake-up is under way for this moment.
+    pub(super) wake_at: Instant,
     /// Reasons for which the switch at its beginning takes the link for down, though it is not.
     pub(super) flaps: u16,
     /// That of the other direction, where it is not the identity: pauses that arrive here were told behind it.
@@ -44,7 +44,7 @@ pub(super) struct Line {
     pub(super) faults: Random,
 }
 
-const _: () = assert!(core::mem::offset_of!(Line, priority_map_back) <= 64);
+const _: () = assert!(core::mem::offset_of!(Line, wake_at) <= 64);
 
 impl Line {
     pub(super) fn new(from: End, rate: BitRate) -> Self {
@@ -53,7 +53,7 @@ impl Line {
             to: None,
             to_place: 0,
             faults: Random::new(0),
-            rate,
+            clock: LineClock::new(rate),
             delay: Duration::ZERO,
             priority_map: PriorityMap::IDENTITY,
             priority_map_back: None,
@@ -78,9 +78,26 @@ impl Line {
         self.is_up() && self.flaps == 0
     }
 
-    /// How long a frame occupies the line.
-    pub(super) fn time_for(&self, length: Bytes) -> Duration {
-        self.rate.time_for(length + LINE_OVERHEAD)
+    pub(super) const fn rate(&self) -> BitRate {
+        self.clock.rate()
+    }
+
+    /// A frame of `length` begins to leave at `now`: the moments at which the line is free again, and at which the frame is at the
+    /// other end. That is never this moment: it would overtake what happens there.
+    #[inline]
+    pub(super) fn send(&mut self, now: Instant, length: Bytes) -> (Instant, Instant) {
+        self.is_busy = true;
+        let sent = self.clock.book(now, length + LINE_OVERHEAD);
+        let arrives = (sent + self.delay).max(now + Duration::from_nanos(1));
+        (sent, arrives)
+    }
+
+    /// Nothing arrives sooner than this after it began to leave. Frames that go back to back share a nanosecond.
+    pub(super) fn shortest(&self) -> Duration {
+        let nanos = u128::from(LINE_OVERHEAD.get()) * u128::from(8 * NANOS_PER_SECOND)
+            / u128::from(self.rate().get());
+        let nanos = u64::try_from(nanos).unwrap_or(u64::MAX);
+        (Duration::from_nanos(nanos) + self.delay).max(Duration::from_nanos(1))
     }
 
     /// Whether a wake-up at `at` must be asked for; notes that it is.

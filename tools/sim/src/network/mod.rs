@@ -30,6 +30,7 @@ use pool::{FrameKind, Frames, Pool};
 use threads::mail::Outbox;
 
 pub use counters::{Counters, Imbalance};
+pub(crate) use flow::pace_from;
 pub use flow::Flow;
 pub use log::{LogEntry, LogKind};
 pub use samples::Samples;

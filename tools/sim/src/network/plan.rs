@@ -145,22 +145,26 @@ pub struct LinkPlan {
 /// The frame waits in its switch in the class before the link and is charged behind it in the class after it. A
 /// pause for a class after the link therefore holds all classes that become it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct PriorityMap([Priority; PRIORITY_COUNT]);
+pub struct PriorityMap(
+    /// Three bits for each priority before the link, so that a line's state fits a cache line.
+    u32,
+);
 
 impl PriorityMap {
     /// Every frame keeps its priority.
-    pub const IDENTITY: Self = Self(Priority::ALL);
+    pub const IDENTITY: Self = Self(0o7654_3210);
 
     /// The same, but that `before` becomes `behind`.
     #[must_use]
     pub fn with(mut self, before: Priority, behind: Priority) -> Self {
-        self.0[before.index()] = behind;
+        let shift = 3 * before.index();
+        self.0 = self.0 & !(7 << shift) | u32::from(behind.get()) << shift;
         self
     }
 
     /// What `before` becomes.
     pub fn behind(&self, before: Priority) -> Priority {
-        self.0[before.index()]
+        Priority::from_low_bits((self.0 >> (3 * before.index())) as u8)
     }
 
     /// Pauses that were told for the classes behind the link, by the classes before it.
@@ -168,7 +172,7 @@ impl PriorityMap {
         &self,
         behind: [Option<T>; PRIORITY_COUNT],
     ) -> [Option<T>; PRIORITY_COUNT] {
-        self.0.map(|priority| behind[priority.index()])
+        Priority::ALL.map(|before| behind[self.behind(before).index()])
     }
 }
 

@@ -3,8 +3,9 @@
 use weir_config::scenario::{PortPeer, Scenario, SwitchPort};
 use weir_core::config::default_member;
 use weir_core::units::LINE_OVERHEAD;
-use weir_core::{BitRate, Bytes, Duration};
+use weir_core::{BitRate, Bytes, Duration, Instant, LineClock};
 
+use crate::network::pace_from;
 use crate::network::plan::{FlowPlan, NetworkPlan};
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -49,33 +50,32 @@ pub(super) fn way(
 /// From the flow's start to the arrival of its last byte over `hops`, when nothing else is sent and
 /// nothing stops it: each switch has a frame whole before it sends it on, and each line is busy
 /// with one frame at a time. The flow's own `rate` holds. `None`: it has no end.
-///
-/// All frames but the last are of one length, and the k-th of them leaves a line when the slowest
-/// line before has let k − 1 go by. The last frame may be shorter, and then waits where a line is
-/// slower than the one before it.
+/// O(frames × hops), so that it is computed for completed flows only.
 pub(super) fn completion(flow: &FlowPlan, hops: &[Hop]) -> Option<Duration> {
-    let size = flow.size?.get();
-    let frame = flow.frame.get().max(1);
-    let full = size.saturating_sub(1) / frame;
-    let last = size - full * frame;
-    let last = Bytes::new(last.max(FlowPlan::LENGTH_MIN));
-    let time = |rate: BitRate, length: Bytes| rate.time_for(length + LINE_OVERHEAD);
-    // Of the full frames: how long the first one takes, and what lies between two.
-    let mut first = Duration::ZERO;
-    let pace = flow.rate.map(|rate| rate.time_for(flow.frame));
-    let mut gap = pace.unwrap_or(Duration::ZERO);
-    // When the last frame may begin: it was let go, and is there.
-    let released = gap.saturating_mul(full);
-    let mut there = released;
-    for hop in hops {
-        let full_time = time(hop.rate, flow.frame);
-        gap = gap.max(full_time);
-        first += full_time;
-        if full > 0 {
-            there = there.max(first + gap.saturating_mul(full - 1));
+    let mut left = flow.size?.get();
+    let mut lines: Vec<(LineClock, Duration)> = hops
+        .iter()
+        .map(|hop| (LineClock::new(hop.rate), hop.delay))
+        .collect();
+    let mut pace = flow.rate.map(LineClock::new);
+    let mut released = Instant::ZERO;
+    let mut there = Instant::ZERO;
+    while left > 0 {
+        let length = flow.frame.get().min(left.max(FlowPlan::LENGTH_MIN));
+        left = left.saturating_sub(length);
+        let length = Bytes::new(length);
+        let first_free = lines
+            .first()
+            .map_or(Instant::ZERO, |(line, _)| line.free_at());
+        there = released.max(first_free);
+        if let Some(pace) = &mut pace {
+            released = pace.book(pace_from(there), length);
         }
-        there += time(hop.rate, last) + hop.delay;
-        first += hop.delay;
+        for (line, delay) in &mut lines {
+            let begun = there.max(line.free_at());
+            let sent = line.book(begun, length + LINE_OVERHEAD);
+            there = (sent + *delay).max(begun + Duration::from_nanos(1));
+        }
     }
-    Some(there)
+    Some(there.saturating_since(Instant::ZERO))
 }

@@ -25,6 +25,15 @@ pub enum Control {
     Hpcc(Box<Hpcc>),
 }
 
+/// Wait of a flow's next frame after one that has been sent.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Pace {
+    /// As long as that frame takes at this rate.
+    Rate(BitRate),
+    /// This long.
+    Pause(Duration),
+}
+
 /// Context in which a flow is made.
 #[derive(Clone, Copy, Debug)]
 pub struct Surroundings<'a> {
@@ -124,15 +133,15 @@ impl Sender {
     }
 
     /// A frame of `length` has been sent: how long the next one waits after it.
-    pub fn pace(&mut self, length: Bytes) -> Duration {
+    pub fn pace(&mut self, length: Bytes) -> Pace {
         match &mut self.control {
             Control::Dcqcn(point) => {
                 point.sent(length);
-                point.rate().time_for(length)
+                Pace::Rate(point.rate())
             }
-            Control::Timely(timely) => timely.rate().time_for(length),
-            Control::Swift(swift) => swift.pause().unwrap_or(Duration::ZERO),
-            Control::Hpcc(hpcc) => hpcc.rate().time_for(length),
+            Control::Timely(timely) => Pace::Rate(timely.rate()),
+            Control::Swift(swift) => Pace::Pause(swift.pause().unwrap_or(Duration::ZERO)),
+            Control::Hpcc(hpcc) => Pace::Rate(hpcc.rate()),
         }
     }
 

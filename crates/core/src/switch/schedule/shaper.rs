@@ -1,64 +1,47 @@
 //! One port's line: when the next frame may start.
 
-use crate::units::{BitRate, Bytes, Duration, Instant, LINE_OVERHEAD, NANOS_PER_SECOND};
+use crate::line_clock::LineClock;
+use crate::units::{BitRate, Bytes, Duration, Instant, LINE_OVERHEAD};
 
 /// A virtual line of fixed rate. Frames go out back to back; a late caller may catch up by at most
 /// `burst`, and control frames that go out at once push later frames back.
 #[derive(Debug)]
 #[cfg_attr(feature = "testing", derive(Clone))]
 pub(in crate::switch) struct Shaper {
-    line: LineTime,
+    line: LineClock,
+    divider: Divider,
     burst: Duration,
-    free_at: Instant,
 }
 
-/// The time that a frame occupies a line of one rate, without a division, which would take longer
-/// than all the other work for the frame's departure.
+/// Division by a rate without a division, which would take longer than all the other work for a frame's departure.
 ///
-/// ⌈n ÷ rate⌉ with n = 8·10⁹ × bytes is ⌊x ÷ rate⌋ with x = n + rate − 1, and for x below 2⁶² that
-/// is ⌊m·x ÷ 2^(62+l)⌋ with 2^(l−1) < rate ≤ 2^l and m = ⌊2^(62+l) ÷ rate⌋ + 1 (Granlund and
+/// For x below 2⁶², ⌊x ÷ rate⌋ is ⌊m·x ÷ 2^(62+l)⌋ with 2^(l−1) < rate ≤ 2^l and m = ⌊2^(62+l) ÷ rate⌋ + 1 (Granlund and
 /// Montgomery, Division by Invariant Integers using Multiplication, PLDI 1994, theorem 4.2).
 #[derive(Debug)]
 #[cfg_attr(feature = "testing", derive(Clone))]
-struct LineTime {
-    rate: BitRate,
-    /// m; zero for rates at which x could be 2⁶² or more.
+struct Divider {
+    /// m, at most 2⁶³ + 1.
     multiplier: u64,
     /// 62 + l.
     shift: u32,
 }
 
-impl LineTime {
-    /// Range of the multiplication: lengths up to here, with [`LINE_OVERHEAD`].
-    const SHORT: u64 = 1 << 17;
-
-    fn new(rate: BitRate) -> Self {
+impl Divider {
+    /// For rates up to 2⁶¹, the highest at which [`LineClock`] asks.
+    const fn new(rate: BitRate) -> Self {
         let l = u64::BITS - (rate.get() - 1).leading_zeros();
+        let l = if l > 61 { 61 } else { l };
         let shift = 62 + l;
-        // At most 2⁶³ + 1. 8·10⁹ × SHORT is below 2⁵¹, so that x is below 2⁶² up to this rate.
-        let multiplier = ((1u128 << shift) / u128::from(rate.get()) + 1) as u64;
         Self {
-            rate,
-            multiplier: if l <= 61 { multiplier } else { 0 },
+            multiplier: ((1u128 << shift) / rate.get() as u128 + 1) as u64,
             shift,
         }
     }
 
-    /// Returns the time for a frame of `length`, including the gap between two frames.
     #[inline]
-    fn time_for(&self, length: Bytes) -> Duration {
-        let bytes = length + LINE_OVERHEAD;
-        if bytes.get() > Self::SHORT || self.multiplier == 0 {
-            return self.divided(bytes);
-        }
-        let x = bytes.get() * (8 * NANOS_PER_SECOND) + (self.rate.get() - 1);
+    fn divide(&self, x: u64) -> u64 {
         let product = u128::from(x) * u128::from(self.multiplier);
-        Duration::from_nanos((product >> self.shift) as u64)
-    }
-
-    #[cold]
-    fn divided(&self, bytes: Bytes) -> Duration {
-        self.rate.time_for(bytes)
+        (product >> self.shift) as u64
     }
 }
 
@@ -66,26 +49,28 @@ impl Shaper {
     /// Creates a line that lets a caller catch up if it is late by no more than `burst`.
     pub(in crate::switch) fn new(rate: BitRate, burst: Duration) -> Self {
         Self {
-            line: LineTime::new(rate),
+            line: LineClock::new(rate),
+            divider: Divider::new(rate),
             burst,
-            free_at: Instant::ZERO,
         }
     }
 
     pub(in crate::switch) fn free_at(&self) -> Instant {
-        self.free_at
+        self.line.free_at()
     }
 
     /// Marks the line as busy at least until then.
     pub(in crate::switch) fn occupy(&mut self, until: Instant) {
-        self.free_at = self.free_at.max(until);
+        self.line.occupy(until);
     }
 
     /// Accounts for a frame of `length` that starts at `now`.
     #[inline]
     pub(in crate::switch) fn book(&mut self, now: Instant, length: Bytes) {
         let earliest = Instant::from_nanos(now.as_nanos().saturating_sub(self.burst.as_nanos()));
-        self.free_at = self.free_at.max(earliest) + self.line.time_for(length);
+        let divide = |x| self.divider.divide(x);
+        self.line
+            .book_dividing(earliest, length + LINE_OVERHEAD, divide);
     }
 }
 
@@ -114,12 +99,19 @@ mod tests {
         #[test]
         fn multiplying_gives_what_dividing_does(
             rate in rates(),
-            bytes in prop_oneof![0..200_000u64, 131_000..131_100u64, any::<u64>()],
+            lengths in prop::collection::vec(
+                prop_oneof![0..200_000u64, 131_000..131_100u64, any::<u64>()],
+                1..4,
+            ),
         ) {
             let rate = BitRate::new(rate.max(1)).unwrap();
-            let length = Bytes::new(bytes);
-            let divided = rate.time_for(length + LINE_OVERHEAD);
-            prop_assert_eq!(LineTime::new(rate).time_for(length), divided);
+            let mut shaper = Shaper::new(rate, Duration::ZERO);
+            let mut line = LineClock::new(rate);
+            for length in lengths.into_iter().map(Bytes::new) {
+                shaper.book(Instant::ZERO, length);
+                line.book(Instant::ZERO, length + LINE_OVERHEAD);
+                prop_assert_eq!(&shaper.line, &line);
+            }
         }
     }
 

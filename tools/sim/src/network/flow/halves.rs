@@ -27,7 +27,7 @@ impl Flow {
             plan: _,
             is_between_switches: _,
             next_at: _,
-            paced_at: _,
+            paced: _,
             left: _,
             sender: _,
             timer_at: _,

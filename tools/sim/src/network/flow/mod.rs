@@ -4,11 +4,11 @@ mod ends;
 mod halves;
 
 use weir_config::scenario::Spread;
-use weir_core::{BitRate, Bytes, Duration, Instant};
+use weir_core::{BitRate, Bytes, Duration, Instant, LineClock};
 
 use super::plan::{mixed_hash, FlowPlan, NetworkPlan};
 use super::pool::{Flags, FrameRecord};
-use crate::transport::acknowledged::{self, Acknowledgement, Control};
+use crate::transport::acknowledged::{self, Acknowledgement, Control, Pace};
 use crate::transport::dcqcn::ReactionPoint;
 use crate::transport::recovery;
 use crate::transport::telemetry::Hop;
@@ -26,7 +26,7 @@ pub struct Flow {
     /// Not before this moment; for ever in the future while nothing but an answer can change that.
     pub(super) next_at: Instant,
     /// The same by its rate and its pattern alone.
-    paced_at: Instant,
+    paced: LineClock,
     /// Bytes that it may still send.
     left: u64,
     pub(super) sender: Sender,
@@ -78,6 +78,12 @@ pub struct Flow {
     pub series: Vec<u64>,
 }
 
+/// The earliest moment that a flow is paced from after a frame that begins to leave at `now`. On a line that is busy it really
+/// began to leave up to a nanosecond earlier, and must not be late for the next place in the line.
+pub(crate) fn pace_from(now: Instant) -> Instant {
+    Instant::from_nanos(now.as_nanos().saturating_sub(1))
+}
+
 /// A frame that begins to leave.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Departure {
@@ -107,10 +113,12 @@ impl Flow {
         network: &NetworkPlan,
     ) -> Self {
         let (sender, receiver) = ends(&plan, line, network);
+        let mut paced = LineClock::new(plan.rate.unwrap_or(line));
+        paced.occupy(plan.start);
         Self {
             is_between_switches,
             next_at: plan.start,
-            paced_at: plan.start,
+            paced,
             left: plan.size.map_or(u64::MAX, Bytes::get),
             sender,
             receiver,
@@ -188,7 +196,7 @@ impl Flow {
     pub(super) fn begin(&mut self, now: Instant) {
         self.plan.start = now;
         self.next_at = now;
-        self.paced_at = now;
+        self.paced.occupy(now);
     }
 
     /// No frame from `now` on.
@@ -253,9 +261,9 @@ impl Flow {
             Sender::Window(window) if !window.may_send() => Instant::FAR_FUTURE,
             Sender::Window(window) if window.repeats() => now,
             Sender::Acknowledged(sender) if !sender.may_send() => Instant::FAR_FUTURE,
-            Sender::Acknowledged(sender) if sender.repeats() => self.paced_at,
+            Sender::Acknowledged(sender) if sender.repeats() => self.paced.free_at(),
             _ if self.left == 0 => Instant::FAR_FUTURE,
-            _ => self.paced_at,
+            _ => self.paced.free_at(),
         };
     }
 
@@ -416,21 +424,26 @@ impl Flow {
 
     /// A new frame of `length` leaves at `now`: when the next one may.
     fn pace(&mut self, now: Instant, length: Bytes) {
-        let limit = match &mut self.sender {
+        let control = match &mut self.sender {
             Sender::Dcqcn(point) => {
                 point.sent(length);
-                let rate = point.rate();
-                Some(self.plan.rate.map_or(rate, |limit| limit.min(rate)))
+                Some(Pace::Rate(point.rate()))
             }
-            Sender::Open | Sender::Window(_) | Sender::Acknowledged(_) => self.plan.rate,
+            Sender::Acknowledged(sender) => Some(sender.pace(length)),
+            Sender::Open | Sender::Window(_) => None,
         };
-        let gap = limit.map_or(Duration::ZERO, |rate| rate.time_for(length));
-        let gap = match &mut self.sender {
-            Sender::Acknowledged(sender) => gap.max(sender.pace(length)),
-            _ => gap,
+        let (rate, pause) = match control {
+            Some(Pace::Rate(rate)) => (Some(rate), Duration::ZERO),
+            Some(Pace::Pause(pause)) => (None, pause),
+            None => (None, Duration::ZERO),
         };
-        let at = self.paced_at.max(now) + gap;
-        self.paced_at = self.in_pattern(at);
+        let paused_until = self.paced.free_at().max(now) + pause;
+        if let Some(rate) = self.plan.rate.into_iter().chain(rate).min() {
+            self.paced.set_rate(rate);
+            self.paced.book(pace_from(now), length);
+        }
+        self.paced.occupy(paused_until);
+        self.paced.occupy(self.in_pattern(self.paced.free_at()));
     }
 
     /// The first moment from `at` on at which the pattern sends.

@@ -30,10 +30,9 @@ impl Network {
             return;
         }
         if let Some(bytes) = nic.control.take() {
-            line.is_busy = true;
-            let sent = now + line.time_for(Bytes::new(bytes.len() as u64));
+            let (sent, arrives) = line.send(now, Bytes::new(bytes.len() as u64));
             self.queue.push(place, sent, Event::HostFree { host });
-            self.send_control(line_index, sent, bytes);
+            self.send_control(line_index, arrives, bytes);
             return;
         }
         let (record, hops) = match nic.next(now, &self.flows) {
@@ -55,9 +54,7 @@ impl Network {
         }
         let frame = self.frames.add(record, hops);
         let line = &mut self.lines[line_index as usize];
-        line.is_busy = true;
-        let sent = now + line.time_for(record.length());
-        let arrives = sent + line.delay;
+        let (sent, arrives) = line.send(now, record.length());
         let (epoch, to) = (line.epoch, line.to_place);
         self.queue.push(place, sent, Event::HostFree { host });
         let payload = Payload::Frame(frame);

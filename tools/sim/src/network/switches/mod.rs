@@ -235,8 +235,7 @@ impl Network {
                 priority,
                 mark,
             }) => {
-                line.is_busy = true;
-                let sent = now + line.time_for(length);
+                let (sent, arrives) = line.send(now, length);
                 // From here on it is on the line, whatever becomes of the switch.
                 let held = &mut state.frames[handle.index()];
                 debug_assert_ne!(*held, NO_FRAME, "the core sends what it holds");
@@ -257,7 +256,6 @@ impl Network {
                     epoch: state.epoch,
                     handle,
                 };
-                let arrives = sent + line.delay;
                 let to = line.to_place;
                 self.queue.push(node as u32, sent, free);
                 if self.frames.telemetry().is_some() {
@@ -266,16 +264,15 @@ impl Network {
                 self.deliver(to, arrives, line_index, epoch, Payload::Frame(frame));
             }
             Some(Transmission::Control(control)) => {
-                line.is_busy = true;
                 let bytes = emit(&control, node as u32, port);
                 let length = Bytes::new(bytes.len().max(FRAME_LENGTH_MIN) as u64);
-                let sent = now + line.time_for(length);
+                let (sent, arrives) = line.send(now, length);
                 if let Some(telemetry) = self.frames.telemetry_mut() {
                     telemetry.carried(line_index, (length + LINE_OVERHEAD).get());
                 }
                 self.queue
                     .push(node as u32, sent, Event::ControlSent { line: line_index });
-                self.send_control(line_index, sent, bytes);
+                self.send_control(line_index, arrives, bytes);
             }
             None => {
                 if let Some(at) = state.switch.next_transmit(port) {
@@ -303,7 +300,7 @@ impl Network {
             at: self.now,
             sent_bytes: 0,
             queue_bytes: waiting(),
-            rate: self.lines[line as usize].rate,
+            rate: self.lines[line as usize].rate(),
         });
         if let Some(telemetry) = self.frames.telemetry_mut() {
             if let Some(hop) = hop {
@@ -313,15 +310,15 @@ impl Network {
         }
     }
 
-    /// A control frame leaves a line's end at `sent`.
-    pub(super) fn send_control(&mut self, index: u32, sent: Instant, mut bytes: Vec<u8>) {
+    /// A control frame is on a line, whose other end it reaches at `arrives`.
+    pub(super) fn send_control(&mut self, index: u32, arrives: Instant, mut bytes: Vec<u8>) {
         let line = &mut self.lines[index as usize];
         let fate = if line.disturbances.is_empty() {
             Fate::ORDINARY
         } else {
             meet(&line.disturbances, &mut line.faults, &mut bytes)
         };
-        let arrives = sent + line.delay + fate.late_by;
+        let arrives = arrives + fate.late_by;
         let (epoch, to) = (line.epoch, line.to_place);
         for _ in 0..fate.copies {
             let payload = Payload::Control(self.messages.add(bytes.clone()));

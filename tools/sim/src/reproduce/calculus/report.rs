@@ -12,8 +12,8 @@ use super::{trace, Configuration, ReproduceError, Setting, Trace};
 
 pub use dependence::{dependence, Dependence};
 
-/// Backlog below which the buffer counts as empty: K_min.
-const CLEAR: u64 = 5_000;
+/// Backlog below which the buffer counts as empty: a frame of each sender.
+const CLEAR: u64 = 31 * 1024;
 
 /// The end of Figure 8.
 const EARLY: usize = 400;

@@ -2,7 +2,6 @@
 
 use super::Shaper;
 use crate::testing::Digest;
-use crate::units::Instant;
 
 impl Shaper {
     /// The amount that a late caller may still catch up is left out: two lines that are free now
@@ -10,12 +9,10 @@ impl Shaper {
     /// used up.
     pub(in crate::switch) fn digest(&self, digest: &mut Digest) {
         let Self {
-            free_at,
-            line: _,
+            line,
+            divider: _,
             burst: _,
         } = self;
-        let now = digest.clock().now();
-        let waits: Instant = (*free_at).max(now);
-        digest.word(waits.saturating_since(now).as_nanos());
+        line.digest(digest);
     }
 }

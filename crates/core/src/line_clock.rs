@@ -1,0 +1,174 @@
+//! Moments at which a line is free, to the fraction of a nanosecond.
+
+use crate::units::{BitRate, Bytes, Instant, NANOS_PER_SECOND};
+
+/// The moment at which a line of one rate is free.
+///
+/// Few frames occupy a line for a whole number of nanoseconds: 1,500 B at 800 Gbit/s take 15.24. Were each of them rounded up,
+/// that line would carry 750 Gbit/s. The clock therefore keeps the exact moment, so that frames which go out back to back take
+/// the exact sum of their times, and rounds up only the moment that it gives.
+///
+/// ```
+/// use weir_core::{BitRate, Bytes, Instant, LineClock};
+///
+/// let mut line = LineClock::new(BitRate::from_mbit(800_000));
+/// for _ in 0..25 {
+///     line.book(Instant::ZERO, Bytes::new(1524));
+/// }
+/// assert_eq!(line.free_at(), Instant::from_nanos(381));
+/// ```
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct LineClock {
+    rate: BitRate,
+    free_at: Instant,
+    /// By how much the line is free before `free_at`, in nanoseconds ÷ rate. Always below the rate: less than a nanosecond.
+    early: u64,
+}
+
+impl LineClock {
+    /// Up to here a frame's time needs no 128-bit division.
+    const SHORT: Bytes = Bytes::new(1 << 17);
+
+    /// A line that has been free since the epoch.
+    pub const fn new(rate: BitRate) -> Self {
+        Self {
+            rate,
+            free_at: Instant::ZERO,
+            early: 0,
+        }
+    }
+
+    /// The line's rate.
+    pub const fn rate(&self) -> BitRate {
+        self.rate
+    }
+
+    /// The first whole nanosecond at which the line is free.
+    pub const fn free_at(&self) -> Instant {
+        self.free_at
+    }
+
+    /// Occupies the line until `until` at least.
+    #[inline]
+    pub fn occupy(&mut self, until: Instant) {
+        if until > self.free_at {
+            self.free_at = until;
+            self.early = 0;
+        }
+    }
+
+    /// Sends `bytes` as soon as the line is free, but not before `earliest`. Returns the moment at which it is free again.
+    #[inline]
+    pub fn book(&mut self, earliest: Instant, bytes: Bytes) -> Instant {
+        let rate = self.rate.get();
+        self.book_dividing(earliest, bytes, |dividend| dividend / rate)
+    }
+
+    /// The same, where `divide` divides a number below 2⁶² by the rate.
+    #[inline(always)]
+    pub(crate) fn book_dividing(
+        &mut self,
+        earliest: Instant,
+        bytes: Bytes,
+        divide: impl FnOnce(u64) -> u64,
+    ) -> Instant {
+        self.occupy(earliest);
+        let rate = self.rate.get();
+        // ⌈(n − early) ÷ rate⌉ is ⌊(n + rate − 1 − early) ÷ rate⌋, and what is left of that division gives the new fraction.
+        let beside = rate - 1 - self.early;
+        if bytes > Self::SHORT || rate > 1 << 61 {
+            self.book_long(bytes, beside);
+            return self.free_at;
+        }
+        let dividend = bytes.get() * (8 * NANOS_PER_SECOND) + beside;
+        let nanos = divide(dividend);
+        self.early = rate - 1 - (dividend - nanos * rate);
+        self.free_at = Instant::from_nanos(self.free_at.as_nanos().saturating_add(nanos));
+        self.free_at
+    }
+
+    #[cold]
+    fn book_long(&mut self, bytes: Bytes, beside: u64) {
+        let rate = u128::from(self.rate.get());
+        let dividend =
+            u128::from(bytes.get()) * u128::from(8 * NANOS_PER_SECOND) + u128::from(beside);
+        self.early = (rate - 1 - dividend % rate) as u64;
+        let nanos = u64::try_from(dividend / rate).unwrap_or(u64::MAX);
+        self.free_at = Instant::from_nanos(self.free_at.as_nanos().saturating_add(nanos));
+    }
+
+    /// Changes the rate. The moment at which the line is free stays, to less than a bit's time.
+    #[inline]
+    pub fn set_rate(&mut self, rate: BitRate) {
+        if rate != self.rate {
+            let early = u128::from(self.early) * u128::from(rate.get());
+            self.early = (early / u128::from(self.rate.get())) as u64;
+            self.rate = rate;
+        }
+    }
+}
+
+#[cfg(feature = "testing")]
+impl LineClock {
+    /// Adds the moment at which the line is free; all that are past are the same.
+    pub(crate) fn digest(&self, digest: &mut crate::testing::Digest) {
+        let now = digest.clock().now();
+        digest.word(self.free_at.saturating_since(now).as_nanos());
+        digest.word(if self.free_at < now { 0 } else { self.early });
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    proptest! {
+        #[test]
+        fn frames_back_to_back_take_the_exact_sum_of_their_times(
+            rate in prop_oneof![(1..2_000_000u64).prop_map(|mbit| mbit * 1_000_000), 1..u64::MAX],
+            lengths in prop::collection::vec(prop_oneof![60..10_000u64, 1..1u64 << 33], 1..50),
+            start in 0..1_000_000u64,
+        ) {
+            let mut line = LineClock::new(BitRate::new(rate).unwrap());
+            line.occupy(Instant::from_nanos(start));
+            let mut bytes = 0u128;
+            for length in lengths {
+                bytes += u128::from(length);
+                let exact = (bytes * 8_000_000_000).div_ceil(u128::from(rate));
+                let Ok(exact) = u64::try_from(exact + u128::from(start)) else {
+                    break;
+                };
+                // A caller comes at the first whole nanosecond at which the line is free, or waits for it.
+                let earliest = if length % 2 == 0 { line.free_at() } else { Instant::ZERO };
+                prop_assert_eq!(line.book(earliest, Bytes::new(length)), Instant::from_nanos(exact));
+            }
+        }
+
+        #[test]
+        fn another_rate_moves_the_line_by_less_than_a_nanosecond(
+            rates in prop::collection::vec(1_000_000..2_000_000_000_000u64, 1..50),
+        ) {
+            let mut line = LineClock::new(BitRate::from_mbit(1));
+            let mut exact = 0.0;
+            for rate in &rates {
+                line.set_rate(BitRate::new(*rate).unwrap());
+                line.book(Instant::ZERO, Bytes::new(1524));
+                exact += 1524.0 * 8e9 / *rate as f64;
+            }
+            let seen = line.free_at().as_nanos() as f64;
+            // A bit's time is a microsecond at most, and what is lost in a change is less than that of both rates.
+            prop_assert!((seen - exact).abs() <= 1.0 + 1e-3, "{} for {}", seen, exact);
+        }
+    }
+
+    #[test]
+    fn a_line_that_was_idle_begins_at_a_whole_nanosecond() {
+        let mut line = LineClock::new(BitRate::from_mbit(800_000));
+        let at = Instant::from_nanos;
+        assert_eq!(line.book(at(0), Bytes::new(1524)), at(16));
+        assert_eq!(line.book(at(16), Bytes::new(1524)), at(31));
+        assert_eq!(line.book(at(32), Bytes::new(1524)), at(48));
+    }
+}
