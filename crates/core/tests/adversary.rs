@@ -239,7 +239,7 @@ impl Trial {
         let quanta = match (self.mood(), of_cycle, step) {
             (Mood::Pulsed, 0, 0) => Quanta::ZERO,
             (Mood::Pulsed, 0, 6) => Quanta::MAX,
-            (Mood::Pulsed | Mood::Paused, 1.., 0) if of_cycle % 10 == 0 => Quanta::MAX,
+            (Mood::Pulsed | Mood::Paused, 1.., 0) if of_cycle.is_multiple_of(10) => Quanta::MAX,
             _ => return,
         };
         self.pfc(ADVERSARY, quanta);
@@ -322,7 +322,7 @@ impl Trial {
 
     fn data(&mut self, by: PortId) {
         let mut made_up =
-            || MacAddress::from_u64(0x0200_0500_0000 | self.random.next_u64() % 6_000);
+            || MacAddress::from_u64(0x0200_0500_0000 | (self.random.next_u64() % 6_000));
         let (one, two) = (made_up(), made_up());
         let own = OWN;
         let victims = [honest(HOSTS[0]), honest(HOSTS[1]), honest(UPLINK)];

@@ -80,7 +80,7 @@ entries! {
             "VLANs that a port carries which is no access port: numbers and ranges, `[10, \"20-29\"]`; 0, at a trunk, for frames without a tag. Empty or absent: all of them. A native VLAN is carried always."
         "vlan-mode" vlan_mode: Option<VlanMode> = None => "`\"access\"` with `tag`, else `\"trunk\"`", "", Restart, valid::anything;
             "As in Open vSwitch. `\"access\"`: one VLAN, without tags; a frame with a tag is dropped (`vlan`). `\"trunk\"`: VLANs with tags; a frame without one is in VLAN 0. `\"native-tagged\"`: a trunk at which a frame without a tag is in the VLAN of `tag`. `\"native-untagged\"`: the same, and that VLAN's frames leave without a tag."
-        "priorities" priorities: Option<Vec<Priority>> = None => "all", "", Restart, valid::given(some_priority);
+        "priorities" priorities: Option<Vec<Priority>> = None => "all", "", Restart, valid::given(|it: &Vec<Priority>| some_priority(it));
             "Priorities that frames from the port may have, `[0, 3]`; others are dropped (`priority`). They keep their PCP and DSCP, which the next switch would trust. Frames from such a port do not take the express path."
         "address-limit" address_limit: Option<u32> = None => "256 at `edge` ports, else none", "", Restart, valid::given(valid::within(1, ADDRESSES_MAX));
             "Addresses that are learned behind the port at most, 1 to 1048576. Frames from one more are dropped (`address_limit`)."
@@ -89,7 +89,7 @@ entries! {
     }
 }
 
-fn some_priority(priorities: &Vec<Priority>) -> Result<(), String> {
+fn some_priority(priorities: &[Priority]) -> Result<(), String> {
     match priorities.is_empty() {
         true => Err("names no priority: no frame would be taken".to_owned()),
         false => Ok(()),

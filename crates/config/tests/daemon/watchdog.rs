@@ -65,7 +65,7 @@ fn edge_ports_are_watched_by_default() {
             Some(enabled)
         );
     }
-    let packaged = include_str!("../../../packaging/etc/switchd.toml");
+    let packaged = include_str!("../../../../packaging/etc/switchd.toml");
     let port = "[[port]]\ndevice = \"a\"\nrole = \"edge\"\nrate = \"1Gbit\"\n";
     assert_eq!(
         watched(&format!("{packaged}\n{port}")),

@@ -23,6 +23,7 @@ pub trait Scalar:
     + for<'a> Div<&'a Self, Output = Self>
     + 'static
 {
+    /// Returns the neutral element of addition.
     fn zero() -> Self;
 
     /// `numerator / denominator`.
@@ -31,6 +32,7 @@ pub trait Scalar:
     /// The nearest `f64`.
     fn to_f64(&self) -> f64;
 
+    /// Returns the largest integer that is not above the number.
     fn floor(&self) -> Self;
 
     /// Returns the least positive number of which both (positive) numbers are divisors. `None` if
@@ -45,6 +47,7 @@ pub trait Scalar:
         Self::ratio(value, 1)
     }
 
+    /// Returns the neutral element of multiplication.
     fn one() -> Self {
         Self::integer(1)
     }
