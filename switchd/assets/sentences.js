@@ -73,6 +73,7 @@ const SENTENCES = {
   route_too_long: (d) => `The way to ${d.destination} has more links than D: its class needs more Levels.`,
   forwarding_loop: (d) => `Flooded frames come round a loop by ${d.other}${inVlan(d)}: the port floods nothing.`,
   forwarding_loop_ended: (d) => `The loop is over${inVlan(d)}: the port floods again.`,
+  loop_behind: (d) => `Probes of this port come back by itself${inVlan(d)}: look behind it for a loop between two ports of one switch, or for a host that sends probes back. Nothing is blocked.`,
   address_moves: (d) => `Address ${d.address} moves between this port and ${d.other}${inVlan(d)}.`,
   learning_table_full: (d) => `Addresses of this port find no room: ${d.learned} of ${d.capacity} are learned. Frames to forgotten ones are flooded.`,
   addresses_forgotten: (d) => `Learned addresses forgotten on request${inVlan(d)}.`,

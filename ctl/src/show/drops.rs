@@ -61,17 +61,12 @@ fn of_port(port: &Port) -> Vec<Drop> {
     let xdp = port.xdp_drops().into_iter();
     let xdp = xdp.map(|(verdict, frames)| (Layer::Xdp, verdict, frames));
     let kernel = KERNEL_LOSSES.iter().map(|counter| {
-        let kind = counter.name.trim_end_matches("_total");
         let frames = counter.get(&port.kernel_losses);
-        (Layer::Kernel, kind.to_owned(), frames)
+        (Layer::Kernel, kind(counter.name).to_owned(), frames)
     });
     let nic = DEVICE_LOSSES.iter().map(|counter| {
-        let kind = counter.name.trim_end_matches("_total");
-        (
-            Layer::Nic,
-            kind.to_owned(),
-            counter.get(&port.device_losses),
-        )
+        let frames = counter.get(&port.device_losses);
+        (Layer::Nic, kind(counter.name).to_owned(), frames)
     });
     switch
         .chain(xdp)
@@ -86,6 +81,13 @@ fn of_port(port: &Port) -> Vec<Drop> {
             frames_total,
         })
         .collect()
+}
+
+/// Returns the kind of loss, as in the metrics, from the name of a counter such as `kernel_rx_missing_total`.
+fn kind(name: &str) -> &str {
+    let name = name.trim_start_matches("kernel_");
+    name.trim_start_matches("device_")
+        .trim_end_matches("_total")
 }
 
 fn text(drops: &[Drop]) -> String {
@@ -229,11 +231,11 @@ mod tests {
     #[test]
     fn what_is_lost_below_the_switch_has_a_remedy() {
         for counter in KERNEL_LOSSES {
-            let kind = counter.name.trim_end_matches("_total");
+            let kind = kind(counter.name);
             assert!(remedy(Layer::Kernel, kind).is_some(), "{kind}");
         }
         for counter in DEVICE_LOSSES {
-            let kind = counter.name.trim_end_matches("_total");
+            let kind = kind(counter.name);
             assert!(remedy(Layer::Nic, kind).is_some(), "{kind}");
         }
     }
@@ -261,8 +263,8 @@ mod tests {
         ];
         assert_eq!(found, wanted);
         let text = text(&drops);
-        assert!(text.contains("rx_crc        Replace the cable"), "{text}");
-        assert!(!text.contains("of_a_newer_daemon  "), "{text}");
+        assert!(text.contains("\nrx_crc        Replace the cable"), "{text}");
+        assert!(!text.contains("\nof_a_newer_daemon"), "{text}");
         assert_eq!(super::text(&[]), "no frame was dropped since the start\n");
     }
 }

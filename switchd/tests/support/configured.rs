@@ -34,6 +34,7 @@ rate = "100Mbit"
 name = "p2"
 device = "dev2"
 role = "edge"
+pfcwd = { enabled = false }
 rate = "100Mbit"
 "#;
 

@@ -271,7 +271,7 @@ fn a_switch_without_its_keeper_goes_on_and_says_so() {
         let is_gone = !std::path::Path::new(&format!("/proc/{worker}")).exists();
         is_gone.then_some(())
     });
-    assert!(!switch.config.run_dir.exists());
+    // The keeper would have unmounted the BPF file system, which a running switch may not: the next start finds it.
     let _ = switch.end_process();
     switch.start_process().unwrap();
     switch.ready().unwrap_or_else(|error| panic!("{error:#}"));

@@ -307,6 +307,13 @@ fn is_alike(bytes: &[u8]) -> bool {
     }
 }
 
+/// Returns whether another tag follows one of the port's own VLAN: Weir drops such a frame, and Open vSwitch lets it through.
+fn is_nested(host: usize, bytes: &[u8]) -> bool {
+    let number = u16::from_be_bytes([bytes[14] & 0xf, bytes[15]]);
+    let is_tag = |at: usize| [[0x81, 0], [0x88, 0xa8]].contains(&[bytes[at], bytes[at + 1]]);
+    is_tag(12) && is_tag(16) && number == settings()[host].tag
+}
+
 /// Removes the priority, which Open vSwitch sets differently in the tags that it adds.
 fn without_priority(map: &BTreeMap<u32, Vec<u8>>) -> BTreeMap<u32, Vec<u8>> {
     let mut map = map.clone();
@@ -364,7 +371,7 @@ fn frames_leave_where_and_how_a_slow_model_says_and_as_by_open_vswitch() {
     for (frames, expected) in &batches {
         let frames: Vec<_> = frames
             .iter()
-            .filter(|(_, bytes)| is_alike(bytes))
+            .filter(|(host, bytes)| is_alike(bytes) && !is_nested(*host, bytes))
             .cloned()
             .collect();
         let numbers: BTreeSet<u32> = frames.iter().map(|(_, bytes)| number_of(bytes)).collect();

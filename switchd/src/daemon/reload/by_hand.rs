@@ -273,6 +273,10 @@ ports = ["a"]
     /// State of a switch that began with the file.
     fn snapshot() -> Box<Snapshot> {
         let mut snapshot = empty(2);
+        let config = config();
+        for (state, port) in snapshot.ports.iter_mut().zip(&config.ports) {
+            state.watchdog = config.watchdog(port);
+        }
         let both = PortSet::from_iter([port(0), port(1)]);
         snapshot.routes.rows = vec![
             row(mac(1), PortSet::from_iter([port(0)]), 0),

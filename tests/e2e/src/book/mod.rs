@@ -25,8 +25,9 @@ pub struct Page {
 
 /// The repository.
 pub fn repository() -> PathBuf {
-    let tests = Path::new(env!("CARGO_MANIFEST_DIR"));
-    tests.parent().expect("tests/ is in it").to_owned()
+    let package = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let above = package.ancestors().nth(2);
+    above.expect("tests/e2e is in it").to_owned()
 }
 
 /// Every page of the book and the README, in the order of their paths.

@@ -203,7 +203,9 @@ fn random_frames_are_copied_by_vlan_as_a_slow_model_says() {
             bytes.extend([payload, vec![number; 40]].concat());
             let vlan = vlan_by_hand(from, &tags);
             // Behind the trunk are all VLANs, behind the access port is its own.
-            let leaves = vlan.is_some_and(|vlan| from == 0 || vlan == 7);
+            let leaves = vlan.is_some_and(|vlan| from == 0 || vlan == 7)
+                // A tag behind one that changes nothing is no way into another VLAN.
+                && !(tags.len() > 1 && tags[0] & 0xfff == 0);
             if selects(vlan) && (arrives || leaves) {
                 expected.push(number);
             }
