@@ -111,8 +111,9 @@ fn script(name: &str) -> Result<PathBuf> {
         .ancestors()
         .skip(1)
         .flat_map(|above| ["share/weir", ""].map(|between| above.join(between).join(DIRECTORY)));
-    let tested = std::env::var_os("CARGO_MANIFEST_DIR")
-        .map(|package| Path::new(&package).join("../..").join(DIRECTORY));
+    let package = std::env::var_os("CARGO_MANIFEST_DIR").map(PathBuf::from);
+    let tested = package.iter().flat_map(|package| package.ancestors());
+    let tested = tested.map(|above| above.join(DIRECTORY));
     let mut candidates = named.into_iter().chain(above).chain(tested);
     candidates
         .find_map(|directory| Some(directory.join(name)).filter(|path| path.is_file()))
