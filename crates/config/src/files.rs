@@ -1,11 +1,11 @@
-//! Files that only their owner may have written: secrets, which others may not read either, and configurations.
+//! Files that only their owner may write: secrets, which others may not read either, and configurations.
 
 use std::fs::{File, OpenOptions};
 use std::io::{self, Read};
 use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 
-/// Nothing that is read here is longer.
+/// Maximum length of a secret.
 const LENGTH_MAX: u64 = 1 << 20;
 /// Permission for everybody to write.
 const WRITABLE_BY_ALL: u32 = 0o002;
@@ -14,7 +14,7 @@ const STICKY: u32 = 0o1000;
 /// Permissions that a secret's file may not give: to write for its group, and anything for others.
 const PERMISSIONS_REFUSED: u32 = 0o037;
 
-/// Why a secret cannot be had.
+/// The reasons why a secret cannot be read.
 #[derive(Debug, thiserror::Error)]
 pub enum SecretError {
     /// The operating system refuses.
@@ -22,7 +22,7 @@ pub enum SecretError {
     Io {
         /// The file.
         path: PathBuf,
-        /// Why not.
+        /// The reason.
         source: io::Error,
     },
     /// Others could have written or read it.
@@ -30,15 +30,15 @@ pub enum SecretError {
     Exposed {
         /// The file.
         path: PathBuf,
-        /// What is wrong, and what to do.
+        /// The fault and its remedy.
         reason: String,
     },
-    /// It holds something else than it should.
+    /// Its contents are not what they should be.
     #[error("{}: {reason}", path.display())]
     Malformed {
         /// The file.
         path: PathBuf,
-        /// What is wrong.
+        /// The fault.
         reason: String,
     },
 }
@@ -132,11 +132,7 @@ pub(crate) fn read_configuration(path: &Path) -> io::Result<String> {
     }
     // Beside a link, the directory of its target counts.
     for file in [path.to_owned(), path.canonicalize()?] {
-        let directory = match file.parent() {
-            Some(parent) if parent.as_os_str().is_empty() => Path::new("."),
-            Some(parent) => parent,
-            None => continue,
-        };
+        let directory = directory_of(&file);
         let mode = std::fs::metadata(directory)?.mode();
         if mode & (WRITABLE_BY_ALL | STICKY) == WRITABLE_BY_ALL {
             return Err(exposed("its directory", mode, directory));
@@ -145,6 +141,15 @@ pub(crate) fn read_configuration(path: &Path) -> io::Result<String> {
     let mut text = String::new();
     file.read_to_string(&mut text)?;
     Ok(text)
+}
+
+/// Returns the directory that has an entry for `path`; the root's is the root.
+pub fn directory_of(path: &Path) -> &Path {
+    match path.parent() {
+        Some(parent) if parent.as_os_str().is_empty() => Path::new("."),
+        Some(parent) => parent,
+        None => path,
+    }
 }
 
 #[cfg(test)]

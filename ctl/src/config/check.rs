@@ -6,7 +6,7 @@ use anyhow::Result;
 use serde::Serialize;
 use weir_config::daemon::{Class, DaemonConfig, Port, Trust};
 use weir_config::units::format_size;
-use weir_core::{ClassMode, PfcThresholds, PortRole};
+use weir_core::{ClassMode, PfcThresholds};
 
 use super::devices::{self, Unfit};
 use super::here::{self, Warning};
@@ -154,15 +154,20 @@ fn unwatched(config: &DaemonConfig) -> Vec<String> {
     if !config.classes.iter().any(is_lossless) {
         return Vec::new();
     }
-    let hosts = config.ports.iter().filter(|it| it.role == PortRole::Edge);
-    let unwatched = hosts.filter(|port| config.watchdog(port).is_none());
-    unwatched.map(|port| port.name.clone()).collect()
+    hosts_that(config, |port| config.watchdog(port).is_none())
 }
 
 fn unrestricted(config: &DaemonConfig) -> Vec<String> {
-    let hosts = config.ports.iter().filter(|it| it.role == PortRole::Edge);
-    let unrestricted = hosts.filter(|port| port.priorities.is_none() && port.trust != Trust::Port);
-    unrestricted.map(|port| port.name.clone()).collect()
+    hosts_that(config, |port| {
+        port.priorities.is_none() && port.trust != Trust::Port
+    })
+}
+
+/// Returns the names of the ports that face hosts and are `wanted`.
+fn hosts_that(config: &DaemonConfig, wanted: impl Fn(&Port) -> bool) -> Vec<String> {
+    let hosts = config.ports.iter().filter(|port| port.is_edge());
+    let wanted = hosts.filter(|port| wanted(port));
+    wanted.map(|port| port.name.clone()).collect()
 }
 
 fn any_priority(ports: &[String]) -> String {

@@ -4,6 +4,7 @@ use anyhow::Result;
 use serde::Serialize;
 use weir_api::counters::{DEVICE_LOSSES, KERNEL_LOSSES};
 use weir_api::daemon::Port;
+use weir_core::counters::Counter;
 use weir_output::{table, Output};
 
 use super::keep;
@@ -62,11 +63,11 @@ fn of_port(port: &Port) -> Vec<Drop> {
     let xdp = xdp.map(|(verdict, frames)| (Layer::Xdp, verdict, frames));
     let kernel = KERNEL_LOSSES.iter().map(|counter| {
         let frames = counter.get(&port.kernel_losses);
-        (Layer::Kernel, kind(counter.name).to_owned(), frames)
+        (Layer::Kernel, kind(counter).to_owned(), frames)
     });
     let nic = DEVICE_LOSSES.iter().map(|counter| {
         let frames = counter.get(&port.device_losses);
-        (Layer::Nic, kind(counter.name).to_owned(), frames)
+        (Layer::Nic, kind(counter).to_owned(), frames)
     });
     switch
         .chain(xdp)
@@ -83,11 +84,9 @@ fn of_port(port: &Port) -> Vec<Drop> {
         .collect()
 }
 
-/// Returns the kind of loss, as in the metrics, from the name of a counter such as `kernel_rx_missing_total`.
-fn kind(name: &str) -> &str {
-    let name = name.trim_start_matches("kernel_");
-    name.trim_start_matches("device_")
-        .trim_end_matches("_total")
+/// Returns the kind of loss, as in the metrics: `rx_missing`.
+fn kind<T>(counter: &Counter<T>) -> &'static str {
+    counter.labels.first().copied().unwrap_or_default()
 }
 
 fn text(drops: &[Drop]) -> String {
@@ -231,11 +230,11 @@ mod tests {
     #[test]
     fn what_is_lost_below_the_switch_has_a_remedy() {
         for counter in KERNEL_LOSSES {
-            let kind = kind(counter.name);
+            let kind = kind(counter);
             assert!(remedy(Layer::Kernel, kind).is_some(), "{kind}");
         }
         for counter in DEVICE_LOSSES {
-            let kind = kind(counter.name);
+            let kind = kind(counter);
             assert!(remedy(Layer::Nic, kind).is_some(), "{kind}");
         }
     }

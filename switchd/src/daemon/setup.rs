@@ -4,6 +4,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use weir_config::daemon::{Class, DaemonConfig, LogFormat};
+use weir_config::files::directory_of;
 use weir_config::kernels;
 use weir_core::control::neighbours::AnnouncedPort;
 use weir_core::Priority;
@@ -128,11 +129,7 @@ fn info(config: &DaemonConfig) -> SwitchInfo {
 /// Returns the files that a running switch needs: those of its own directories, and those that may be read again. `in_force` is a
 /// file in the place of `file`.
 pub fn files(config: &DaemonConfig, file: &Path, in_force: Option<&Path>) -> Files {
-    let beside = |path: &Path| match path.parent() {
-        Some(parent) if parent.as_os_str().is_empty() => PathBuf::from("."),
-        Some(parent) => parent.to_owned(),
-        None => PathBuf::from("/"),
-    };
+    let beside = |path: &Path| directory_of(path).to_owned();
     let metrics = config.metrics.protection();
     let gnmi = config.gnmi.protection();
     let key = config.control_frames.key_file.clone();

@@ -19,7 +19,7 @@ use std::path::{Path, PathBuf};
 use weir_core::config::WatchdogConfig;
 use weir_core::control::ControlConfig;
 use weir_core::{
-    Bytes, ClassMode, MacAddress, PauseRule, PortConfig, PortRole, Priority, SwitchConfig, VlanPort,
+    Bytes, ClassMode, MacAddress, PauseRule, PortConfig, Priority, SwitchConfig, VlanPort,
 };
 
 use crate::files::read_configuration;
@@ -263,8 +263,8 @@ impl DaemonConfig {
 
     /// How a port is watched for PFC storms. The policy `watchdog` watches every port.
     pub fn watchdog(&self, port: &Port) -> Option<WatchdogConfig> {
-        let is_edge = port.role == PortRole::Edge;
-        watchdog(port.pfcwd.unwrap_or(self.pfcwd), &self.deadlock, is_edge)
+        let own = port.pfcwd.unwrap_or(self.pfcwd);
+        watchdog(own, &self.deadlock, port.is_edge())
     }
 
     /// UMEM chunks: one for each cell of all buffers, what stands in the rings, and a reserve for control

@@ -103,14 +103,14 @@ impl Port {
         self.address_limit.or_else(default)
     }
 
-    /// By priority: whether its frames may have it.
+    /// Returns, by priority, whether frames from the port may have it.
     pub(super) fn allowed_priorities(&self) -> [bool; 8] {
         let allowed = self.priorities.as_ref();
         Priority::ALL.map(|it| allowed.is_none_or(|allowed| allowed.contains(&it)))
     }
 
-    /// What the port says of the express path, and `usual` where it says nothing. Frames of priorities that may not come in are for
-    /// the core to drop.
+    /// Returns the port's setting of the express path, or `usual` if it has none. With `priorities` the path is off, because only the
+    /// core drops frames of other priorities.
     pub fn express_or(&self, usual: Express) -> Express {
         match &self.priorities {
             Some(_) => Express::Off,
@@ -139,7 +139,8 @@ impl Port {
         self.is_edge() || self.feedback == FeedbackCoding::Pfc
     }
 
-    fn is_edge(&self) -> bool {
+    /// Returns whether the port faces a host.
+    pub fn is_edge(&self) -> bool {
         self.role == PortRole::Edge
     }
 }

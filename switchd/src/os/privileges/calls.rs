@@ -199,7 +199,7 @@ pub fn keep_running_calls() -> Result<(), PrivilegesError> {
 
 fn no_clone3() -> Result<BpfProgram, seccompiler::BackendError> {
     let rules = [(libc::SYS_clone3, Vec::new())].into();
-    program(rules, SeccompAction::Allow, libc::ENOSYS)
+    program(rules, SeccompAction::Allow, errno(libc::ENOSYS))
 }
 
 fn filter(process: u32) -> Result<BpfProgram, seccompiler::BackendError> {
@@ -212,10 +212,9 @@ fn filter(process: u32) -> Result<BpfProgram, seccompiler::BackendError> {
     let mut sockets = Vec::new();
     for (family, types) in SOCKETS {
         for kind in types {
-            let of_type = SeccompCmpOp::MaskedEq(TYPE);
             sockets.push(SeccompRule::new(vec![
                 equal(0, family as u64)?,
-                SeccompCondition::new(1, SeccompCmpArgLen::Dword, of_type, *kind as u64)?,
+                masked(1, SeccompCmpArgLen::Dword, TYPE, *kind as u64)?,
             ])?);
         }
     }
@@ -229,33 +228,36 @@ fn filter(process: u32) -> Result<BpfProgram, seccompiler::BackendError> {
     }
     // A panic of this process, and signals of its own threads.
     rules.insert(libc::SYS_tgkill, is(0, &[process.into()])?);
-    let masked = |mask, value| {
-        SeccompCondition::new(
-            0,
-            SeccompCmpArgLen::Qword,
-            SeccompCmpOp::MaskedEq(mask),
-            value,
-        )
-    };
-    let thread = SeccompRule::new(vec![masked(THREAD | NAMESPACES, THREAD)?])?;
+    let thread = SeccompRule::new(vec![masked(
+        0,
+        SeccompCmpArgLen::Qword,
+        THREAD | NAMESPACES,
+        THREAD,
+    )?])?;
     rules.insert(libc::SYS_clone, vec![thread]);
     // Seen by clone3's own filter.
     rules.insert(libc::SYS_clone3, Vec::new());
     // Memory is writable or executable, not both, and not one after the other.
     let executable = u64::from(libc::PROT_EXEC as u32);
-    let not_executable = SeccompCondition::new(
-        2,
-        SeccompCmpArgLen::Dword,
-        SeccompCmpOp::MaskedEq(executable),
-        0,
-    )?;
+    let not_executable = masked(2, SeccompCmpArgLen::Dword, executable, 0)?;
     let not_executable = SeccompRule::new(vec![not_executable])?;
     for call in [libc::SYS_mmap, libc::SYS_mprotect] {
         rules.insert(call, vec![not_executable.clone()]);
     }
-    let refuse = SeccompAction::Errno(libc::EPERM as u32);
-    let architecture = std::env::consts::ARCH.try_into()?;
-    SeccompFilter::new(rules, refuse, SeccompAction::Allow, architecture)?.try_into()
+    program(rules, errno(libc::EPERM), SeccompAction::Allow)
+}
+
+fn errno(code: libc::c_int) -> SeccompAction {
+    SeccompAction::Errno(code as u32)
+}
+
+fn masked(
+    argument: u8,
+    length: SeccompCmpArgLen,
+    mask: u64,
+    value: u64,
+) -> Result<SeccompCondition, seccompiler::BackendError> {
+    SeccompCondition::new(argument, length, SeccompCmpOp::MaskedEq(mask), value)
 }
 
 fn equal(argument: u8, value: u64) -> Result<SeccompCondition, seccompiler::BackendError> {
@@ -265,9 +267,8 @@ fn equal(argument: u8, value: u64) -> Result<SeccompCondition, seccompiler::Back
 fn program(
     rules: Rules,
     otherwise: SeccompAction,
-    refused: libc::c_int,
+    matched: SeccompAction,
 ) -> Result<BpfProgram, seccompiler::BackendError> {
-    let refuse = SeccompAction::Errno(refused as u32);
     let architecture = std::env::consts::ARCH.try_into()?;
-    SeccompFilter::new(rules, otherwise, refuse, architecture)?.try_into()
+    SeccompFilter::new(rules, otherwise, matched, architecture)?.try_into()
 }

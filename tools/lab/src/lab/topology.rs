@@ -1,7 +1,7 @@
 //! A scenario as a plan of namespaces and links, built and removed by the scripts in `netns-scripts/`.
 
 use std::fmt::Write as _;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::process::Command;
 
 use anyhow::{bail, Context, Result};
@@ -101,20 +101,21 @@ fn run_script(name: &str, arguments: &[std::ffi::OsString]) -> Result<()> {
 }
 
 /// Finds the scripts in `WEIR_SCRIPTS`, above the running program (of a source tree, or in its
-/// installed share/weir), or beside the package that cargo runs a test of. No path of the build
+/// installed share/weir), or above the package that cargo runs a test of. No path of the build
 /// machine is used: the program is the same wherever it is built.
 fn script(name: &str) -> Result<PathBuf> {
     const DIRECTORY: &str = "netns-scripts";
     let here = std::env::current_exe().context("the running program has no path")?;
     let named = std::env::var_os("WEIR_SCRIPTS").map(PathBuf::from);
-    let above = here
-        .ancestors()
-        .skip(1)
-        .flat_map(|above| ["share/weir", ""].map(|between| above.join(between).join(DIRECTORY)));
     let package = std::env::var_os("CARGO_MANIFEST_DIR").map(PathBuf::from);
-    let tested = package.iter().flat_map(|package| package.ancestors());
-    let tested = tested.map(|above| above.join(DIRECTORY));
-    let mut candidates = named.into_iter().chain(above).chain(tested);
+    let starts = [Some(here), package];
+    let above = starts
+        .iter()
+        .flatten()
+        .flat_map(|it| it.ancestors().skip(1));
+    let above =
+        above.flat_map(|it| ["share/weir", ""].map(|between| it.join(between).join(DIRECTORY)));
+    let mut candidates = named.into_iter().chain(above);
     candidates
         .find_map(|directory| Some(directory.join(name)).filter(|path| path.is_file()))
         .with_context(|| {

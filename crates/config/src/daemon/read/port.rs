@@ -159,7 +159,7 @@ pub(super) fn cables(root: &Table<'_>, ports: &[Port], charging: Charging) -> Ca
             line_number: its
                 .filter(|table| table.has("cable"))
                 .and_then(|table| table.line_of("cable")),
-            is_edge: port.role == PortRole::Edge,
+            is_edge: port.is_edge(),
             line: port.cable_line(),
         }
     };
@@ -170,7 +170,7 @@ pub(super) fn cables(root: &Table<'_>, ports: &[Port], charging: Charging) -> Ca
 }
 
 fn check_feedback(table: &Table<'_>, port: &Port) {
-    if table.has("feedback") && port.role == PortRole::Edge {
+    if table.has("feedback") && port.is_edge() {
         table.complain(
             "feedback",
             "does not apply to an edge port; hosts get plain PFC",

@@ -11,7 +11,7 @@ const WAYS: usize = 4;
 
 /// An address that was seen at its port within this time is not taken over by a port to a host.
 const HOLDS_FOR: Duration = Duration::from_secs(1);
-/// An address is at home where it has been for so many rounds of the [`Sweep`]: two ages.
+/// Rounds of the [`Sweep`] after which the port of an address becomes its home: two ages.
 const ROUNDS_TO_SETTLE: u8 = 16;
 
 /// A table without room is reported once in this time.
@@ -22,7 +22,7 @@ pub(super) struct Learnt {
     pub(super) address: u64,
     pub(super) seen_at: Instant,
     pub(super) port: PortId,
-    /// Where it was seen first, or has been for long: it comes back there at once, whoever else uses it.
+    /// The port at which it was first seen, or has been seen for long. It returns there at once, even while another port uses it.
     home: PortId,
     /// Rounds of the sweep that it has been at `port`, if that is not its home.
     rounds: u8,
@@ -49,25 +49,25 @@ fn milliseconds(now: Instant) -> u32 {
 pub(in crate::switch) enum Noted {
     /// It is behind another port than before.
     Moved(Moved),
-    /// It stays where it was seen last: the frame is from somebody else.
+    /// It stays at its port: the frame comes from another station.
     Kept(Moved),
     /// It has a static entry, by other ports.
     Foreign,
     /// The port has as many addresses as it may have.
     Limited {
-        /// Nobody was told within the last minute.
+        /// The last report is older than a minute.
         is_news: bool,
     },
     /// It is the first in an empty table.
     First,
     /// It found no room, or took that of an address that was known still.
     Crowded {
-        /// Nobody was told within the last minute.
+        /// The last report is older than a minute.
         is_news: bool,
     },
 }
 
-/// What a port may do to the table.
+/// Limits of a port in the table.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct PortRule {
     /// It leads to a host.
@@ -137,7 +137,7 @@ impl LearntTable {
         }
     }
 
-    /// Whether `port` leads to a host.
+    /// Returns whether `port` leads to a host.
     pub(super) fn is_edge(&self, port: PortId) -> bool {
         self.rules
             .get(port.index())
@@ -219,8 +219,7 @@ impl LearntTable {
         address: u64,
         port: PortId,
     ) -> Option<Noted> {
-        let limit = self.rules.get(port.index()).map_or(0, |rule| rule.limit);
-        let is_full = self.count_at(port) >= limit;
+        let is_full = self.is_full(port);
         let (moves, age) = (self.moves, self.age);
         let mut entries = self.sets.get_mut(index)?.iter_mut().flatten();
         let entry = entries.find(|it| it.address == address)?;
@@ -248,6 +247,12 @@ impl LearntTable {
         Some(Noted::Moved(moved))
     }
 
+    /// Returns whether `port` has as many addresses as it may have.
+    fn is_full(&self, port: PortId) -> bool {
+        let limit = self.rules.get(port.index()).map_or(0, |rule| rule.limit);
+        self.count_at(port) >= limit
+    }
+
     fn limited(&mut self, now: Instant) -> Noted {
         Noted::Limited {
             is_news: self.take_news(now),
@@ -266,8 +271,7 @@ impl LearntTable {
     /// Makes room for an address that is new, if there is any to be had.
     #[cold]
     fn add(&mut self, now: Instant, index: usize, address: u64, port: PortId) -> Option<Noted> {
-        let limit = self.rules.get(port.index()).map_or(0, |rule| rule.limit);
-        if self.count_at(port) >= limit {
+        if self.is_full(port) {
             return Some(self.limited(now));
         }
         let set = self.sets[index];
