@@ -37,7 +37,7 @@ pub fn run(advisories: bool) -> Result<ExitCode> {
         let status = command.status().context("starting cargo-deny")?;
         Ok(status.success())
     };
-    // What was never downloaded, such as crates of other systems, cannot be read offline.
+    // Crates that were never downloaded, such as those of other systems, cannot be read offline.
     let connection = (!advisories).then_some("--offline");
     if !succeeds(deny().args(connection).arg("check").args(OFFLINE))? {
         bail!("cargo-deny found problems; the rules are in deny.toml");

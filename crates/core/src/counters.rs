@@ -72,8 +72,8 @@ crate::named! {
         AddressLimit => "address_limit",
         /// Its priority is none that the port's frames may have.
         Priority => "priority",
-        /// A VLAN tag is behind another one that says nothing, or an S-tag comes from a host: without its first tag the frame
-        /// would be in a VLAN that its sender chose.
+        /// A VLAN tag follows a first tag that changes nothing, or a host sent an S-tag. Without its first tag the frame would be in
+        /// a VLAN that its sender chose.
         NestedTag => "nested_tag",
         /// Its VLAN is none of the port's: it came in by a port, or was to leave by one, that does not carry it.
         Vlan => "vlan",

@@ -110,7 +110,7 @@ struct Inside {
     honest: Option<(PortId, PortId)>,
 }
 
-/// How the adversary pauses.
+/// The adversary's manner of pausing.
 #[derive(Clone, Copy, PartialEq)]
 enum Mood {
     Random,
@@ -328,7 +328,7 @@ impl Trial {
         let victims = [honest(HOSTS[0]), honest(HOSTS[1]), honest(UPLINK)];
         let victim = self.one_of(&victims);
         let source = match by == UPLINK {
-            // The neighbour lets nobody use the addresses of those that it knows elsewhere; a regular one does.
+            // The neighbour refuses sources that it knows at another port; a regular switch does not.
             true => self.one_of(&[honest(HOSTS[0]), honest(HOSTS[1]), one, one]),
             false => self.one_of(&[own, own, victim, victim, one, MacAddress::BROADCAST]),
         };
@@ -339,7 +339,7 @@ impl Trial {
         frame.length = Bytes::new(self.one_of(&[0, 60, 1_000, 1_500, 100_000]));
         let tag = match by == ADVERSARY {
             true => self.one_of(&[None, None, Some(0), Some(10), Some(20)]),
-            // Nobody who is honest is in VLAN 20.
+            // No honest station is in VLAN 20.
             false => Some(20),
         };
         let tag = tag.map(|number| VlanTag::new(Priority::ALL[0], vlan(number)));
@@ -362,7 +362,7 @@ impl Trial {
         }
     }
 
-    /// What may leave leaves, and each stall at a host is called a storm, as the control plane does.
+    /// Sends what may leave, and calls each stall at a host a storm, as the control plane does.
     fn step(&mut self) {
         self.now = self.now + STEP;
         self.switch.handle_timeout(self.now);
@@ -489,7 +489,7 @@ impl Trial {
                 .map(|(_, it)| it)
                 .sum();
             let dropped = self.attempts[port.index()] - self.taken[port.index()];
-            // What was taken may be dropped later on: for its own port, in a storm.
+            // An admitted frame may be dropped later: for the adversary's own port, in a storm.
             assert!(
                 counters.drops_total() >= dropped,
                 "{port}: {honest} honest ones"

@@ -42,7 +42,7 @@ use protection::{Gate, Protection, TlsListener, Token};
 
 pub use negotiation::Format;
 
-/// Where the operator lists names under which the metrics may be requested without a token.
+/// The setting that lists names under which the metrics may be requested without a token.
 const NAMES_SETTING: &str = "metrics.names";
 /// Bounds of the scrapes' times in nanoseconds: 0.5 ms to 1 s.
 const SCRAPE_BOUNDS: &[u64] = &[

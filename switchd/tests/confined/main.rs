@@ -1,5 +1,6 @@
-//! What a dataplane's thread that was taken over can still do: a process gives up what the daemon gives up, by the same calls and
-//! in the same order, and the thread tries. An executable of its own, because nothing that is given up comes back.
+//! Powers of a dataplane thread that an attacker has taken over. A process drops its privileges as the daemon does, by the same
+//! calls and in the same order, and its thread tries what an attacker would. This is a separate executable, because dropped
+//! privileges do not return.
 
 use std::ffi::CString;
 use std::fs;
@@ -266,7 +267,7 @@ impl Targets {
         ]
     }
 
-    /// What the thread needs, which shows that it is not refused everything.
+    /// Does what the thread needs: it is not refused everything.
     fn needs(&self) {
         let file = self.own.path().join("frames");
         fs::write(&file, "kept").unwrap();

@@ -108,7 +108,7 @@ pub struct Options {
     )]
     pub run_dir: PathBuf,
     /// File of the token of the one metrics listener that has no token-file of its own in
-    /// the list. Nobody but its owner, and its group to read, may use the file.
+    /// the list. Only its owner, and its group for reading, may have access to the file.
     #[arg(long, value_name = "FILE", help_heading = "Switches")]
     pub token_file: Option<PathBuf>,
     /// Certificate authorities for https, PEM [default: the system's].

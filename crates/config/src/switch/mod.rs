@@ -142,7 +142,7 @@ impl Switch {
             shaper_burst_time: Duration::ZERO,
             strict_share: SwitchConfig::STRICT_SHARE,
             seed: self.seed,
-            // Whoever has random numbers sets it.
+            // The daemon sets it, from random numbers.
             secret: 0,
             authentication: None,
             control_limits: self.control_limits,

@@ -93,7 +93,7 @@ pub struct SwitchConfig {
     /// Of the switch's only randomness: which frames are marked between the thresholds of [`RedConfig`]. Switches
     /// that run side by side have different ones.
     pub seed: u64,
-    /// A random number that nobody else knows: no host can guess the nonces of [probes for loops](crate::wire::loop_probe).
+    /// A random number that is secret: without it no host can guess the nonces of [probes for loops](crate::wire::loop_probe).
     /// Simulations do without.
     pub secret: u64,
     /// Authentication of CLCM and echo messages at fabric ports; `None` for none.

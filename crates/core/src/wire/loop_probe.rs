@@ -2,8 +2,8 @@
 //! only round a loop. In a VLAN it has the VLAN's tag behind its source.
 //!
 //! Every host hears probes, and can send frames that look like them. A probe therefore carries a nonce that is new for each port
-//! and round, and that only the switch can compute: whoever sends it back has heard the probe of that port, so that there is a
-//! way from the port to him.
+//! and round, and that only the switch can compute. A station that returns it has heard the probe of that port, so there is a path
+//! from the port to the station.
 //!
 //! | offset | length | field |
 //! |---|---|---|
@@ -35,7 +35,7 @@ const ROUND_LENGTH: usize = 4;
 const NONCE_LENGTH: usize = 8;
 const SOURCE_BEGIN: u8 = 0x06;
 
-/// Who sent a probe.
+/// The sender of a probe.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ProbeSender {
     /// The switch.
@@ -44,14 +44,14 @@ pub struct ProbeSender {
     pub port: PortId,
 }
 
-/// All that is in a probe.
+/// The contents of a probe.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct LoopProbe {
-    /// Who sent it.
+    /// Its sender.
     pub sender: ProbeSender,
-    /// In which round.
+    /// The round that it was sent in.
     pub round: u32,
-    /// What only its sender can know.
+    /// A number that only its sender can compute.
     pub nonce: u64,
 }
 

@@ -394,7 +394,7 @@ fn a_host_that_repeats_the_probes_of_an_uplink_never_blocks_it() {
     for _ in 0..180 {
         let [heard, of_host] = lone.round();
         let mut forged = heard;
-        // What the host behind the neighbour cannot have heard.
+        // Probes that the host behind the neighbour cannot have heard.
         forged.sender.port = HOST;
         assert_ne!(forged.nonce, of_host.nonce);
         for probe in recorded.iter().chain([&forged]) {

@@ -36,7 +36,7 @@ pub(crate) struct OnLine {
     pub(crate) source: MacAddress,
     pub(crate) destination: MacAddress,
     pub(crate) tag: Option<VlanTag>,
-    /// What it is, if it is a probe.
+    /// Returns the probe that the frame is, if it is one.
     pub(crate) probe: Option<LoopProbe>,
 }
 

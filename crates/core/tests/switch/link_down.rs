@@ -339,7 +339,7 @@ fn what_waits_for_an_address_that_has_moved_is_dropped_at_once() {
     assert!(!node.pausing(0));
     let after = node.receive(0, 1, LOSSLESS).unwrap();
     assert_eq!(node.send(2), [after]);
-    // From a port whose link is up they leave as ever; and there nobody else has the address within a second.
+    // From a port whose link is up they leave as before, and no other port gets the address within a second.
     let waits = node.receive(0, 1, LOSSLESS).unwrap();
     let taken = node.receive_at(3, 1, 0, LOSSLESS);
     assert_eq!(taken, Err(DropReason::ForeignSource));

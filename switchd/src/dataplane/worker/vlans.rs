@@ -49,7 +49,7 @@ pub(super) fn tag_of(bytes: &[u8]) -> Result<Option<VlanTag>, DropReason> {
     }
 }
 
-/// Whether an S-tag is a frame's first tag, or any VLAN tag is behind its C-tag.
+/// Returns whether a frame's first tag is an S-tag, or any VLAN tag follows its C-tag.
 pub(super) fn is_nested(bytes: &[u8]) -> bool {
     match bytes.get(TAG_AT..).unwrap_or_default() {
         [0x88, 0xa8, ..] => true,

@@ -76,13 +76,13 @@ impl Switch {
         outcome
     }
 
-    /// Counts and refuses a frame with a VLAN tag behind its first tag, or with an S-tag as the first one, if its sender could
-    /// reach a VLAN so that is none of the port's: without the first tag the frame is in the VLAN of the second for whoever
-    /// receives it. To be asked before [`receive_tagged`](Self::receive_tagged).
+    /// Counts and refuses a frame with a VLAN tag behind its first tag, or with an S-tag as the first one, if it could reach a VLAN
+    /// that the port does not carry: once the first tag is removed, its receiver reads the second one. Call it before
+    /// [`receive_tagged`](Self::receive_tagged).
     ///
     /// # Errors
     ///
-    /// [`DropReason::NestedTag`]: the first tag says no more than none would, or the port has one VLAN, without tags.
+    /// [`DropReason::NestedTag`]: the first tag changes nothing, or the port has one VLAN, without tags.
     #[cold]
     pub fn check_nested_tag(
         &mut self,

@@ -127,7 +127,7 @@ fn a_host_takes_no_address_that_was_seen_elsewhere_a_moment_ago() {
         assert!(matches!(noted, Some(Noted::Kept(moved)) if moved.from == own));
         assert_eq!(table.find(at(millis), 42), Some(own));
     }
-    // What others try keeps nothing alive: a host that has moved is found a second after its last frame.
+    // Attempts of other ports do not renew the entry: a host that has moved is found a second after its last frame.
     let noted = table.note(at(1_000), 42, thief);
     assert!(matches!(noted, Some(Noted::Moved(moved)) if moved.from == own));
     // The owner is back at once, and a third one is not.
@@ -152,7 +152,7 @@ fn a_host_takes_no_address_that_was_seen_elsewhere_a_moment_ago() {
     assert!(matches!(noted, Some(Noted::Moved(_))));
 }
 
-/// Where an address has been for two ages is its home.
+/// An address that has been at a port for two ages has its home there.
 #[test]
 fn an_address_settles_where_it_has_moved() {
     let (old, new) = (PortId::new(0), PortId::new(1));

@@ -6,10 +6,10 @@ use crate::units::{Bytes, Instant};
 /// The budgets of one (fabric port, priority) and what is stored under them, kept by the four
 /// Buffer Management Rules (section III).
 ///
-/// What is stored is counted by Level, so that each rule costs O(1); every m_i follows from the
-/// counts by equation (8). The Feedback is kept with them: it is asked for with every frame and
-/// changed by few. It is looked for, in O(D), only while more is stored than b_1 has room for. What
-/// every frame reads and changes comes first.
+/// Stored bytes are counted by Level, so that each rule costs O(1); every m_i follows from the
+/// counts by equation (8). The Feedback is cached beside them, because every frame reads it and few
+/// change it. It is computed, in O(D), only while more is stored than b_1 has room for. Fields that
+/// every frame reads and changes come first.
 #[derive(Clone, Debug)]
 #[repr(C)]
 pub(in crate::switch) struct Budget {

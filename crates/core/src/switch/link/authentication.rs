@@ -7,9 +7,9 @@
 //! sender's numbers go on from the wall clock after a restart. A greeting counts when it shows that
 //! its sender has heard our nonce; one that does not is answered.
 //!
-//! Were a neighbour's clock set back between two starts, its numbers would be too old for us. Its
-//! nonce is another one then: we take a new nonce, which makes all that was ever sealed with the
-//! old one worthless, and count anew.
+//! If a neighbour's clock was set back between two starts, its sequence numbers are too old for this
+//! switch. Its nonce has changed then. The switch takes a new nonce as well, which invalidates all
+//! messages sealed with the old one, and restarts the count.
 
 use crate::config::{AuthenticationConfig, PortRole};
 use crate::counters::DropReason;

@@ -101,7 +101,7 @@ impl Bridge {
             return none;
         }
         let vlan = if vid == 0 { port.pvid } else { vid };
-        // A host does not choose a VLAN by a second tag, behind one that says nothing.
+        // A host does not choose a VLAN by a second tag, behind one that changes nothing.
         let is_tag = |bytes: &[u8]| [[0x81, 0x00], [0x88, 0xa8]].contains(&[bytes[0], bytes[1]]);
         let is_nested = is_tag(behind);
         if is_nested && (port.only_untagged || tci.is_some() && vlan == port.pvid) {

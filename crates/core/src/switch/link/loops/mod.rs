@@ -2,10 +2,10 @@
 //! probes now and then, in the VLANs that it has, which all bridges flood. One that comes back has gone round a loop, and the
 //! port that it comes back by floods no more in its VLAN until probes have stayed away for a while.
 //!
-//! Whoever can send frames can send back a probe, or make one up. So a probe counts only with the nonce of its port and of this
-//! round or the one before: he has heard that port's probe, and there is a way from it to him. One that comes back by the port
-//! that it left by proves no more than that, and is reported: the port may lead to others, whom nobody may cut off by sending
-//! back what he hears. Between a port to a host and one to a switch it is the host's that is blocked.
+//! Any station can return a probe or forge one. A probe therefore counts only with the nonce of its port for this round or the
+//! one before: its sender has heard the probe of that port, so there is a path from the port to the sender. A probe that returns
+//! on the port that it left by proves no more than that. It is reported and blocks nothing, because a station that returns probes
+//! must not cut off others behind the same port. If a loop joins a port to a host and one to a switch, the host's port is blocked.
 //!
 //! Of several switches on one loop one port is to be blocked, not one of each. All of them hear each other's probes. So
 //! each waits for the longer the more it has heard of that have a smaller identifier: the first one to block breaks the loop

@@ -152,7 +152,7 @@ impl Watch {
         }
         let paused = paused_for.saturating_sub(self.window.paused_before);
         let is_much = paused.saturating_mul(100) >= passed.saturating_mul(PAUSED_PERCENT_MAX);
-        // A host may pause for as long as it likes while nobody has anything for it.
+        // A host may pause without limit while no frames wait for it.
         self.pulsing = is_much && self.window.waited.saturating_mul(2) >= passed;
         self.window = Window {
             began: seen.now,
