@@ -17,15 +17,12 @@ const BEATS_PER_LIMIT: u32 = 4;
 /// still.
 const WAITS_PER_LIMIT: u32 = 2;
 
-/// Beats until the daemon ends; `limit` is how long the service manager waits for a beat.
+/// Beats until the daemon ends; `limit` is how long the service manager waits for a beat. The first beat is sent at once: to the
+/// service manager a restarted switch is the same service, whose last beat was that of the switch before.
 pub async fn beat(shared: Arc<Shared>, limit: Duration) {
     let ending = shared.life.ending();
     tokio::pin!(ending);
     loop {
-        tokio::select! {
-            () = &mut ending => return,
-            () = tokio::time::sleep(limit / BEATS_PER_LIMIT) => {}
-        }
         let wait = limit / WAITS_PER_LIMIT;
         let answer = tokio::time::timeout(wait, shared.dataplane.inspect(Tables::NONE)).await;
         if shared.life.stage() != Stage::Running {
@@ -39,6 +36,10 @@ pub async fn beat(shared: Arc<Shared>, limit: Duration) {
                 ?wait,
                 "no heartbeat: the dataplane or the control plane does not answer"
             );
+        }
+        tokio::select! {
+            () = &mut ending => return,
+            () = tokio::time::sleep(limit / BEATS_PER_LIMIT) => {}
         }
     }
 }

@@ -9,7 +9,9 @@ use weir_tests::faults::{thread, Held};
 use weir_tests::{until, Bench};
 
 /// Heartbeat timeout of the service manager in microseconds.
-const LIMIT_MICROS: &str = "400000";
+const LIMIT_MICROS: u64 = 400_000;
+/// A timeout whose pauses between two heartbeats no test waits for.
+const HOUR_MICROS: u64 = 3_600_000_000;
 /// Log message instead of a heartbeat.
 const MISSED: &str = "no heartbeat";
 
@@ -21,7 +23,7 @@ struct Watched {
 }
 
 impl Watched {
-    fn start(bench: &mut Bench) -> Self {
+    fn start(bench: &mut Bench, limit_micros: u64) -> Self {
         bench.switch.end_process().unwrap();
         let socket = bench.file("notify");
         let manager = UnixDatagram::bind(&socket).unwrap();
@@ -29,7 +31,7 @@ impl Watched {
         let mut command = bench.command("s1", "env");
         command
             .arg(format!("NOTIFY_SOCKET={}", socket.display()))
-            .arg(format!("WATCHDOG_USEC={LIMIT_MICROS}"))
+            .arg(format!("WATCHDOG_USEC={limit_micros}"))
             .arg(program("weir-switchd").unwrap())
             .arg("--config")
             .arg(bench.switch.config_file());
@@ -79,7 +81,7 @@ impl Watched {
 #[test]
 fn heartbeats_end_while_a_thread_hangs() {
     let mut bench = Bench::new(&[], |_| ());
-    let watched = Watched::start(&mut bench);
+    let watched = Watched::start(&mut bench, LIMIT_MICROS);
     watched.wait_for("READY=1");
     // Nothing is forwarded, and all is well.
     for _ in 0..3 {
@@ -95,6 +97,16 @@ fn heartbeats_end_while_a_thread_hangs() {
         held.let_go();
         watched.wait_for("WATCHDOG=1");
     }
+    watched.process.end(weir_tests::PATIENCE).unwrap();
+    bench.end();
+}
+
+/// To the service manager a restarted switch is the same service: its first heartbeat ends the wait for that of the switch before.
+#[test]
+fn a_switch_that_has_started_sends_its_first_heartbeat_at_once() {
+    let mut bench = Bench::new(&[], |_| ());
+    let watched = Watched::start(&mut bench, HOUR_MICROS);
+    watched.wait_for("WATCHDOG=1");
     watched.process.end(weir_tests::PATIENCE).unwrap();
     bench.end();
 }
