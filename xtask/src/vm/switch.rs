@@ -117,6 +117,8 @@ impl Settings {
         if let Some(chunk) = self.chunk {
             let _ = writeln!(out, "chunk = \"{chunk}\"");
         }
+        // The checks pause a host for longer than the storm watchdog would stand.
+        out.push_str("[pfcwd]\nenabled = false\n");
         // The buffers of a class hold what a host has on its way, and more (`Pace::USUAL`).
         let _ = write!(
             out,
