@@ -7,8 +7,7 @@ mod route;
 
 use std::path::PathBuf;
 
-use weir_core::config::ConfigError;
-use weir_core::{MacAddress, PortRole, RedError};
+use weir_core::{MacAddress, PortRole};
 
 use super::access::ApiTable;
 use super::mirror::{mirrors, MirrorTable};
@@ -23,8 +22,8 @@ use crate::names::check_name;
 use crate::reader::{Problem, Problems, Table};
 use crate::settings::{valid, Setting};
 use crate::switch::{
-    check_steps, classes, ecn_profiles, fit_release_buffer, pools, ClassTable, EcnProfile,
-    LevelSizing, Lines, Pool, RouteTable, Surroundings,
+    check_steps, classes, complain_of_core, ecn_profiles, fit_release_buffer, pools, ClassTable,
+    EcnProfile, LevelSizing, Lines, Pool, RouteTable, Surroundings,
 };
 
 use dataplane::dataplane;
@@ -202,47 +201,11 @@ fn read(root: &Table<'_>) -> DaemonConfig {
     }
 }
 
-/// The class that an error of the core is about, by its place in the file, and its key.
-fn place(error: &ConfigError, config: &DaemonConfig) -> Option<(usize, &'static str)> {
-    let (priority, key) = match error {
-        ConfigError::BufferBelowFrame { priority, what, .. } => (priority, *what),
-        ConfigError::BudgetBelowFrame { priority, .. }
-        | ConfigError::RoundTripTooLong { priority, .. } => (priority, "budgets"),
-        ConfigError::LevelMinTooHigh { priority, .. } => (priority, "min-level"),
-        ConfigError::ZeroAge(priority) => (priority, "age-limit"),
-        ConfigError::Marking { priority, error } => match error {
-            RedError::KminAboveKmax { .. } => (priority, "ecn-kmin"),
-            RedError::ZeroPmax => (priority, "ecn-pmax"),
-        },
-        ConfigError::ZeroWeight(priority) => (priority, "weight"),
-        ConfigError::ThresholdAbovePool { priority, .. } => (priority, "static-threshold"),
-        ConfigError::ShareBelowFrame { priority, .. }
-        | ConfigError::PolicedPool { priority, .. } => (priority, "pool"),
-        _ => return None,
-    };
-    let mut classes = config.classes.iter();
-    let index = classes.position(|class| class.priorities.contains(priority))?;
-    ClassTable::KEYS.contains(&key).then_some((index, key))
-}
-
 /// What only the core can say: buffers against frames, and the like.
 fn check_core(root: &Table<'_>, config: &DaemonConfig, problems: &Problems) {
     let core = config.core(&vec![MacAddress::default(); config.ports.len()]);
     if let Err(error) = core.validate() {
-        let message = error.to_string();
-        if let ConfigError::PoolHeadroom { pool, .. } | ConfigError::PoolTooLarge { pool } = error {
-            if let Some(table) = root.tables(Pool::TABLE, Pool::KEYS).get(pool) {
-                let (_, told) = message.split_once(": ").unwrap_or(("", &message));
-                table.complain("headroom", told);
-                return;
-            }
-        }
-        let place = place(&error, config);
-        let tables = root.tables(ClassTable::TABLE, ClassTable::KEYS);
-        match place.and_then(|(index, key)| Some((tables.get(index)?, key))) {
-            Some((class, key)) => class.complain(key, message),
-            None => problems.add(None, "", message),
-        }
+        complain_of_core(root, &config.classes, &error, problems);
     }
     if config.umem_frames() > u32::MAX as usize / 4 {
         problems.add(

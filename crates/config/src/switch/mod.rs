@@ -3,6 +3,7 @@
 
 mod cable;
 mod class;
+mod core_errors;
 mod deadlock;
 mod ecn;
 mod first_thresholds;
@@ -29,6 +30,7 @@ pub use cable::{reaction_of_station, Cable, CableLine, NANOS_PER_METRE};
 pub(crate) use cable::{Cables, PortCable};
 pub(crate) use class::ClassTable;
 pub use class::{Class, Express};
+pub(crate) use core_errors::complain_of_core;
 pub use deadlock::DeadlockConfig;
 pub(crate) use ecn::ecn_profiles;
 pub use ecn::EcnProfile;

@@ -135,10 +135,9 @@ impl RunError {
 /// unrefreshed pause lasts, and than the policy takes for a deadlock.
 fn standstill(scenario: &Scenario) -> Duration {
     let rates = scenario.links.iter().map(|link| link.properties.rate);
-    let slowest = rates
-        .min()
-        .unwrap_or(scenario.link_defaults.rate)
-        .min(scenario.link_defaults.rate);
+    let of_hosts = scenario.hosts.iter().map(|host| host.line.rate);
+    let slowest = rates.chain(of_hosts).min();
+    let slowest = slowest.unwrap_or(scenario.link_defaults.rate);
     let pause = scenario.frames().pause_time.at(slowest);
     let deadlock = &scenario.deadlock;
     let policy = deadlock.detect + deadlock.clcm_interval + deadlock.release + deadlock.lifetime;

@@ -243,9 +243,10 @@ pub struct HpccArguments {
     /// HPCC's PACKET_PAYLOAD_SIZE: bytes of a flow in a frame.
     #[arg(long, default_value = "1000B", value_name = "SIZE", value_parser = weir_config::units::parse_size)]
     pub payload: Bytes,
-    /// Bytes of headers in a frame: HPCC's without telemetry, which add no FCS.
-    #[arg(long, default_value = "48B", value_name = "SIZE", value_parser = weir_config::units::parse_size)]
-    pub header: Bytes,
+    /// Bytes of headers in a frame. Default: HPCC's, which add no FCS: 48B, and
+    /// 90B with its telemetry under --transport hpcc.
+    #[arg(long, value_name = "SIZE", value_parser = weir_config::units::parse_size)]
+    pub header: Option<Bytes>,
     #[command(flatten)]
     pub control: ControlArguments,
     /// How long traffic is offered. Default: the last start, and twice as long as the

@@ -8,7 +8,7 @@ use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 /// Writes `text` to `path`, and makes its directory; `-` is standard output.
 pub fn write(path: &Path, text: &str) -> Result<()> {
     if path.as_os_str() == "-" {
-        println!("{text}");
+        weir_output::sayln!("{text}")?;
         return Ok(());
     }
     if let Some(directory) = path.parent() {

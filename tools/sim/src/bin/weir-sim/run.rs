@@ -52,13 +52,6 @@ pub fn run(arguments: &RunArguments) -> Result<bool> {
     );
     bar.finish_and_clear();
     let result = result.with_context(|| replay(&arguments.source, scenario.seed))?;
-    if arguments
-        .json
-        .as_ref()
-        .is_none_or(|path| path.as_os_str() != "-")
-    {
-        print!("{}{}", table::run(&result), table::credit_loops(&scenario));
-    }
     if let Some(path) = &arguments.json {
         write(path, &serde_json::to_string_pretty(&result)?)?;
     }
@@ -82,6 +75,13 @@ pub fn run(arguments: &RunArguments) -> Result<bool> {
             PROGRAM,
         );
         write(path, &page)?;
+    }
+    if arguments
+        .json
+        .as_ref()
+        .is_none_or(|path| path.as_os_str() != "-")
+    {
+        weir_output::say!("{}{}", table::run(&result), table::credit_loops(&scenario))?;
     }
     let held = result
         .expectations

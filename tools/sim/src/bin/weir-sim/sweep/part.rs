@@ -39,10 +39,10 @@ pub fn run(
     let key = campaign.shard_key(shard);
     let files = Files::new(directory, shard)?;
     if files.is_finished(&key)? {
-        println!(
+        weir_output::sayln!(
             "nothing to run: {} has all runs",
             files.table("runs").display()
-        );
+        )?;
         return Ok(());
     }
     let (mut journal, kept) = files.open_journal()?;
@@ -50,6 +50,7 @@ pub fn run(
         // The previous owner of the journal has finished the part meanwhile.
         return journal.remove();
     }
+    let is_kept = !kept.is_empty();
     let kept = kept.into_iter().filter(|one| campaign.is_complete(one));
     let mut by_key: BTreeMap<String, Finished> = kept.map(|one| (one.key.clone(), one)).collect();
     let mut done: BTreeMap<u64, Finished> = BTreeMap::new();
@@ -61,17 +62,20 @@ pub fn run(
         }
     }
     let before = done.len();
+    if before == 0 && is_kept {
+        return files.refuse_journal();
+    }
     finish(campaign, &left, &mut done, &mut journal, arguments)?;
     let failed = done.values().filter(|one| has_failed(one)).count();
     write(campaign, &files, &key, done)?;
     journal.remove()?;
     let (now, path) = (left.len(), files.table("runs"));
     let runs = |count: usize| format!("{count} run{}", if count == 1 { "" } else { "s" });
-    println!(
+    weir_output::sayln!(
         "{}: {before} kept from before, {now} run now, {failed} failed; {}",
         runs(before + now),
         path.display()
-    );
+    )?;
     Ok(())
 }
 
