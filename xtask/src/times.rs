@@ -204,6 +204,9 @@ pub fn one(command: &[OsString]) -> Result<ExitCode> {
     let [program, arguments @ ..] = command else {
         bail!("there is no program to run");
     };
+    // Nextest ends a test with signals to its process group. The test cleans up after SIGTERM, and this process waits for it. An earlier
+    // handler waits as well.
+    let _ = ctrlc::set_handler(|| ());
     let began = Instant::now();
     let status = Command::new(program).args(arguments).status()?;
     let clock_s = began.elapsed().as_secs_f64();
