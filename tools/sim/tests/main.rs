@@ -29,6 +29,7 @@ mod schedulers;
 mod sweep;
 mod theorem_1;
 mod threads;
+mod topologies;
 mod transports;
 mod wide_search;
 mod workloads;
