@@ -152,7 +152,8 @@ pub struct Totals {
     pub lost_in_restarts: u64,
     /// Frames of hosts that found no room while a switch was frozen.
     pub lost_at_doors: u64,
-    /// Copies that switches which flood have sent, less the frames that these were made of.
+    /// Copies that switches which flood have sent, less the frames that these were made of. In a part of a network it may be
+    /// below zero, and wraps.
     pub copied: u64,
     /// Frames that came to hosts that they were not for.
     pub astray: u64,
@@ -182,7 +183,7 @@ impl Totals {
         self.lost_on_lines += lost_on_lines;
         self.lost_in_restarts += lost_in_restarts;
         self.lost_at_doors += lost_at_doors;
-        self.copied += copied;
+        self.copied = self.copied.wrapping_add(*copied);
         self.astray += astray;
         self.answers_refused += answers_refused;
         self.last_movement = self.last_movement.max(*last_movement);
@@ -263,7 +264,7 @@ impl Network {
         let sum = |count: fn(&Flow) -> u64| self.flows.iter().map(count).sum::<u64>();
         let totals = &self.totals;
         Imbalance {
-            sent: sum(|flow| flow.sent + flow.answers_sent) + totals.copied,
+            sent: sum(|flow| flow.sent + flow.answers_sent).wrapping_add(totals.copied),
             received: sum(|flow| flow.received + flow.answers_received) + totals.astray,
             inside: self.frames.len() as u64,
             lost: totals.dropped

@@ -203,7 +203,7 @@ impl Network {
         let frame = state.take_frame(handle);
         // Of a frame that may have been flooded: its copies have left.
         if frame != NO_FRAME {
-            self.totals.copied -= 1;
+            self.totals.copied = self.totals.copied.wrapping_sub(1);
             self.frames.give_back(frame);
         }
     }
@@ -240,7 +240,7 @@ impl Network {
                 let held = &mut state.frames[handle.index()];
                 debug_assert_ne!(*held, NO_FRAME, "the core sends what it holds");
                 let frame = if state.floods {
-                    self.totals.copied += 1;
+                    self.totals.copied = self.totals.copied.wrapping_add(1);
                     let copy = *self.frames.get(*held);
                     let hops = self.frames.no_hops();
                     self.frames.add(copy, hops)
