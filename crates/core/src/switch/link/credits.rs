@@ -321,7 +321,9 @@ impl Switch {
 
     /// Promises the neighbour the room that the buffer of (`port`, `priority`) has now.
     pub(in crate::switch) fn promise_credits(&mut self, port: PortId, priority: Priority) {
-        let state = &mut self.ports[port.index()];
+        let Some(state) = self.ports.get_mut(port.index()) else {
+            return;
+        };
         let Some(credits) = &mut state.credits else {
             return;
         };
