@@ -180,7 +180,7 @@ fn a_restart_loses_what_was_there_and_leaks_nothing() {
 fn frozen_rings_lose_nothing_and_go_on() {
     for switches in 3..=6usize {
         let mut random = Random::new(switches as u64);
-        let mut text = format!(
+        let mut text = String::from(
             r#"
 name = "ring"
 duration = "6s"
@@ -199,7 +199,7 @@ clcm-interval = "5ms"
 release = "10ms"
 [routing]
 mode = "explicit"
-"#
+"#,
         );
         let behind = |index: usize, by: usize| (index + by) % switches + 1;
         for index in 0..switches {
