@@ -9,6 +9,7 @@ mod clcm_figures;
 mod command;
 mod concepts;
 mod congestion;
+mod credits;
 mod exact;
 mod fairness;
 mod faults;
