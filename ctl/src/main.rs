@@ -11,6 +11,7 @@ mod convert;
 mod doctor;
 mod init;
 mod plan;
+mod record;
 mod route;
 mod show;
 mod target;
@@ -106,6 +107,7 @@ fn act(cli: &Cli, output: &Output) -> anyhow::Result<bool> {
             show::trace(target, output, &arguments.port, &arguments.frame)?;
         }
         Command::Capture(arguments) => capture::run(target, output, arguments)?,
+        Command::Record(arguments) => record::run(target, output, arguments)?,
         Command::Flows { ingress, egress } => {
             show::flows(target, output, ingress.as_deref(), egress.as_deref())?;
         }

@@ -25,6 +25,7 @@ mod pfcwd;
 mod port_changes;
 mod ports;
 mod process;
+mod recordings;
 mod reload;
 mod routes;
 mod silence;

@@ -22,6 +22,7 @@ use weir_api::reload::CONFIRM_SECONDS_MAX;
 use weir_output::generated::Generated;
 
 use crate::capture::cli::{CaptureArguments, CAPTURE_HELP};
+use crate::record::cli::{RecordArguments, RECORD_HELP};
 use crate::target::{Target, GLOBAL};
 
 pub use config::{ConfigCommand, ConvertArguments, DiffArguments, InitArguments};
@@ -328,6 +329,9 @@ Examples:
     /// Capture frames as ports receive and send them, with their fate; tcpdump cannot see them.
     #[command(after_help = CAPTURE_HELP)]
     Capture(CaptureArguments),
+    /// Record queues, pauses and drops up to a thousand times a second, into files.
+    #[command(after_help = RECORD_HELP)]
+    Record(RecordArguments),
     /// The PFC storm watchdog, with SONiC's command names.
     #[command(subcommand)]
     Pfcwd(PfcwdCommand),
@@ -475,7 +479,7 @@ fn interval(text: &str) -> Result<Duration, String> {
 }
 
 /// A time with its unit.
-fn time(text: &str) -> Result<Duration, String> {
+pub fn time(text: &str) -> Result<Duration, String> {
     let time = weir_config::units::parse_duration(text).map_err(|error| error.to_string())?;
     Ok(Duration::from_nanos(time.as_nanos()))
 }

@@ -29,7 +29,7 @@ use crate::model::clock;
 use crate::model::filter;
 
 /// Maximum number of answer parts that wait for a slow client, and their approximate size in bytes.
-const PARTS_WAITING: usize = 4;
+pub(super) const PARTS_WAITING: usize = 4;
 const PART_BYTES: usize = 64 << 10;
 /// Polling interval of the ring: while frames arrive, and while none do.
 const BUSY_WAIT: Duration = Duration::from_millis(1);
@@ -188,7 +188,7 @@ fn plan(shared: &Shared, request: &CaptureRequest) -> Result<TapPlan, String> {
 }
 
 /// Parts of the answer; ends when the sender is dropped.
-struct Parts(mpsc::Receiver<Vec<u8>>);
+pub(super) struct Parts(pub(super) mpsc::Receiver<Vec<u8>>);
 
 impl HttpBody for Parts {
     type Data = Bytes;

@@ -13,6 +13,7 @@ pub mod neighbors;
 pub mod overview;
 pub mod pfcwd;
 mod ports;
+mod record;
 mod roles;
 pub mod views;
 
@@ -116,6 +117,7 @@ fn handler(route: &Route) -> MethodRouter<Arc<Shared>> {
         Endpoint::Captures => on(method, capture::list),
         Endpoint::BeginCapture => on(method, capture::begin),
         Endpoint::EndCapture => on(method, capture::end),
+        Endpoint::Record => on(method, record::begin),
         Endpoint::Configuration => on(method, reload::running),
         Endpoint::ConfigurationHistory => on(method, reload::history),
         Endpoint::PastConfiguration => on(method, reload::past),

@@ -32,6 +32,7 @@ use weir_switchd::control::ControlSettings;
 use weir_switchd::daemon::{AttachedPort, Programs, RunningDataplane, Stopped};
 use weir_switchd::dataplane::link::{Busy, DataplaneLink, Requests, XdpPrograms};
 use weir_switchd::dataplane::messages::{Answer as CommandAnswer, Request, Snapshot};
+use weir_switchd::dataplane::series::{Series, SERIES_MAX};
 use weir_switchd::dataplane::tap::Taps;
 use weir_switchd::model::classify::Trusted;
 use weir_switchd::model::clock;
@@ -153,6 +154,8 @@ pub struct FakeDataplane {
     commands: Arc<Mutex<Vec<Command>>>,
     /// Captures.
     pub taps: Arc<Mutex<Taps>>,
+    /// Series that are read.
+    pub series: Arc<Mutex<[Option<Arc<Series>>; SERIES_MAX]>>,
     /// The daemon's ends of the LLDP sockets, until it takes them.
     pub lldp: Mutex<Vec<OwnedFd>>,
     /// Settings of XDP programs that were changed.
@@ -184,6 +187,7 @@ impl FakeDataplane {
             template: Arc::default(),
             commands: Arc::default(),
             taps: Arc::default(),
+            series: Arc::default(),
             lldp: Mutex::default(),
             classified: Arc::default(),
             at_stop: None,
@@ -201,6 +205,7 @@ impl FakeDataplane {
         let commands = Arc::clone(&self.commands);
         let notify = Arc::clone(&self.notify);
         let taps = Arc::clone(&self.taps);
+        let series = Arc::clone(&self.series);
         let (answers, outcome) = (self.answers.clone(), Arc::clone(&self.outcome));
         let concerns = Arc::clone(&self.concerns);
         std::thread::spawn(move || {
@@ -229,6 +234,12 @@ impl FakeDataplane {
                         notify.write(1).unwrap();
                     }
                     Request::Tap { place, tap } => taps.lock().unwrap().set(place, tap),
+                    Request::Series {
+                        place,
+                        series: taken,
+                    } => {
+                        series.lock().unwrap()[place] = taken;
+                    }
                     // It holds no frames.
                     Request::Inject(_)
                     | Request::Stations(_)

@@ -19,6 +19,7 @@ use crate::daemon::{
 use crate::neighbors::Neighbor;
 use crate::overview::Overview;
 use crate::pfcwd::{Pfcwd, PfcwdChange};
+use crate::record::{RecordLine, RecordRequest};
 use crate::reload::{Configuration, ConfigurationHistory, Confirmed, PastConfiguration, Reload};
 
 /// A route without parameters that shows something and is never refused.
@@ -395,6 +396,17 @@ pub const ROUTES: &[Route] = &[
         parameters: &[CAPTURE],
         answer: Answer::Null,
         refusals: &[400, 404],
+        ..BARE
+    },
+    Route {
+        endpoint: Endpoint::Record,
+        method: Method::Post,
+        path: "/v1/recordings",
+        summary: "Records queues, pauses and drops. The answer goes on until the recording ends.",
+        body: Some(Content::of::<RecordRequest>()),
+        answer: Answer::Lines(Content::of::<RecordLine>()),
+        refusals: &[400, 409, 503],
+        commands: &["record"],
         ..BARE
     },
     Route {

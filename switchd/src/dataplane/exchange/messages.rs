@@ -22,6 +22,7 @@ use super::accounts::AccountTable;
 use super::express::ExpressOrder;
 use super::impair::Impairment;
 use super::mirrors::Mirrors;
+use super::series::Series;
 use super::stations::Stations;
 use super::tables::{FlowTable, RouteTables, Tables};
 use super::tap::Tap;
@@ -67,6 +68,13 @@ pub enum Request {
         place: usize,
         /// The tap.
         tap: Option<Arc<Tap>>,
+    },
+    /// Take readings for this series from now on, or none any more at this place.
+    Series {
+        /// Which place, below [`SERIES_MAX`](super::series::SERIES_MAX).
+        place: usize,
+        /// The series.
+        series: Option<Arc<Series>>,
     },
     /// Do this to frames from now on, or nothing any more at this place.
     Impair {

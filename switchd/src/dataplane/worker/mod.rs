@@ -40,6 +40,7 @@ use weir_core::{
 use super::exchange::accounts::Accounts;
 use super::exchange::express::ExpressParts;
 use super::exchange::messages::{Answer, KernelLosses, LeftFrame, Request, RoundStats, Snapshot};
+use super::exchange::series::Readers;
 use super::exchange::stations::Stations;
 use super::exchange::tap::Taps;
 use super::memory::pool::{Chunk, Pool};
@@ -108,6 +109,7 @@ pub(super) struct Worker<I> {
     accounts: Accounts,
     queues: Queues,
     taps: Taps,
+    readers: Readers,
     /// Whose addresses are asked for.
     stations: Arc<Stations>,
     /// Where ports have VLANs: what is to be done about the frame that was taken last, and chunks that hold copies.
@@ -238,6 +240,7 @@ impl<I: Io> Worker<I> {
             ports: ports.into_iter().map(PortState::new).collect(),
             queues,
             taps: Taps::default(),
+            readers: Readers::default(),
             stations: Arc::default(),
             forms: vlans::Forms::default(),
             whole: vec![0; WHOLE_MAX].into_boxed_slice(),
@@ -314,6 +317,7 @@ impl<I: Io> Worker<I> {
         }
         self.settle_express(now);
         self.fill_rings();
+        self.readers.read(now, &self.switch);
         if frames {
             self.spin.note_frames(now);
         }
@@ -387,6 +391,7 @@ impl<I: Io> Worker<I> {
                     self.taps.set(place, tap);
                     self.settle_mode();
                 }
+                Request::Series { place, series } => self.readers.set(now, place, series),
                 Request::Stations(stations) => self.stations = stations,
                 Request::Impair { place, impairment } => {
                     self.impairing.set(now, place, impairment);

@@ -9,6 +9,7 @@ mod hosts;
 mod line;
 mod log;
 mod node;
+mod pauses;
 pub mod plan;
 mod pool;
 mod samples;
@@ -33,6 +34,7 @@ pub use counters::{Counters, Imbalance};
 pub(crate) use flow::pace_from;
 pub use flow::Flow;
 pub use log::{LogEntry, LogKind};
+pub use pauses::{Pause, PAUSES_MAX};
 pub use samples::Samples;
 
 /// Why a plan cannot run.
@@ -128,6 +130,8 @@ pub struct Network {
     /// A frame as filters see it.
     scratch: Vec<u8>,
     log: log::Log,
+    /// Beginnings and ends of pauses, if they are recorded.
+    pauses: Option<log::Log<Pause>>,
     samples: Option<Samples>,
     last_part_from: Instant,
     totals: Totals,

@@ -6,11 +6,11 @@ use anyhow::{bail, Context, Result};
 use weir_config::scenario::Scenario;
 use weir_config::Override;
 use weir_results::{chart, plot, report, slowdown, table};
-use weir_sim::network::Network;
-use weir_sim::scenario::{run as simulate, Options, Progress, Recorder};
+use weir_sim::network::{Network, PAUSES_MAX};
+use weir_sim::scenario::{run as simulate, timeline, Options, Progress, Recorder};
 
 use crate::cli::{RunArguments, Source};
-use crate::output::{bar, bar_with_lines, write};
+use crate::output::{bar, bar_with_lines, write, write_bytes};
 use crate::watch::Watch;
 
 const PROGRAM: &str = concat!("weir-sim ", env!("CARGO_PKG_VERSION"));
@@ -42,12 +42,17 @@ pub fn run(arguments: &RunArguments) -> Result<bool> {
             bar.set_message(watch.look(network));
         }
     };
+    let mut trace = None;
+    let mut record = |network: &Network| {
+        trace = Some((timeline(&scenario, network), network.pauses_overflow()));
+    };
     let result = simulate(
         &scenario,
         Options {
             threads: usize::from(arguments.threads),
             progress: Some(&mut tell),
             observe: is_observed.then_some(&mut note),
+            record: arguments.perfetto.is_some().then_some(&mut record),
         },
     );
     bar.finish_and_clear();
@@ -75,6 +80,12 @@ pub fn run(arguments: &RunArguments) -> Result<bool> {
             PROGRAM,
         );
         write(path, &page)?;
+    }
+    if let (Some(path), Some((trace, left_out))) = (&arguments.perfetto, trace) {
+        write_bytes(path, &trace)?;
+        if left_out > 0 {
+            eprintln!("weir-sim: {left_out} beginnings and ends of pauses are not in {}: it has the first {PAUSES_MAX}; use a shorter --until", path.display());
+        }
     }
     if arguments
         .json

@@ -9,7 +9,8 @@ use std::path::{Path, PathBuf};
 use anyhow::{bail, Context, Result};
 use nix::errno::Errno;
 use nix::fcntl::{Flock, FlockArg};
-use weir_sim::sweep::{parquet, Finished, Shard};
+use weir_recording::table;
+use weir_sim::sweep::{Finished, Shard};
 
 /// In the footer of a part's files: what they are made of.
 pub const KEY: &str = "weir.shard_sha256";
@@ -67,7 +68,7 @@ impl Files {
             Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(false),
             Err(error) => return Err(error).with_context(|| path.display().to_string()),
         };
-        let of = parquet::note(file, KEY).with_context(|| path.display().to_string())?;
+        let of = table::note(file, KEY).with_context(|| path.display().to_string())?;
         if of.as_deref() != Some(key) {
             return Self::refuse(&path);
         }

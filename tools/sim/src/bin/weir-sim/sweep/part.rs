@@ -11,7 +11,8 @@ use std::time::Duration;
 
 use anyhow::{Context, Result};
 use indicatif::{HumanDuration, ProgressBar};
-use weir_sim::sweep::{parquet, Campaign, Cell, Finished, Shard, SWEEP_FORMAT};
+use weir_recording::table::{parquet, Cell};
+use weir_sim::sweep::{Campaign, Finished, Shard, SWEEP_FORMAT};
 
 use super::files::{Files, Journal, KEY};
 use crate::cli::SweepArguments;
@@ -212,7 +213,7 @@ fn write(
     ];
     for (name, is_wanted, columns, rows) in all {
         if is_wanted {
-            let bytes = parquet::table(&columns, &rows, &notes)?;
+            let bytes = parquet("weir-sim", &columns, &rows, &notes)?;
             files.write(&files.table(name), &bytes)?;
         }
     }
