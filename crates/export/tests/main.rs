@@ -1,0 +1,3 @@
+//! All integration tests of the package, in one executable.
+
+mod sflow;
