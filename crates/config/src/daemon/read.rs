@@ -11,12 +11,13 @@ use weir_core::config::ConfigError;
 use weir_core::{MacAddress, PortRole, RedError};
 
 use super::access::ApiTable;
+use super::export::check_sflow;
 use super::mirror::{mirrors, MirrorTable};
 use super::station::stations;
 use super::{
     ControlFramesConfig, DaemonConfig, DataplaneConfig, DeadlockConfig, FlowsConfig,
     ForwardingConfig, GnmiConfig, LldpConfig, LogConfig, MetricsConfig, MulticastConfig,
-    PageConfig, PfcwdConfig, Port, Station, WatermarkConfig,
+    PageConfig, PfcwdConfig, Port, SflowConfig, Station, WatermarkConfig,
 };
 use crate::document;
 use crate::names::check_name;
@@ -59,6 +60,7 @@ pub const KEYS: &[(&str, &[&str])] = &[
             "lldp",
             "control-frames",
             "watermark",
+            "sflow",
         ],
     ),
     (LogConfig::TABLE, LogConfig::KEYS),
@@ -82,6 +84,7 @@ pub const KEYS: &[(&str, &[&str])] = &[
     (FlowsConfig::TABLE, FlowsConfig::KEYS),
     (LldpConfig::TABLE, LldpConfig::KEYS),
     (WatermarkConfig::TABLE, WatermarkConfig::KEYS),
+    (SflowConfig::TABLE, SflowConfig::KEYS),
 ];
 
 /// The settings of each table whose settings are declared, in the order of the reference page.
@@ -111,6 +114,7 @@ pub fn settings() -> Vec<(&'static str, Vec<Setting>)> {
         LldpConfig,
         ControlFramesConfig,
         WatermarkConfig,
+        SflowConfig,
     ]
 }
 
@@ -194,6 +198,7 @@ fn read(root: &Table<'_>) -> DaemonConfig {
         flows: FlowsConfig::read_for(root, deadlock.policy),
         lldp: LldpConfig::read(root, LldpConfig::default(), valid::together),
         watermark: WatermarkConfig::read(root, WatermarkConfig::default(), valid::together),
+        sflow: SflowConfig::read(root, SflowConfig::default(), check_sflow),
         ports,
         name,
         run_dir,
