@@ -92,6 +92,7 @@ fn act(cli: &Cli, output: &Output) -> anyhow::Result<bool> {
         Command::Counters { all } => show::counters(target, output, *all)?,
         Command::Levels => show::levels(target, output)?,
         Command::Mirrors => show::mirrors(target, output)?,
+        Command::Exports => show::exports(target, output)?,
         Command::Impair(command) => change::impair::impair(target, output, command)?,
         Command::Vlans => show::vlans(target, output)?,
         Command::Audit => show::audit(target, output)?,

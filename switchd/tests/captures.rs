@@ -165,7 +165,9 @@ fn offer(taps: &Mutex<Taps>, count: u64, bytes: &[u8]) {
 /// Like [`offer`], with a device whose clock has these lowest bits.
 fn offer_of(taps: &Mutex<Taps>, count: u64, bytes: &[u8], hardware_nanos: Option<u64>) {
     for _ in 0..count {
-        taps.lock().unwrap().offer(&Sight {
+        let taps = taps.lock().unwrap();
+        let wanting = taps.wanting(port(1), Verdict::Read.into());
+        let sight = Sight {
             at: clock::now(),
             port: port(1),
             direction: Direction::In,
@@ -173,7 +175,8 @@ fn offer_of(taps: &Mutex<Taps>, count: u64, bytes: &[u8], hardware_nanos: Option
             priority: None,
             hardware_nanos,
             bytes,
-        });
+        };
+        taps.offer(wanting, &sight);
     }
 }
 

@@ -7,6 +7,7 @@ mod classification;
 mod counters;
 mod daemon;
 mod ecn;
+mod exports;
 mod express;
 mod express_path;
 mod flights;

@@ -211,6 +211,20 @@ Examples:
   switchctl mirrors
   switchctl --json mirrors | jq '.[] | select(.lost_frames_total > 0).name'")]
     Mirrors,
+    /// Streams to collectors: what was sent, withheld and lost.
+    #[command(after_help = "\
+sFlow is configured by [sflow]; a change needs a restart.
+
+Columns:
+  sent      samples in datagrams that the kernel took. UDP does not confirm that
+            the collector received them
+  withheld  dropped frames beyond `drops-per-second`
+  lost      for lack of memory, or with a datagram that the kernel did not take
+
+Examples:
+  switchctl exports
+  switchctl --json exports | jq .sflow.drops_withheld_total")]
+    Exports,
     /// Drop, delay or mark frames, pause neighbors, take links down: in a lab.
     #[command(subcommand, after_help = impair::HELP)]
     Impair(ImpairCommand),

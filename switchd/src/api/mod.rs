@@ -5,6 +5,7 @@
 pub mod audit;
 pub mod capture;
 mod ecn;
+mod exports;
 pub mod flights;
 pub mod forwarding;
 mod impair;
@@ -89,6 +90,7 @@ fn handler(route: &Route) -> MethodRouter<Arc<Shared>> {
         Endpoint::Counters => on(method, counters),
         Endpoint::Levels => on(method, levels),
         Endpoint::Mirrors => on(method, mirrors::list),
+        Endpoint::Exports => on(method, exports::show),
         Endpoint::Impairments => on(method, impair::list),
         Endpoint::Impair => on(method, impair::begin),
         Endpoint::EndImpairment => on(method, impair::end),

@@ -129,6 +129,7 @@ pub fn settings() -> ControlSettings {
         history_length: 4,
         flights: FlightSettings::new(Duration::from_millis(20), Duration::from_millis(5)),
         lldp: LldpSettings::default(),
+        sflow: None,
     }
 }
 

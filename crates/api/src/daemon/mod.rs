@@ -5,6 +5,7 @@
 
 mod buffers;
 mod ecn;
+mod exports;
 mod flight;
 mod flows;
 pub mod health;
@@ -30,6 +31,7 @@ use crate::words::{
 
 pub use buffers::{Buffers, Cable, Pool, PooledBuffer};
 pub use ecn::{EcnChange, EcnProfile};
+pub use exports::{Exports, Sflow};
 pub use flight::{FlightLevels, FlightPort, FlightPortSample, FlightRecord, FlightSample, Master};
 pub use flows::{Flow, Flows};
 pub use health::{Health, HealthReason};

@@ -33,6 +33,7 @@ pub enum Endpoint {
     Counters,
     Levels,
     Mirrors,
+    Exports,
     Impairments,
     Impair,
     EndImpairment,

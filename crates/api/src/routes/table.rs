@@ -11,10 +11,10 @@ use crate::counters::Counters;
 use crate::daemon::trace::{Trace, TraceRequest};
 use crate::daemon::Restarting;
 use crate::daemon::{
-    Buffers, Changed, Deadlocks, EcnChange, EcnProfile, EventPage, Fdb, FdbFlush, FlightRecord,
-    Flows, History, ImpairRequest, Impairment, Levels, MirrorState, PauseCounters, Pfc, Port,
-    PortChange, Queue, RouteDetail, Routes, SetRoute, Status, ToPort, Vlans, WatermarkClear,
-    Watermarks,
+    Buffers, Changed, Deadlocks, EcnChange, EcnProfile, EventPage, Exports, Fdb, FdbFlush,
+    FlightRecord, Flows, History, ImpairRequest, Impairment, Levels, MirrorState, PauseCounters,
+    Pfc, Port, PortChange, Queue, RouteDetail, Routes, SetRoute, Status, ToPort, Vlans,
+    WatermarkClear, Watermarks,
 };
 use crate::neighbors::Neighbor;
 use crate::overview::Overview;
@@ -133,6 +133,13 @@ pub const ROUTES: &[Route] = &[
         "Mirrors, and what they have copied.",
         Content::list_of::<MirrorState>(),
         &["mirrors"],
+    ),
+    shown(
+        Endpoint::Exports,
+        "/v1/exports",
+        "What is sent to collectors by sFlow.",
+        Content::of::<Exports>(),
+        &["exports"],
     ),
     shown(
         Endpoint::Impairments,

@@ -10,12 +10,13 @@ use std::path::PathBuf;
 use weir_core::{MacAddress, PortRole};
 
 use super::access::ApiTable;
+use super::export::check_sflow;
 use super::mirror::{mirrors, MirrorTable};
 use super::station::stations;
 use super::{
     ControlFramesConfig, DaemonConfig, DataplaneConfig, DeadlockConfig, FlowsConfig,
     ForwardingConfig, GnmiConfig, LldpConfig, LogConfig, MetricsConfig, MulticastConfig,
-    PageConfig, PfcwdConfig, Port, Station, WatermarkConfig,
+    PageConfig, PfcwdConfig, Port, SflowConfig, Station, WatermarkConfig,
 };
 use crate::document;
 use crate::names::check_name;
@@ -58,6 +59,7 @@ pub const KEYS: &[(&str, &[&str])] = &[
             "lldp",
             "control-frames",
             "watermark",
+            "sflow",
         ],
     ),
     (LogConfig::TABLE, LogConfig::KEYS),
@@ -81,6 +83,7 @@ pub const KEYS: &[(&str, &[&str])] = &[
     (FlowsConfig::TABLE, FlowsConfig::KEYS),
     (LldpConfig::TABLE, LldpConfig::KEYS),
     (WatermarkConfig::TABLE, WatermarkConfig::KEYS),
+    (SflowConfig::TABLE, SflowConfig::KEYS),
 ];
 
 /// The settings of each table whose settings are declared, in the order of the reference page.
@@ -110,6 +113,7 @@ pub fn settings() -> Vec<(&'static str, Vec<Setting>)> {
         LldpConfig,
         ControlFramesConfig,
         WatermarkConfig,
+        SflowConfig,
     ]
 }
 
@@ -200,6 +204,7 @@ fn read(root: &Table<'_>) -> DaemonConfig {
         flows: FlowsConfig::read_for(root, deadlock.policy),
         lldp: LldpConfig::read(root, LldpConfig::default(), valid::together),
         watermark: WatermarkConfig::read(root, WatermarkConfig::default(), valid::together),
+        sflow: SflowConfig::read(root, SflowConfig::default(), check_sflow),
         ports,
         name,
         run_dir,

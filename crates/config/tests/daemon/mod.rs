@@ -3,6 +3,7 @@
 mod access;
 mod cables;
 mod ecn;
+mod export;
 mod express;
 mod levels;
 mod lldp;

@@ -64,7 +64,7 @@ pub enum Request {
     Snapshot(Box<Snapshot>),
     /// Show frames to this tap from now on, or to none any more at this place.
     Tap {
-        /// Which place, below [`TAPS_MAX`](super::tap::TAPS_MAX).
+        /// Its place; see [`Taps`](super::tap::Taps).
         place: usize,
         /// The tap.
         tap: Option<Arc<Tap>>,

@@ -9,6 +9,7 @@ mod fake_io;
 mod impair;
 mod mirrors;
 mod random;
+mod reports;
 mod series;
 mod stations;
 mod tables;
