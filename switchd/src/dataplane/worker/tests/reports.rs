@@ -193,27 +193,20 @@ type Cause = (Setup, fn(&mut Bench));
 
 /// How a frame comes to be dropped for this reason; `None` for what [`frames_to_refuse`] has.
 fn cause(reason: DropReason) -> Option<Cause> {
+    cause_as_usual(reason).or_else(|| cause_by_setting(reason))
+}
+
+fn flood(bench: &mut Bench) {
+    for _ in 0..100 {
+        data_at(bench, EDGE, LOSSY, &to_all(EDGE));
+    }
+}
+
+fn cause_as_usual(reason: DropReason) -> Option<Cause> {
     let usual = Setup::default;
     let cause: Cause = match reason {
-        DropReason::TableFull
-        | DropReason::ForeignSource
-        | DropReason::Storm
-        | DropReason::Lifetime
-        | DropReason::NoRoute
-        | DropReason::Hairpin
-        | DropReason::Unclassified
-        | DropReason::BadLength
-        | DropReason::BadSource
-        | DropReason::ReservedDestination
-        | DropReason::BadMacControl
-        | DropReason::BadClcm
-        | DropReason::ClcmFromEdge => return None,
         DropReason::HeadroomExceeded => (usual(), |bench| crowd(bench, 0, LOSSLESS, 65)),
         DropReason::BufferFull => (usual(), |bench| crowd(bench, 0, LOSSY, 17)),
-        DropReason::Policed => (
-            with(|config| config.ports[EDGE].police = Police::Drop),
-            |bench| crowd(bench, EDGE, LOSSLESS, 65),
-        ),
         DropReason::BadEcho => (usual(), |bench| {
             let mut buffer = [0; 128];
             let echo = Echo::Reply { id: 1 };
@@ -234,10 +227,36 @@ fn cause(reason: DropReason) -> Option<Cause> {
             bench.round();
             data_at(bench, 0, LOSSY, &data(0, 1, 1, 100));
         }),
+        DropReason::MirrorPort => (usual(), |bench| {
+            bench.command(Command::RemoveRoute {
+                destination: host(EDGE),
+            });
+            bench.command(Command::Reserve {
+                port: id(EDGE),
+                reserved: true,
+            });
+            bench.round();
+            data_at(bench, EDGE, LOSSY, &data(EDGE, 1, 1, 100));
+        }),
+        DropReason::Impaired => (usual(), |bench| {
+            impair(bench, "", 1, Action::Drop);
+            data_at(bench, 0, LOSSY, &data(0, 1, 1, 100));
+        }),
+        _ => return None,
+    };
+    Some(cause)
+}
+
+fn cause_by_setting(reason: DropReason) -> Option<Cause> {
+    let cause: Cause = match reason {
+        DropReason::Policed => (
+            with(|config| config.ports[EDGE].police = Police::Drop),
+            |bench| crowd(bench, EDGE, LOSSLESS, 65),
+        ),
         DropReason::Aged => (
             Setup {
                 age_limit: Some(Duration::from_millis(1)),
-                ..usual()
+                ..Setup::default()
             },
             |bench| {
                 held(bench);
@@ -265,25 +284,7 @@ fn cause(reason: DropReason) -> Option<Cause> {
         DropReason::LosslessGroup => (with(|config| config.flood = on_tree([0, EDGE])), |bench| {
             data_at(bench, 0, LOSSLESS, &to_all(0))
         }),
-        DropReason::FloodRate => (
-            learning(|config| config.flood.edge_rate = Some(10)),
-            |bench| {
-                for _ in 0..100 {
-                    data_at(bench, EDGE, LOSSY, &to_all(EDGE));
-                }
-            },
-        ),
-        DropReason::MirrorPort => (usual(), |bench| {
-            bench.command(Command::RemoveRoute {
-                destination: host(EDGE),
-            });
-            bench.command(Command::Reserve {
-                port: id(EDGE),
-                reserved: true,
-            });
-            bench.round();
-            data_at(bench, EDGE, LOSSY, &data(EDGE, 1, 1, 100));
-        }),
+        DropReason::FloodRate => (learning(|config| config.flood.edge_rate = Some(10)), flood),
         DropReason::LoopProbe => (
             learning(|config| {
                 config.loops = Some(LoopConfig {
@@ -300,10 +301,6 @@ fn cause(reason: DropReason) -> Option<Cause> {
                 data_at(bench, 1, LOSSY, &probe);
             },
         ),
-        DropReason::Impaired => (usual(), |bench| {
-            impair(bench, "", 1, Action::Drop);
-            data_at(bench, 0, LOSSY, &data(0, 1, 1, 100));
-        }),
         DropReason::AddressLimit => (
             learning(|config| config.ports[0].address_limit = Some(1)),
             |bench| {
@@ -322,6 +319,7 @@ fn cause(reason: DropReason) -> Option<Cause> {
         DropReason::Vlan => (with_vlans(), |bench| {
             data_at(bench, 0, LOSSY, &tagged(&[9]));
         }),
+        _ => return None,
     };
     Some(cause)
 }
