@@ -41,6 +41,30 @@ pub const QOS: Module = Module {
     root: "qos",
 };
 
+/// Neighbours.
+pub const LLDP: Module = Module {
+    name: "openconfig-lldp",
+    organization: "OpenConfig working group",
+    version: "1.1.0",
+    root: "lldp",
+};
+
+/// The switch as a whole.
+pub const SYSTEM: Module = Module {
+    name: "openconfig-system",
+    organization: "OpenConfig working group",
+    version: "3.1.0",
+    root: "system",
+};
+
+/// Its parts.
+pub const PLATFORM: Module = Module {
+    name: "openconfig-platform",
+    organization: "OpenConfig working group",
+    version: "0.32.0",
+    root: "components",
+};
+
 /// Leaves that OpenConfig lacks: pauses, Levels, suspicions. It is in `packaging/yang`.
 pub const WEIR: Module = Module {
     name: "weir-switch",
@@ -50,7 +74,7 @@ pub const WEIR: Module = Module {
 };
 
 /// All of them.
-pub const MODULES: [Module; 4] = [INTERFACES, ETHERNET, QOS, WEIR];
+pub const MODULES: [Module; 7] = [INTERFACES, ETHERNET, QOS, LLDP, SYSTEM, PLATFORM, WEIR];
 
 /// The origin of OpenConfig's modules together.
 pub const ORIGIN_OPENCONFIG: &str = "openconfig";
@@ -74,6 +98,9 @@ pub fn module_at(elems: &[Elem], depth: usize) -> &'static str {
         root if root == INTERFACES.root && depth >= 2 && name(2) == "ethernet" => ETHERNET,
         root if root == INTERFACES.root => INTERFACES,
         root if root == QOS.root => QOS,
+        root if root == LLDP.root => LLDP,
+        root if root == SYSTEM.root => SYSTEM,
+        root if root == PLATFORM.root => PLATFORM,
         _ => WEIR,
     };
     module.name
