@@ -107,7 +107,11 @@ fn kinds_of_data_are_told_apart() {
 fn what_is_not_there_is_said() {
     for (asked, code, word) in [
         ("/nix", tonic::Code::Unimplemented, "no module"),
-        ("/network-instances", tonic::Code::Unimplemented, "no module"),
+        (
+            "/network-instances",
+            tonic::Code::Unimplemented,
+            "no module",
+        ),
         ("/interfaces/*/nix", tonic::Code::Unimplemented, "no module"),
         (
             "/interfaces/interface[nix=p1]",
