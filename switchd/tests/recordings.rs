@@ -1,8 +1,7 @@
 //! `/v1/recordings`: what is refused, and that a client that goes ends its series.
 
 use crate::support::running::Running;
-use crate::support::{request_with, settings, until, FakeDataplane};
-use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use crate::support::{begin, request_with, settings, until, FakeDataplane};
 use weir_switchd::dataplane::series::SERIES_MAX;
 
 const EACH_MILLISECOND: &str = r#"{"every_seconds": 0.001, "duration_seconds": 60}"#;
@@ -43,18 +42,7 @@ async fn a_client_that_goes_gives_its_place_back() {
     let daemon = Running::start(dataplane, settings()).await;
     let mut clients = Vec::new();
     for _ in 0..SERIES_MAX {
-        let mut stream = tokio::net::UnixStream::connect(&daemon.socket)
-            .await
-            .unwrap();
-        let length = EACH_MILLISECOND.len();
-        let request = format!(
-            "POST /v1/recordings HTTP/1.1\r\nHost: weir\r\nConnection: close\r\n\
-             Content-Type: application/json\r\nContent-Length: {length}\r\n\r\n{EACH_MILLISECOND}"
-        );
-        stream.write_all(request.as_bytes()).await.unwrap();
-        let mut head = [0; 12];
-        stream.read_exact(&mut head).await.unwrap();
-        assert_eq!(&head, b"HTTP/1.1 200");
+        let stream = begin(&daemon.socket, "/v1/recordings", EACH_MILLISECOND).await;
         clients.push(stream);
     }
     assert_eq!(running(), SERIES_MAX);

@@ -430,14 +430,7 @@ pub async fn get(socket: &Path, path: &str) -> Answer {
 
 /// PUT with a JSON body.
 pub async fn put(socket: &Path, path: &str, body: &str) -> Answer {
-    let mut stream = tokio::net::UnixStream::connect(socket).await.unwrap();
-    let length = body.len();
-    let request = format!(
-        "PUT {path} HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\
-         Content-Type: application/json\r\nContent-Length: {length}\r\n\r\n{body}"
-    );
-    stream.write_all(request.as_bytes()).await.unwrap();
-    as_documented("PUT", path, answer(stream).await)
+    request_with(socket, "PUT", path, body).await
 }
 
 /// Returns the answer, after checking it against the OpenAPI document.
@@ -462,13 +455,27 @@ pub async fn exchange(
 
 /// Sends `body` along.
 pub async fn request_with(socket: &Path, method: &str, path: &str, body: &str) -> Answer {
+    let stream = send(socket, method, path, body).await;
+    as_documented(method, path, answer(stream).await)
+}
+
+async fn send(socket: &Path, method: &str, path: &str, body: &str) -> tokio::net::UnixStream {
     let mut stream = tokio::net::UnixStream::connect(socket).await.unwrap();
     let request = format!(
         "{method} {path} HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\nContent-Type: application/json\r\nContent-Length: {}\r\n\r\n{body}",
         body.len()
     );
     stream.write_all(request.as_bytes()).await.unwrap();
-    as_documented(method, path, answer(stream).await)
+    stream
+}
+
+/// Sends `body` by POST, and reads the answer's status alone: what follows comes for as long as the stream is kept.
+pub async fn begin(socket: &Path, path: &str, body: &str) -> tokio::net::UnixStream {
+    let mut stream = send(socket, "POST", path, body).await;
+    let mut head = [0; 12];
+    stream.read_exact(&mut head).await.unwrap();
+    assert_eq!(&head, b"HTTP/1.1 200");
+    stream
 }
 
 /// The first half of [`exchange`].
