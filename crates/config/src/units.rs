@@ -259,7 +259,7 @@ fn split(text: &str) -> Option<(&str, &str)> {
     Some((number.trim(), unit.trim()))
 }
 
-/// What the units can say beyond 64 bits, as the largest value there is.
+/// Returns the largest value in the unit of `text`, if `text` is larger than that.
 fn largest(text: &str, kind: &Kind) -> Option<String> {
     let (number, unit) = split(text)?;
     let factor = kind.units.iter().find(|(name, _)| *name == unit)?.1;

@@ -53,7 +53,7 @@ impl Spans {
             }
             return;
         }
-        // What the pauses before the last one have added to the total since the previous reading.
+        // Time of the pauses before the last one, since the previous reading.
         let began = gauges.last_began.unwrap_or(at);
         let ended = if gauges.active {
             at

@@ -1,6 +1,6 @@
-//! What happened in switches over time, as a trace: below each switch a track for each port, below
-//! that one for each priority, and below that pauses in both directions, the queue, the ingress
-//! buffer, suspicions, releases, storms and single events.
+//! A trace of switches over time. Each switch has a track for each port, and each port one for each
+//! priority, with pauses in both directions, the queue, the ingress buffer, suspicions, releases,
+//! storms and single events.
 
 use std::collections::BTreeMap;
 

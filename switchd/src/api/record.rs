@@ -99,7 +99,7 @@ impl Recording {
         self.end_series().await;
         self.shared.dataplane.series.give_back(self.place);
         if goes_on {
-            // What was read before the series ended. The client may go meanwhile.
+            // Readings taken before the series ended. The client may disconnect meanwhile.
             self.send().await;
         }
     }

@@ -1,4 +1,4 @@
-//! What the core refuses, told at the table and the key that the user wrote.
+//! Errors of the switch core, reported at the table and key of the user's file.
 
 use weir_core::config::ConfigError;
 use weir_core::RedError;

@@ -49,7 +49,7 @@ pub const DEFAULT_CLASS: &str = "default";
 
 /// The buffer of a class of mode `lossy` where nothing else is said, and of the implicit class.
 pub(crate) const LOSSY_BUFFER: Bytes = Bytes::new(256 * 1024);
-/// What a credit stands for by default: a chunk of packet memory.
+/// Default credit size: one chunk of packet memory.
 pub(crate) const CREDIT_SIZE: Bytes = Bytes::new(2048);
 
 words! {

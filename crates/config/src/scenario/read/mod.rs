@@ -62,7 +62,7 @@ pub(super) fn scenario(
     }
 }
 
-/// What only the core can say of the classes, which all switches share: buffers against frames, and the like.
+/// Checks the classes, which all switches share, as the switch core does: a buffer must hold a frame, for example.
 fn check_core(root: &Table<'_>, scenario: &Scenario, problems: &Problems) {
     let all_ports = scenario.all_ports();
     let Some(switch) = all_ports.iter().position(|ports| !ports.is_empty()) else {

@@ -37,9 +37,9 @@ pub(in crate::switch) struct PortCredits {
 /// Both ends of the credits of one (port, priority).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct CreditGauges {
-    /// What the neighbour has given.
+    /// Credits that the neighbour has given.
     pub sending: SendingGauges,
-    /// What it is given.
+    /// Credits that the neighbour is given.
     pub receiving: ReceivingGauges,
     /// CC_Updates sent, CF_Updates received, and those of them that were of another epoch or late. Of the whole port.
     pub sender_updates: [u64; 3],
