@@ -71,14 +71,14 @@ impl Ticks {
 }
 
 impl Times {
-    /// Begins with the build.
+    /// Begins with the build; `table` is the file that [`Times::write`] gets, and the log of single tests stands beside it.
     ///
     /// # Errors
     ///
     /// When the log cannot be written.
-    pub fn begin(target: &Path) -> Result<Self> {
-        let log = target.join("test-times.jsonl");
-        fs::create_dir_all(target)?;
+    pub fn begin(table: &Path) -> Result<Self> {
+        // Tests run in the folders of their packages.
+        let log = std::path::absolute(table)?.with_extension("jsonl");
         fs::write(&log, "").with_context(|| log.display().to_string())?;
         Ok(Self {
             log,
@@ -105,7 +105,8 @@ impl Times {
         let host = version.lines().find_map(|line| line.strip_prefix("host: "));
         let host = host.context("rustc -vV names no host")?;
         let key = host.replace('-', "_").to_uppercase();
-        let runner = format!("{} time-test", std::env::current_exe()?.display());
+        // The file may be gone: the build before replaces this program where its features differ.
+        let runner = format!("/proc/{}/exe time-test", std::process::id());
         nextest.env(format!("CARGO_TARGET_{key}_RUNNER"), runner);
         nextest.env(LOG, &self.log);
         Ok(())

@@ -2,5 +2,6 @@
 
 mod filters;
 mod house;
+mod times;
 mod tree;
 mod vm_test;
