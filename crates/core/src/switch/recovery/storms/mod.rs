@@ -284,19 +284,20 @@ impl Switch {
         if state.storms.forwarding.contains(priority) {
             counters.storm_forwarded += counters.tx_frames - watch.tx_frames;
         }
+        // What a switch assumes of its predecessor's neighbours nobody has said.
+        let has_paused = counters.pause_received > 0;
+        // A host that is slower than its line is short of credits most of the time, and no storm.
+        let counts_share = state.role == PortRole::Edge && !by_credits && has_paused;
         let pauses = state.pause_received.gauges(now, priority);
         let seen = Seen {
             now,
-            // A host that is slower than its line is short of credits most of the time, and no storm.
-            paused_for: (state.role == PortRole::Edge && !by_credits).then_some(pauses.total),
+            paused_for: counts_share.then_some(pauses.total),
             span,
             elapsed,
             tx_frames: counters.tx_frames,
             pauses: counters.pause_received,
             // Feedback D holds as a pause does, where a route has turned out longer than D; and while a storm lasts.
-            // What a switch assumes of its predecessor's neighbours nobody has said.
-            paused: ((counters.pause_received > 0 || by_credits)
-                && state.pause_received.is_paused(now, priority))
+            paused: ((has_paused || by_credits) && state.pause_received.is_paused(now, priority))
                 || held_too_far
                 || (is_storm && shut),
             // A link that is down holds its frames itself.
