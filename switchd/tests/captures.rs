@@ -248,3 +248,23 @@ async fn whoever_does_not_read_costs_a_bounded_amount_of_memory() {
     assert_eq!(captured.frames, copied);
     assert_eq!(captured.statistics, [full]);
 }
+
+#[tokio::test]
+async fn whoever_does_not_read_gives_its_place_back_when_its_time_is_over() {
+    let fake = FakeDataplane::start();
+    let taps = Arc::clone(&fake.taps);
+    let daemon = Running::start(fake, settings()).await;
+    let body =
+        r#"{"ring_frames": 64, "snap_bytes": 16384, "ports": ["p1"], "duration_seconds": 1}"#;
+    let reader = Reader::start(&daemon, body).await;
+    until_tapped(&taps).await;
+    // More than its sockets have room for, for as long as it lasts.
+    until(async || {
+        offer(&taps, 64, &[7; 16_384]);
+        let all: Vec<Capture> = get(&daemon.socket, "/v1/captures").await.json();
+        all.is_empty().then_some(())
+    })
+    .await;
+    drop(reader);
+    daemon.end().await.unwrap();
+}

@@ -45,7 +45,7 @@ async fn a_client_that_goes_gives_its_place_back() {
         let stream = begin(&daemon.socket, "/v1/recordings", EACH_MILLISECOND).await;
         clients.push(stream);
     }
-    assert_eq!(running(), SERIES_MAX);
+    until(async || (running() == SERIES_MAX).then_some(())).await;
     let path = "/v1/recordings";
     let refused = request_with(&daemon.socket, "POST", path, EACH_MILLISECOND).await;
     assert_eq!(refused.status, 409, "{refused:?}");
@@ -53,5 +53,29 @@ async fn a_client_that_goes_gives_its_place_back() {
     until(async || (running() < SERIES_MAX).then_some(())).await;
     drop(clients);
     until(async || (running() == 0).then_some(())).await;
+    daemon.end().await.unwrap();
+}
+
+#[tokio::test]
+async fn a_client_that_does_not_read_gives_its_place_back_when_its_time_is_over() {
+    let dataplane = FakeDataplane::start();
+    let places = std::sync::Arc::clone(&dataplane.series);
+    let daemon = Running::start(dataplane, settings()).await;
+    let body = r#"{"every_seconds": 0.001, "duration_seconds": 1}"#;
+    let stream = begin(&daemon.socket, "/v1/recordings", body).await;
+    let series = until(async || places.lock().unwrap().iter().flatten().next().cloned()).await;
+    // More than its sockets have room for, for as long as it lasts.
+    let mut frames = 0;
+    until(async || {
+        for _ in 0..1_000 {
+            frames += 1;
+            series.add(|reading| reading.ports[0].drops[0] = frames);
+        }
+        let running = places.lock().unwrap().iter().flatten().count();
+        (running == 0).then_some(())
+    })
+    .await;
+    assert!(series.lost() > 0, "the client could read everything");
+    drop(stream);
     daemon.end().await.unwrap();
 }

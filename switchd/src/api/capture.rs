@@ -240,6 +240,8 @@ impl Recording {
         };
         tap.end();
         self.remove_tap().await;
+        // Before the rest is sent, since a client may never read it.
+        self.shared.dataplane.captures.remove(&self.capture);
         let outcome = match outcome {
             Ok(()) => self.finish().await,
             cut => cut,
@@ -247,7 +249,6 @@ impl Recording {
         if let Err(Cut::Encode(error)) = outcome {
             tracing::error!(%error, "cannot write a capture");
         }
-        self.shared.dataplane.captures.remove(&self.capture);
         tracing::info!(
             capture = self.capture.id,
             frames = self.written,

@@ -116,6 +116,7 @@ impl Recording {
                     return false;
                 },
                 () = &mut ending => return true,
+                () = &mut over => return true,
             }
             tokio::select! {
                 () = tokio::time::sleep(WAIT) => {}

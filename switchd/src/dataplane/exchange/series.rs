@@ -111,6 +111,18 @@ impl Series {
         self.interval
     }
 
+    /// Has `fill` take one more reading; without room for it, it is lost.
+    #[inline]
+    pub fn add(&self, fill: impl FnOnce(&mut Reading)) {
+        let Some(mut reading) = self.free.pop() else {
+            self.lose(1);
+            return;
+        };
+        fill(&mut reading);
+        // There are as many places as readings.
+        let _ = self.filled.push(reading);
+    }
+
     /// The oldest reading that waits.
     pub fn take(&self) -> Option<Box<Reading>> {
         self.filled.pop()
@@ -182,14 +194,7 @@ impl Readers {
             let late = now.saturating_since(reader.due).as_nanos() / interval.as_nanos().max(1);
             reader.series.lose(late);
             reader.due = reader.due + interval.saturating_mul(late + 1);
-            match reader.series.free.pop() {
-                Some(mut reading) => {
-                    reading.fill(now, switch);
-                    // There are as many places as readings.
-                    let _ = reader.series.filled.push(reading);
-                }
-                None => reader.series.lose(1),
-            }
+            reader.series.add(|reading| reading.fill(now, switch));
         }
         self.settle();
     }
