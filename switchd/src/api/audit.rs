@@ -1,13 +1,28 @@
 //! `GET /v1/audit`.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use weir_api::audit::{Audit, MemoryAudit, PortAudit};
 use weir_api::words::Reason;
 use weir_core::DropReason;
 
+use super::ApiError;
+use crate::control::shared::Published;
+use crate::control::Shared;
 use crate::dataplane::accounts::PortAccount;
 use crate::dataplane::messages::{PortSnapshot, Snapshot};
+use crate::dataplane::tables::Tables;
+
+/// A snapshot with the loop's books.
+pub(super) async fn with_accounts(shared: &Shared) -> Result<Arc<Published>, ApiError> {
+    let wanted = Tables {
+        accounts: true,
+        ..Tables::NONE
+    };
+    let snapshot = shared.dataplane.inspect(wanted).await;
+    snapshot.ok_or_else(ApiError::silence)
+}
 
 /// The loop's books beside the core's, from a snapshot that has both; `names` are those of the ports.
 pub fn audit<'a>(names: impl Iterator<Item = &'a str>, snapshot: &Snapshot) -> Audit {

@@ -318,15 +318,7 @@ async fn flows(State(shared): State<Arc<Shared>>) -> Result<Json<Flows>, ApiErro
 }
 
 async fn books(State(shared): State<Arc<Shared>>) -> Result<Json<Audit>, ApiError> {
-    let wanted = Tables {
-        accounts: true,
-        ..Tables::NONE
-    };
-    let snapshot = shared
-        .dataplane
-        .inspect(wanted)
-        .await
-        .ok_or_else(ApiError::silence)?;
+    let snapshot = audit::with_accounts(&shared).await?;
     let names = shared.info.ports.iter().map(|port| port.name.as_str());
     Ok(Json(audit::audit(names, &snapshot)))
 }

@@ -3,7 +3,7 @@
 //! They are kept beside the switch core's counters and the pool's list, not read from them, so that an audit
 //! that compares the two sides can fail. A frame costs a note of two bytes and a few sums.
 
-use weir_core::{DropCounts, DropReason, PortId};
+use weir_core::{DropCounts, DropReason, Instant, PortId};
 
 use crate::dataplane::memory::pool::{Chunk, Pool};
 
@@ -276,6 +276,8 @@ pub struct AccountTable {
     pub held: Vec<u64>,
     /// By port: frames that its transmitter has not given back, as the loop limits them.
     pub outstanding: Vec<u64>,
+    /// By port: when the oldest of them was sent.
+    pub oldest_sent_at: Vec<Option<Instant>>,
     /// Chunks that carry parts of data frames which begin in others, or copies of frames in another form.
     pub further: u64,
     /// Copies of frames in another form.
@@ -294,6 +296,7 @@ impl AccountTable {
         self.ports.reserve(port_count);
         self.held.reserve(port_count);
         self.outstanding.reserve(port_count);
+        self.oldest_sent_at.reserve(port_count);
     }
 
     /// Copies the accounts and counts the chunks. O(ports + chunks), and allocates nothing if there
@@ -302,13 +305,16 @@ impl AccountTable {
         &mut self,
         accounts: &Accounts,
         pool: &Pool,
-        outstanding: impl Iterator<Item = usize>,
+        outstanding: impl Iterator<Item = (usize, Option<Instant>)>,
     ) {
         self.ports.clear();
         self.ports.extend_from_slice(&accounts.ports);
         self.outstanding.clear();
-        self.outstanding
-            .extend(outstanding.map(|count| count as u64));
+        self.oldest_sent_at.clear();
+        for (count, oldest) in outstanding {
+            self.outstanding.push(count as u64);
+            self.oldest_sent_at.push(oldest);
+        }
         self.held.clear();
         self.held.resize(accounts.ports.len(), 0);
         (self.further, self.control, self.free, self.receiving) = (0, 0, 0, 0);

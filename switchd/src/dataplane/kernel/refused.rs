@@ -13,7 +13,9 @@ pub(super) fn remedy(code: Option<Errno>, options: &SocketOptions<'_>) -> String
     let on_with_copying = "zero-copy = \"auto\" goes on in copy mode";
     match code {
         Some(Errno::EPERM | Errno::EACCES) => "it needs CAP_NET_RAW (or root)".to_owned(),
-        Some(Errno::EBUSY) => format!("another socket has queue {queue}: end whoever uses it"),
+        Some(Errno::EBUSY) => format!(
+            "another socket has queue {queue}: end whoever uses it; a socket that is closed has it until each frame that it sent is freed, by the device and by who received it"
+        ),
         Some(Errno::EINVAL) if required => {
             let needs = match driver {
                 "virtio_net" => "the DMA API (QEMU: disable-legacy=on,iommu_platform=on) and ",

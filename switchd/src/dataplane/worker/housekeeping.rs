@@ -65,7 +65,10 @@ impl<I: Io> Worker<I> {
         if snapshot.tables.accounts {
             // What a command of this round had dropped is neither held nor back yet.
             self.take_discarded(now);
-            let outstanding = self.ports.iter().map(|state| state.outstanding.len());
+            let outstanding = self.ports.iter().map(|state| {
+                let oldest = state.outstanding.front().map(|oldest| oldest.sent_at);
+                (state.outstanding.len(), oldest)
+            });
             snapshot
                 .accounts
                 .fill(&self.accounts, &self.pool, outstanding);

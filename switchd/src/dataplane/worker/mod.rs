@@ -154,8 +154,8 @@ enum Taken {
 #[derive(Debug)]
 struct PortState {
     limits: PortLimits,
-    /// Chunks that the transmitter has, oldest first, and what each takes on the line; room for as many as it may have.
-    outstanding: VecDeque<(Chunk, Bytes)>,
+    /// What the transmitter has, oldest first; room for as many as it may have.
+    outstanding: VecDeque<Outstanding>,
     /// Their sum.
     on_line: Bytes,
     /// When the transmitter last completed a frame, or got the first one that it has.
@@ -170,6 +170,15 @@ struct PortState {
     lost_with_device: u64,
     /// What was lost by the kernel at devices that went.
     lost_before: KernelLosses,
+}
+
+/// A frame that a transmitter has.
+#[derive(Clone, Copy, Debug)]
+struct Outstanding {
+    chunk: Chunk,
+    sent_at: Instant,
+    /// What it takes on the line.
+    on_line: Bytes,
 }
 
 impl PortState {
@@ -192,11 +201,11 @@ impl PortState {
         let at = self
             .outstanding
             .iter()
-            .position(|(known, _)| *known == chunk);
+            .position(|known| known.chunk == chunk);
         let done = at.and_then(|at| self.outstanding.remove(at));
         self.on_line = self
             .on_line
-            .saturating_sub(done.map_or(Bytes::ZERO, |(_, length)| length));
+            .saturating_sub(done.map_or(Bytes::ZERO, |done| done.on_line));
         done.is_some()
     }
 
@@ -211,7 +220,11 @@ impl PortState {
             self.progress_at = now;
         }
         let on_line = length.max(FRAME_MIN) + LINE_OVERHEAD;
-        self.outstanding.push_back((chunk, on_line));
+        self.outstanding.push_back(Outstanding {
+            chunk,
+            sent_at: now,
+            on_line,
+        });
         self.on_line += on_line;
     }
 }

@@ -73,9 +73,9 @@ impl<I: Io> Worker<I> {
 
     fn take_outstanding(&mut self, port: PortId) -> Option<Chunk> {
         let state = self.ports.get_mut(port.index())?;
-        let (chunk, length) = state.outstanding.pop_front()?;
-        state.on_line = state.on_line.saturating_sub(length);
+        let oldest = state.outstanding.pop_front()?;
+        state.on_line = state.on_line.saturating_sub(oldest.on_line);
         state.lost_with_device += 1;
-        Some(chunk)
+        Some(oldest.chunk)
     }
 }

@@ -38,6 +38,29 @@ fn frames_that_wait_are_held_by_the_port_they_came_in_by() {
 }
 
 #[test]
+fn the_oldest_frame_with_a_transmitter_has_its_age_until_it_is_completed() {
+    let mut bench = Bench::new(&Setup::default());
+    let oldest = |bench: &mut Bench| bench.books().accounts.oldest_sent_at.clone();
+    bench.worker.io.set_budget(1, 0);
+    bench.arrive_data(0, 1, LOSSY, 0);
+    bench.round();
+    let [None, Some(first), None] = oldest(&mut bench)[..] else {
+        panic!("port b has a frame");
+    };
+    bench.arrive_data(0, 1, LOSSY, 1);
+    bench.round_after(Duration::from_millis(5));
+    assert_eq!(oldest(&mut bench), [None, Some(first), None]);
+    bench.worker.io.set_budget(1, usize::MAX);
+    bench.settle();
+    assert_eq!(oldest(&mut bench), [None; 3]);
+    bench.worker.io.set_budget(1, 0);
+    bench.arrive_data(0, 1, LOSSY, 2);
+    bench.round();
+    let again = oldest(&mut bench)[1].unwrap();
+    assert!(again.saturating_since(first) >= Duration::from_millis(5));
+}
+
+#[test]
 fn frames_that_grow_old_are_given_up() {
     let mut bench = Bench::new(&Setup {
         age_limit: Some(Duration::from_millis(1)),

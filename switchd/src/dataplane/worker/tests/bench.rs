@@ -199,12 +199,17 @@ impl Bench {
         self.snapshots.try_recv().unwrap()
     }
 
-    /// The books as `GET /v1/audit` tells them.
-    pub(super) fn audit(&mut self) -> Audit {
+    /// A snapshot with the books of the loop.
+    pub(super) fn books(&mut self) -> Box<Snapshot> {
         let mut snapshot = Box::<Snapshot>::default();
         snapshot.tables.accounts = true;
         self.worker.fill_snapshot(self.now, snapshot);
-        let snapshot = self.snapshots.try_recv().unwrap();
+        self.snapshots.try_recv().unwrap()
+    }
+
+    /// The books as `GET /v1/audit` tells them.
+    pub(super) fn audit(&mut self) -> Audit {
+        let snapshot = self.books();
         audit(["a", "b", "c"].into_iter(), &snapshot)
     }
 

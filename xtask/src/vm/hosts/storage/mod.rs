@@ -169,19 +169,30 @@ fn congested(hosts: &Hosts<'_>) -> Result<String> {
     Ok(text)
 }
 
-/// Like [`lossless`], with `switchctl restart` in the middle of the writes.
+/// Like [`lossless`], with `switchctl restart` in the middle of the writes. It is refused while the target keeps a frame of a command; then it
+/// has to succeed once the hosts are idle, and the disk is read again.
 fn restarted(hosts: &Hosts<'_>) -> Result<String> {
     let (counts, text) = obeyed(
         hosts,
         "restart() {
              wait_until 120 is_written 5 || return 1
              counted before
-             switchctl --name san restart > /share/restart 2>&1 || return 1
+             if ! switchctl --name san restart > /share/restart 2>&1; then
+                 grep -q 'is still kept' /share/restart || return 1
+                 : > /tmp/refused
+             fi
              is_written $BLOCKS || : > /tmp/in-the-middle
          }
          restart & restarting=$!",
-        "wait $restarting
-         [ -e /tmp/in-the-middle ]",
+        "wait $restarting || { cat /share/restart; tail -n 30 /tmp/san.log; false; }
+         [ -e /tmp/in-the-middle ]
+         if [ -e /tmp/refused ]; then
+             counted before
+             switchctl --name san restart >> /share/restart 2>&1 || { cat /share/restart; false; }
+         fi
+         [ \"$(all_at_once compare_part)\" = 0 ]
+         cat /share/restart
+         grep -i 'storm\\|warn\\|error' /tmp/san.log || :",
     )?;
     let said = std::fs::read_to_string(hosts.guest.shared("restart"))?;
     let lines: Vec<&str> = said.lines().map(str::trim).collect();
