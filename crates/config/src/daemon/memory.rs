@@ -31,7 +31,12 @@ impl DaemonConfig {
     /// UMEM chunks: one for each cell of all buffers, what stands in the rings, and a reserve for control
     /// frames.
     pub fn umem_frames(&self) -> usize {
-        self.core(&[]).frame_count
+        self.sized().frame_count
+    }
+
+    /// The core's configuration as far as memory depends on it: without routes.
+    pub(super) fn sized(&self) -> SwitchConfig {
+        self.with_routes(Vec::new()).core(&[])
     }
 
     /// Memory of the UMEM.

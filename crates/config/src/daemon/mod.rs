@@ -255,9 +255,40 @@ impl DaemonConfig {
         config
     }
 
+    /// The same with other routes. A copy of all routes would take as long as reading them.
+    pub(crate) fn with_routes(&self, routes: Vec<Route>) -> Self {
+        Self {
+            name: self.name.clone(),
+            run_dir: self.run_dir.clone(),
+            log: self.log.clone(),
+            api_socket: self.api_socket.clone(),
+            api: self.api.clone(),
+            metrics: self.metrics.clone(),
+            gnmi: self.gnmi.clone(),
+            page: self.page.clone(),
+            dataplane: self.dataplane.clone(),
+            classes: self.classes.clone(),
+            pools: self.pools.clone(),
+            ecn: self.ecn.clone(),
+            ports: self.ports.clone(),
+            deadlock: self.deadlock,
+            pfcwd: self.pfcwd,
+            forwarding: self.forwarding,
+            multicast: self.multicast.clone(),
+            routes,
+            stations: self.stations.clone(),
+            mirrors: self.mirrors.clone(),
+            flows: self.flows,
+            lldp: self.lldp.clone(),
+            control_frames: self.control_frames.clone(),
+            watermark: self.watermark,
+            sflow: self.sflow.clone(),
+        }
+    }
+
     /// The control plane's settings.
     pub fn control(&self) -> ControlConfig {
-        self.switch(&[]).control()
+        self.with_routes(Vec::new()).switch(&[]).control()
     }
 
     /// Of the choice of frames that are marked: it follows from the name, so that a network's switches choose
