@@ -39,14 +39,16 @@ fn a_good_file_is_summed_up() {
     let run = run(&["config", "check", &text_of(&path)]);
     assert_eq!((run.code, run.stderr.as_str()), (Some(0), ""));
     // The number of frames is up to the configuration.
-    let (memory, rest): (Vec<&str>, Vec<&str>) = run
-        .stdout
-        .lines()
-        .partition(|line| line.starts_with("packet memory"));
+    let (memory, rest): (Vec<&str>, Vec<&str>) = run.stdout.lines().partition(|line| {
+        ["packet memory", "kernel tables"]
+            .iter()
+            .any(|begin| line.starts_with(begin))
+    });
     assert!(
-        memory.len() == 1
+        memory.len() == 2
             && memory[0].contains(" MiB (")
-            && memory[0].ends_with(" frames of 2KiB)"),
+            && memory[0].ends_with(" frames of 2KiB)")
+            && memory[1].ends_with(" MiB"),
         "{memory:?}"
     );
     let expected = format!("|{}: valid\n", text_of(&path))

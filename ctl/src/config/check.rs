@@ -252,6 +252,7 @@ fn summary(file: &Path, config: &DaemonConfig) -> String {
                 format_size(config.dataplane.chunk_size())
             ),
         ),
+        ("kernel tables", bytes(config.kernel_tables().get())),
     ]);
     out.push('\n');
     out += &ports(config);

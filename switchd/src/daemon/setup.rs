@@ -98,7 +98,7 @@ fn info(config: &DaemonConfig) -> SwitchInfo {
     let core = config.core(&[]);
     let charging = config.dataplane.frames().charging();
     SwitchInfo {
-        pools: config.pools.iter().map(|pool| pool.name.clone()).collect(),
+        pools: config.pool_names(),
         name: config.name.clone(),
         mtu: config.dataplane.mtu,
         deadlock_policy: config.deadlock.policy.into(),

@@ -187,8 +187,9 @@ impl Dataplane {
         let devices = devices::find(config, lack)?;
         tracing::debug!("devices found");
         let lock = attach::lock(config, pin_root)?;
-        let (express, programs) = (reserve.express.path(), &mut reserve.programs);
-        let mut ports = attach::attach(config, &devices, Some(pin_root), express, programs)?;
+        let mut ports = reserve.fill_beside(&devices, secrets, |programs, express| {
+            attach::attach(config, &devices, Some(pin_root), express.path(), programs)
+        })?;
         tracing::debug!("programs attached");
         let started = attach::settle(config, &devices).and_then(|config| {
             let core = reserve::core(&config, &devices, secrets);

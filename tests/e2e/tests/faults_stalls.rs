@@ -109,7 +109,7 @@ fn the_kernel_of_a_host_takes_frames_of_the_express_path_late() {
 #[test]
 fn the_dataplane_stands_still_for_less_than_its_rings() {
     let mut scene = scene(&[]);
-    let ring = u64::from(scene.stage.switches[0].config.dataplane.rx_ring);
+    let ring = u64::from(scene.stage.switches[0].config.rx_ring());
     for _ in 0..STALLS {
         scene.wait_for_all(100);
         let held = Held::new(thread(pid(&scene), "weir-dataplane"));
@@ -129,7 +129,7 @@ fn the_dataplane_stands_still_for_less_than_its_rings() {
 fn the_dataplane_stands_still_for_longer_than_its_rings() {
     const RING: u32 = 64;
     let mut scene = Scene::new("one-switch.toml", &[PATIENT_DETECTION], |config| {
-        config.dataplane.rx_ring = RING;
+        config.dataplane.rx_ring = Some(RING);
     });
     scene.wait_for_all(100);
     let held = Held::new(thread(pid(&scene), "weir-dataplane"));
@@ -238,7 +238,7 @@ fn a_quota_holds_the_daemon_up_for_longer_than_its_rings() {
     const RING: u32 = 64;
     let mut scene = Scene::new("one-switch.toml", &[PATIENT_DETECTION], |config| {
         keep_off_the_express_path(config);
-        config.dataplane.rx_ring = RING;
+        config.dataplane.rx_ring = Some(RING);
         config.dataplane.spin = weir_core::Duration::from_millis(10);
     });
     scene.wait_for_all(100);

@@ -185,7 +185,7 @@ impl Places {
 fn another(base: &DaemonConfig, places: &Places, random: &mut Random) -> DaemonConfig {
     let mut next = base.clone();
     next.dataplane.history_length = 10 + random.below(50) as usize;
-    next.dataplane.rx_ring = [1024, 2048][random.below(2) as usize];
+    next.dataplane.rx_ring = Some([1024, 2048][random.below(2) as usize]);
     if random.below(2) == 0 {
         next.metrics.listen = Some(LISTEN.parse().unwrap());
         next.metrics.token_file = Some(places.token.clone());

@@ -17,7 +17,7 @@ fn a_scrape_of_64_ports_with_8_classes() {
     let file = directory.path().join("wide.toml");
     std::fs::write(&file, scenario()).unwrap();
     let bench = Bench::of(file.to_str().unwrap(), &[], |config| {
-        config.dataplane.rx_ring = 64;
+        config.dataplane.rx_ring = Some(64);
         config.dataplane.tx_ring = 64;
     });
     let text = bench.output("s1", &["curl", "-s", METRICS]);

@@ -172,7 +172,7 @@ impl DaemonConfig {
     /// for buffers: [what it can take](Self::with_live_settings_of), but no class whose buffers the memory is too small for.
     pub fn reloaded(&self, file: &Self, chunks: usize) -> Reloaded {
         let mut next = self.with_live_settings_of(file);
-        let needed = next.core(&[]).frames_needed();
+        let needed = next.sized().frames_needed();
         let missing = needed.saturating_sub(chunks) as u64;
         if missing > 0 {
             for (class, before) in next.classes.iter_mut().zip(&self.classes) {
@@ -187,7 +187,7 @@ impl DaemonConfig {
     /// Chunks that the packet memory of a daemon which begins with this configuration has for buffers, the spare ones
     /// included.
     pub fn buffer_chunks(&self) -> usize {
-        self.buffer_frames(&self.core(&[]))
+        self.buffer_frames(&self.sized())
     }
 
     /// Whether the ports of both have the same cables.
@@ -205,12 +205,6 @@ impl DaemonConfig {
     /// Both with the routes alone that the other one has not got in the same way: comparing all others as text would take as long as
     /// reading the files.
     fn without_common_routes(&self, other: &Self) -> (Self, Self) {
-        fn without(of: &DaemonConfig, routes: Vec<Route>) -> DaemonConfig {
-            DaemonConfig {
-                routes,
-                ..of.clone()
-            }
-        }
         // Numbers of ports mean the same names.
         if !self.port_names().eq(other.port_names()) {
             return (self.clone(), other.clone());
@@ -224,8 +218,8 @@ impl DaemonConfig {
         let [ours, theirs] = unlike(&self.routes, &other.routes);
         let (ours, theirs) = (&self.routes[ours], &other.routes[theirs]);
         (
-            without(self, different(ours, theirs)),
-            without(other, different(theirs, ours)),
+            self.with_routes(different(ours, theirs)),
+            other.with_routes(different(theirs, ours)),
         )
     }
 

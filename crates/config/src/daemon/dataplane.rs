@@ -19,8 +19,8 @@ settings! {
             "UMEM chunk: 256 B for metadata, and a frame or part of one in the rest. Unset: the smallest that holds a frame on every port; [some drivers](drivers.md) in zero-copy use only a part of it."
         "mtu" mtu: Bytes = FrameConfig::DEFAULT.mtu, "68 B to 9216 B", Restart, valid::anything;
             "Longest payload, on every port; the daemon does not start on a device whose MTU is smaller. The Ethernet header and two VLAN tags are added to it. Frames longer than a chunk take several ([jumbo frames](../internals/internals.md#jumbo-frames)); a `cell` can then be no larger than a chunk less 256 B."
-        "rx-ring" rx_ring: u32 = 2048, "powers of two, 64 to 32768", Restart, ring;
-            "Entries of each RX ring."
+        "rx-ring" rx_ring: Option<u32> = None, "powers of two, 64 to 32768", Restart, valid::given(ring);
+            "Entries of each RX ring. Unset: 2048; without lossless classes at most 16384 in all rings together, and at least 256 in each."
         "tx-ring" tx_ring: u32 = 2048, "powers of two, 64 to 32768", Restart, ring;
             "Entries of each TX ring."
         "spin" spin: Duration = Duration::from_micros(50), "", Restart, valid::anything;
@@ -67,6 +67,8 @@ settings! {
 impl DataplaneConfig {
     /// `XDP_PACKET_HEADROOM` of linux/bpf.h: what XDP keeps of a chunk in front of the frame.
     pub(crate) const XDP_HEADROOM: Bytes = Bytes::new(256);
+    /// The longest RX ring of a switch whose file sets none.
+    pub(crate) const RX_RING: u32 = 2048;
     /// The smallest chunk.
     pub const CHUNK_MIN: Bytes = Bytes::new(2048);
     /// The longest payload that a switch can be told to take.
@@ -101,6 +103,11 @@ impl DataplaneConfig {
     /// Bytes of a chunk: the smallest where nobody has chosen one.
     pub fn chunk_size(&self) -> Bytes {
         self.chunk.unwrap_or(Self::CHUNK_MIN)
+    }
+
+    /// Entries of each RX ring of a [settled](super::DaemonConfig::settled) configuration.
+    pub fn rx_ring(&self) -> u32 {
+        self.rx_ring.unwrap_or(Self::RX_RING)
     }
 
     /// The same with chunks of this size.

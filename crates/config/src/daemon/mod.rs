@@ -6,6 +6,7 @@ mod by_hand;
 mod changes;
 mod dataplane;
 mod export;
+mod memory;
 mod mirror;
 mod port;
 mod queues;
@@ -246,6 +247,7 @@ impl DaemonConfig {
     /// `addresses` as for [`switch`](Self::switch).
     pub fn core(&self, addresses: &[MacAddress]) -> SwitchConfig {
         let mut config = self.switch(addresses).core();
+        self.share_default_buffers(&mut config);
         config.shaper_burst = self.dataplane.mtu + self.dataplane.mtu;
         config.shaper_burst_time = self.dataplane.shaper_burst;
         config.strict_share = self.dataplane.strict_share;
@@ -253,9 +255,40 @@ impl DaemonConfig {
         config
     }
 
+    /// The same with other routes. A copy of all routes would take as long as reading them.
+    pub(crate) fn with_routes(&self, routes: Vec<Route>) -> Self {
+        Self {
+            name: self.name.clone(),
+            run_dir: self.run_dir.clone(),
+            log: self.log.clone(),
+            api_socket: self.api_socket.clone(),
+            api: self.api.clone(),
+            metrics: self.metrics.clone(),
+            gnmi: self.gnmi.clone(),
+            page: self.page.clone(),
+            dataplane: self.dataplane.clone(),
+            classes: self.classes.clone(),
+            pools: self.pools.clone(),
+            ecn: self.ecn.clone(),
+            ports: self.ports.clone(),
+            deadlock: self.deadlock,
+            pfcwd: self.pfcwd,
+            forwarding: self.forwarding,
+            multicast: self.multicast.clone(),
+            routes,
+            stations: self.stations.clone(),
+            mirrors: self.mirrors.clone(),
+            flows: self.flows,
+            lldp: self.lldp.clone(),
+            control_frames: self.control_frames.clone(),
+            watermark: self.watermark,
+            sflow: self.sflow.clone(),
+        }
+    }
+
     /// The control plane's settings.
     pub fn control(&self) -> ControlConfig {
-        self.switch(&[]).control()
+        self.with_routes(Vec::new()).switch(&[]).control()
     }
 
     /// Of the choice of frames that are marked: it follows from the name, so that a network's switches choose
@@ -270,41 +303,5 @@ impl DaemonConfig {
     pub fn watchdog(&self, port: &Port) -> Option<WatchdogConfig> {
         let own = port.pfcwd.unwrap_or(self.pfcwd);
         watchdog(own, &self.deadlock, port.is_edge())
-    }
-
-    /// UMEM chunks: one for each cell of all buffers, what stands in the rings, and a reserve for control
-    /// frames.
-    pub fn umem_frames(&self) -> usize {
-        self.core(&[]).frame_count
-    }
-
-    /// Memory of the UMEM.
-    pub fn umem_size(&self) -> Bytes {
-        Bytes::new(self.umem_frames() as u64 * self.dataplane.chunk_size().get())
-    }
-
-    /// Chunks for what the buffers of `core`, this configuration, hold at most, the spare ones included.
-    fn buffer_frames(&self, core: &SwitchConfig) -> usize {
-        let spare = self.dataplane.spare_buffers.get() / self.dataplane.cell.get().max(1);
-        core.frames_needed() + spare as usize
-    }
-
-    /// Chunks that the kernel has to receive into, those for control frames, for frames that are delayed, and for what is
-    /// flooded in two forms.
-    fn ring_frames(&self) -> usize {
-        let sockets: usize = self
-            .ports
-            .iter()
-            .map(|port| port.queue_count.unwrap_or(1) as usize)
-            .sum();
-        let delayed = match self.dataplane.impair {
-            true => DELAYED_MAX * self.dataplane.chunks_of_a_frame(),
-            false => 0,
-        };
-        let copies = if self.is_vlan_aware() { VLAN_COPIES } else { 0 };
-        sockets * self.dataplane.rx_ring as usize
-            + self.ports.len() * CONTROL_RESERVE_PER_PORT
-            + delayed
-            + copies
     }
 }

@@ -4,7 +4,7 @@ use super::{DaemonConfig, Port, QUEUES_MAX};
 use crate::drivers::{chunk_for, Driver};
 
 impl DaemonConfig {
-    /// The configuration with the queues that are received from, and the size of a chunk. `has` are the receive queues of the
+    /// The configuration with the queues that are received from, their rings, and the size of a chunk. `has` are the receive queues of the
     /// devices by port, where the driver says how many, and `drivers` are theirs.
     #[must_use]
     pub fn settled(&self, has: &[Option<u32>], drivers: &[&Driver]) -> Self {
@@ -16,6 +16,7 @@ impl DaemonConfig {
         }
         let chunk = chunk_for(&self.dataplane, drivers);
         settled.dataplane = self.dataplane.with_chunk(chunk);
+        settled.dataplane.rx_ring = Some(settled.rx_ring());
         settled
     }
 }

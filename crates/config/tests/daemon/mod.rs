@@ -7,6 +7,7 @@ mod export;
 mod express;
 mod levels;
 mod lldp;
+mod memory;
 mod names;
 mod pools;
 mod rates;

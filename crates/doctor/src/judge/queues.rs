@@ -111,7 +111,7 @@ pub(super) fn ring(case: &Case<'_>) -> Option<Finding> {
         }
         _ => return None,
     };
-    let ours = case.config.dataplane.rx_ring;
+    let ours = case.config.rx_ring();
     let has = format!(
         "{} of at most {} entries in the NIC, {ours} in each socket",
         ring.entries, ring.most

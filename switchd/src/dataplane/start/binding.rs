@@ -86,7 +86,7 @@ fn options(config: &DaemonConfig, chunks: u32) -> MemoryOptions {
     MemoryOptions {
         count: chunks,
         chunk_size: config.dataplane.chunk_size().get() as u32,
-        fill_ring: config.dataplane.rx_ring,
+        fill_ring: config.dataplane.rx_ring(),
         completion_ring: config.dataplane.tx_ring,
         huge_pages: config.dataplane.huge_pages,
         has_long_frames: config.dataplane.has_long_frames(),
@@ -109,6 +109,11 @@ impl Reserved {
             || reserved.memory.has_huge_pages()
             || !umem::machine_has_huge_pages();
         is_as_good.then_some(reserved)
+    }
+
+    /// Allocates memory for a switch that has none yet.
+    pub(super) fn first(config: &DaemonConfig, chunks: u32) -> Result<Self, DataplaneError> {
+        Self::new(options(config, chunks))
     }
 
     fn new(options: MemoryOptions) -> Result<Self, DataplaneError> {
@@ -186,7 +191,7 @@ pub(in crate::dataplane) fn open(
             driver: device.driver.name,
             generic: mode == AttachedMode::Generic,
             queue,
-            rx_ring: config.dataplane.rx_ring,
+            rx_ring: config.dataplane.rx_ring(),
             tx_ring: config.dataplane.tx_ring,
             zero_copy: wish.zero_copy,
             busy_poll: config.dataplane.busy_poll,

@@ -127,7 +127,7 @@ impl Prepared {
                 share.extend(of_port.into_iter().map(|socket| (port, socket)));
             }
         }
-        let (rx_ring, tx_ring) = (config.rx_ring as usize, config.tx_ring as usize);
+        let (rx_ring, tx_ring) = (config.rx_ring() as usize, config.tx_ring as usize);
         let mut workers = Vec::with_capacity(count);
         let mut worker_ways = Vec::with_capacity(count);
         for share in shares {

@@ -43,10 +43,7 @@ impl Reserve {
     pub fn new(config: &DaemonConfig) -> Result<Self, DataplaneError> {
         let secrets = Secrets::new(config)?;
         let devices = devices::find(config, Lack::WaitsUnlessUsed)?;
-        // Messages about the devices are logged when they are attached.
-        let settled = tracing::subscriber::with_default(NoSubscriber::default(), || {
-            attach::settle(config, &devices)
-        })?;
+        let settled = settled_beforehand(config, &devices)?;
         let core = core(&settled, &devices, secrets);
         let bare = Self::bare(config);
         Ok(Self {
@@ -80,6 +77,31 @@ impl Reserve {
         }
     }
 
+    /// Makes the memories beside `attach`, unless they are there.
+    pub(in crate::dataplane) fn fill_beside<T>(
+        &mut self,
+        devices: &[Option<Device>],
+        secrets: Secrets,
+        attach: impl FnOnce(&mut Programs, &Prospect) -> T,
+    ) -> T {
+        let (programs, express) = (&mut self.programs, &self.express);
+        if self.switch.is_some() {
+            return attach(programs, express);
+        }
+        let config = &self.config;
+        let (done, made) = std::thread::scope(|scope| {
+            let made = scope.spawn(|| first_memories(config, devices, secrets));
+            let done = attach(programs, express);
+            (done, made.join())
+        });
+        // A failure repeats where it is reported.
+        if let Ok(Ok((memory, switch))) = made {
+            self.memory = Some(memory);
+            self.switch = Some(switch);
+        }
+        done
+    }
+
     /// Returns nothing if it was made for another configuration.
     pub(in crate::dataplane) fn only_for(self, config: &DaemonConfig) -> Self {
         if self.config == *config {
@@ -99,6 +121,26 @@ impl Reserve {
             _ => new_switch(core),
         }
     }
+}
+
+/// Makes the memories of a switch that has none yet.
+fn first_memories(
+    config: &DaemonConfig,
+    devices: &[Option<Device>],
+    secrets: Secrets,
+) -> Result<(Reserved, (SwitchConfig, Switch)), DataplaneError> {
+    let settled = settled_beforehand(config, devices)?;
+    let core = core(&settled, devices, secrets);
+    let memory = Reserved::first(&settled, core.frame_count as u32)?;
+    Ok((memory, (core.clone(), new_switch(core)?)))
+}
+
+/// Messages about the devices are logged when programs are attached.
+fn settled_beforehand(
+    config: &DaemonConfig,
+    devices: &[Option<Device>],
+) -> Result<DaemonConfig, DataplaneError> {
+    tracing::subscriber::with_default(NoSubscriber::default(), || attach::settle(config, devices))
 }
 
 fn new_switch(core: SwitchConfig) -> Result<Switch, DataplaneError> {
