@@ -51,7 +51,7 @@ metrics! {
     XDP_FRAMES Counter "weir_xdp_frames_total" ["port", "class"]
         "Frames seen by the XDP program, by the class it assigned.";
     XDP_VERDICTS Counter "weir_xdp_verdicts_total" ["port", "verdict"]
-        "What became of them: redirected to the switch, passed to the kernel, or dropped for want of a socket (dropped), of a whole header (too_short), of room for metadata (no_meta), or as a part of a frame that the driver has cut (cut).";
+        "What became of them: redirected to the switch, passed to the kernel, or dropped for want of a socket (dropped), of a whole header (too_short), of room for metadata (no_meta), of a slot of the RX ring beside those kept for credits (no_slot), or as a part of a frame that the driver has cut (cut).";
     PAUSE_SECONDS Counter "weir_pause_seconds_total" ["port", "priority"]
         "Total time that the neighbour has paused the priority, including any pause in progress.";
     PAUSED Gauge "weir_paused" ["port", "priority"]
