@@ -216,6 +216,7 @@ fn config(destinations: usize, levels: bool) -> SwitchConfig {
         age_limit: None,
         ecn: None,
         pool: None,
+        credits: None,
     };
     let ports = (0..=FABRIC_PORTS)
         .map(|port| {

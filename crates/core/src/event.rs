@@ -17,6 +17,8 @@ crate::named! {
         ReleaseRule => "release_rule",
         /// The neighbour's Transmit Feedback blocks every queued Level.
         NoEligibleLevel => "no_eligible_level",
+        /// The neighbour has given no credits for another frame.
+        NoCredits => "no_credits",
         /// The transmitter takes nothing: its ring is stuck.
         TransmitterStuck => "transmitter_stuck",
     }

@@ -63,6 +63,7 @@ pub mod command;
 pub mod config;
 pub mod control;
 pub mod counters;
+pub mod credit;
 pub mod event;
 pub mod frame;
 pub mod level;
@@ -85,6 +86,7 @@ pub use config::{
     SwitchConfig, Threshold, VlanMode, VlanPort, WatchdogConfig, XonNotBelowXoff,
 };
 pub use counters::{DropCounts, DropReason};
+pub use credit::{CreditConfig, CreditFallback, CreditState, CreditTerms, CreditTimes};
 pub use event::{Event, SuspicionReason};
 pub use frame::{Admitted, Discarded, Form, Frame, FrameHandle, Tagged};
 pub use level::{Budgets, Level};

@@ -38,6 +38,17 @@ pub struct Faults {
     pub level_as_printed: bool,
 }
 
+/// Faults of a receiver that gives credits, made on purpose.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub struct CreditFaults {
+    /// Credits are returned when a frame arrives, not when it has left.
+    pub early_return: bool,
+    /// A deficit is returned by the first CC_Update that shows it.
+    pub deficit_at_once: bool,
+    /// A CC_Update of another epoch counts like one of this one.
+    pub epoch_ignored: bool,
+}
+
 /// 128 bits that represent all state that decides a state machine's future. Two equivalent states
 /// have the same digest wherever their records lie in memory, and whatever their counters.
 #[derive(Clone, Debug)]

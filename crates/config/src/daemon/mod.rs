@@ -197,6 +197,7 @@ impl DaemonConfig {
             }),
             watchdog: self.watchdog(port),
             address_limit: port.learned_at_most(),
+            credit_slots: None,
             priorities: port.allowed_priorities(),
         };
         Switch {

@@ -206,6 +206,7 @@ impl Scenario {
             pool_thresholds: Default::default(),
             watchdog: watchdog(self.pfcwd, &self.deadlock, false),
             address_limit: None,
+            credit_slots: None,
             priorities: [true; 8],
         }
     }

@@ -2,8 +2,9 @@
 
 use weir_core::level::LEVEL_MAX;
 use weir_core::{
-    Algorithm, Alpha, BitRate, Bytes, ClassConfig, ClassMode, Duration, MarkAt, ModeKind,
-    PartsPerMillion, PfcThresholds, Priority, RedConfig, SchedulerConfig, Threshold,
+    Algorithm, Alpha, BitRate, Bytes, ClassConfig, ClassMode, CreditConfig, CreditFallback,
+    Duration, MarkAt, ModeKind, PartsPerMillion, PfcThresholds, Priority, RedConfig,
+    SchedulerConfig, Threshold,
 };
 
 use super::pool::{ClassPool, Pool};
@@ -37,6 +38,8 @@ pub struct Class {
     pub express: Express,
     /// The pool that their buffers are part of; `None` for buffers of their own.
     pub pool: Option<ClassPool>,
+    /// Credits that neighbours get for their buffers; `None` for none.
+    pub credits: Option<CreditConfig>,
 }
 
 /// Whether frames go from device to device where they need not wait.
@@ -62,13 +65,21 @@ entries! {
         "priorities" priorities: Option<Vec<Priority>> = None => "required, or `priority`", "", Restart, valid::anything;
             "The same for several, as an array."
         "mode" mode: ModeKind, "", Restart, valid::anything;
-            "`\"lossy\"`, `\"pfc\"`, or `\"level\"`: [protocol P](levels.md) between switches, PFC towards hosts."
+            "`\"lossy\"`, `\"pfc\"`, `\"level\"`: [protocol P](levels.md) between switches, PFC towards hosts; or `\"credit\"`: a neighbour sends only what it was given [credits](../internals/design/credits.md) for."
         "xoff" xoff: Option<Bytes> = None => "required for `pfc`, `level`", "", Live, valid::anything;
             "Pause the neighbour when the ingress buffer of (port, priority) holds at least this much. In a `level` class: the host at an edge port."
         "xon" xon: Option<Bytes> = None => "required for `pfc`, `level`", "", Live, valid::anything;
             "Resume it at this much or less. Below `xoff`."
         "headroom" headroom: Option<Bytes> = None => "by each port's `cable`; without cables required for `pfc`, `level`", "", Live, valid::anything;
             "Room above `xoff` for what arrives until the pause takes effect: rate × (round trip + reaction time) + two full frames. It holds at every port, also at those with a [`cable`](../concepts/thresholds.md#headroom-by-cable); less than a cable asks for is refused. To have a headroom instead of that of the cables, or the other way round, takes a restart."
+        "credit-limit" credit_limit: Option<Bytes> = None => "required for `credit`", "", Restart, valid::anything;
+            "`credit` only: the ingress buffer of (port, priority) for which credits are given. Full rate needs 4/3 × (rate × round trip + one frame). `headroom` of it, half by default, is the headroom towards neighbours without credits; a release lends as much beyond it."
+        "credit-size" credit_size: Option<Bytes> = None => "`\"2KiB\"`", "", Restart, valid::anything;
+            "`credit` only: what a credit stands for. A whole number of `cell`s."
+        "packet-overhead" packet_overhead: Option<u64> = None => "0", "", Restart, valid::given(valid::within(0, 127));
+            "`credit` only: bytes that storing a frame takes beside its own length."
+        "credit-fallback" credit_fallback: Option<CreditFallback> = None => "`\"pfc\"`", "", Restart, valid::anything;
+            "`credit` only: what a neighbour gets that does not use credits. `\"pfc\"`: PFC. `\"closed\"`: the class neither sends nor receives there."
         "buffer" buffer: Option<Bytes> = None => "`\"256KiB\"` for `lossy`; the minimum + `xoff` for `level`", "", Live, valid::anything;
             "The ingress buffer of (port, priority); in a `level` class that of a fabric port. Its minimum is `max-hops` × (γmax + the largest rT of all fabric ports)."
         "pool" pool: Option<String> = None => "none: buffers of their own", "", Restart, valid::anything;
@@ -117,12 +128,17 @@ entries! {
 words! {
     Express: [("off", Express::Off), ("auto", Express::Auto), ("on", Express::On)];
     ModeKind: ModeKind::NAMED;
+    CreditFallback: CreditFallback::NAMED;
     MarkAt: MarkAt::NAMED;
     Algorithm: Algorithm::NAMED;
 }
 
 /// The keys that mean something in one mode or another, or with a pool.
-pub(super) const MODE_KEYS: [&str; 13] = [
+pub(super) const MODE_KEYS: [&str; 17] = [
+    "credit-limit",
+    "credit-size",
+    "packet-overhead",
+    "credit-fallback",
     "pool",
     "reserved",
     "alpha",
@@ -143,7 +159,14 @@ pub(super) fn keys_of(mode: ModeKind) -> &'static [&'static str] {
     match mode {
         ModeKind::Lossy => &["buffer", "pool"],
         ModeKind::Pfc => &["xoff", "xon", "headroom", "pool"],
-        ModeKind::Level => MODE_KEYS.split_at(5).1,
+        ModeKind::Level => MODE_KEYS.split_at(9).1,
+        ModeKind::Credit => &[
+            "credit-limit",
+            "credit-size",
+            "packet-overhead",
+            "credit-fallback",
+            "headroom",
+        ],
     }
 }
 
@@ -210,6 +233,14 @@ impl Class {
         };
     }
 
+    /// Its kind.
+    pub const fn kind(&self) -> ModeKind {
+        match self.credits {
+            Some(_) => ModeKind::Credit,
+            None => self.mode.kind(),
+        }
+    }
+
     /// For each of its priorities.
     pub(super) fn core(&self) -> ClassConfig {
         ClassConfig {
@@ -220,6 +251,7 @@ impl Class {
             age_limit: self.age_limit,
             ecn: self.ecn,
             pool: self.pool.as_ref().map(|pool| pool.share),
+            credits: self.credits,
         }
     }
 }
@@ -247,7 +279,7 @@ impl From<&Class> for ClassTable {
         let mut table = Self {
             name: class.name.clone(),
             priorities: Some(class.priorities.clone()),
-            mode: class.mode.kind(),
+            mode: class.kind(),
             age_limit: class.age_limit,
             ecn: class.ecn_profile.clone(),
             ecn_kmin: own_marking.map(|red| red.kmin),
@@ -264,6 +296,14 @@ impl From<&Class> for ClassTable {
         if let Some(pool) = &class.pool {
             table.set_pool(pool, class.mode);
             table.headroom = table.headroom.filter(|_| !class.headroom_by_cable);
+            return table;
+        }
+        if let (Some(credits), Some(thresholds)) = (class.credits, class.mode.thresholds()) {
+            table.credit_limit = Some(thresholds.limit());
+            table.credit_size = Some(credits.size);
+            table.packet_overhead = Some(credits.overhead.into());
+            table.credit_fallback = Some(credits.fallback);
+            table.headroom = Some(thresholds.headroom());
             return table;
         }
         match class.mode {

@@ -19,8 +19,8 @@ use weir_core::config::{
 };
 use weir_core::control::{ControlConfig, Policy};
 use weir_core::{
-    BitRate, Bytes, ClassConfig, ClassMode, Duration, FeedbackCoding, Neighbour, PauseRule, Police,
-    PortConfig, PortId, PortRole, Priority, SwitchConfig, VlanPort,
+    BitRate, Bytes, ClassConfig, ClassMode, CreditTimes, Duration, FeedbackCoding, Neighbour,
+    PauseRule, Police, PortConfig, PortId, PortRole, Priority, SwitchConfig, VlanPort,
 };
 
 use crate::settings::words;
@@ -47,6 +47,8 @@ pub const DEFAULT_CLASS: &str = "default";
 
 /// The buffer of a class of mode `lossy` where nothing else is said, and of the implicit class.
 pub(crate) const LOSSY_BUFFER: Bytes = Bytes::new(256 * 1024);
+/// What a credit stands for by default: a chunk of packet memory.
+pub(crate) const CREDIT_SIZE: Bytes = Bytes::new(2048);
 
 words! {
     PortRole: PortRole::NAMED;
@@ -146,6 +148,7 @@ impl Switch {
             secret: 0,
             authentication: None,
             control_limits: self.control_limits,
+            credits: CreditTimes::default(),
         };
         Pool::settle(&self.pools, &mut config);
         config.frame_count = config.frames_needed();

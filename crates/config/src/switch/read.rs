@@ -3,8 +3,8 @@
 use weir_core::config::Reserve;
 use weir_core::level::LEVEL_MAX;
 use weir_core::{
-    BitRate, Budgets, Bytes, ClassMode, Duration, FeedbackCoding, Level, LevelRules, ModeKind,
-    PfcThresholds, Priority, SchedulerConfig,
+    BitRate, Budgets, Bytes, ClassMode, CreditConfig, Duration, FeedbackCoding, Level, LevelRules,
+    ModeKind, PfcThresholds, Priority, SchedulerConfig,
 };
 
 use super::cable::Cables;
@@ -12,7 +12,8 @@ use super::class::{keys_of, MODE_KEYS};
 use super::ecn::{self, EcnProfile};
 use super::pool::{self, ClassPool};
 use super::{
-    Class, ClassTable, DeadlockConfig, Express, FrameConfig, Pool, DEFAULT_CLASS, LOSSY_BUFFER,
+    Class, ClassTable, DeadlockConfig, Express, FrameConfig, Pool, CREDIT_SIZE, DEFAULT_CLASS,
+    LOSSY_BUFFER,
 };
 use crate::document;
 use crate::names::check_name;
@@ -75,7 +76,8 @@ fn class(
         );
     }
     let priorities = priorities(table, &entry, owners);
-    let (mode, pool) = match table.has("pool") && entry.mode != ModeKind::Level {
+    let has_pool = table.has("pool") && !matches!(entry.mode, ModeKind::Level | ModeKind::Credit);
+    let (mode, pool) = match has_pool {
         true => pooled_mode(table, &entry, around.pools, cables).unzip(),
         false => (class_mode(table, &entry, around.sizing, cables), None),
     };
@@ -83,7 +85,10 @@ fn class(
     let mode = mode?;
     let class = Class {
         priorities: priorities?,
-        headroom_by_cable: mode.is_lossless() && !table.has("headroom"),
+        headroom_by_cable: mode.is_lossless()
+            && entry.mode != ModeKind::Credit
+            && !table.has("headroom"),
+        credits: (entry.mode == ModeKind::Credit).then(|| credits(&entry)),
         mode,
         weight: entry.weight as u16,
         scheduler: SchedulerConfig {
@@ -193,6 +198,9 @@ fn class_mode(
             buffer: entry.buffer.unwrap_or(LOSSY_BUFFER),
         });
     }
+    if let ModeKind::Credit = entry.mode {
+        return credit_mode(table, entry);
+    }
     for key in ["xoff", "xon"] {
         table.miss(key, Bytes::EXAMPLE);
     }
@@ -212,6 +220,30 @@ fn class_mode(
         },
         _ => ClassMode::Pfc(thresholds?),
     })
+}
+
+/// The buffer for which credits are given, and its part that is the headroom towards neighbours without credits.
+fn credit_mode(table: &Table<'_>, entry: &ClassTable) -> Option<ClassMode> {
+    table.miss("credit-limit", Bytes::EXAMPLE);
+    let limit = entry.credit_limit?;
+    let headroom = entry.headroom.unwrap_or(Bytes::new(limit.get() / 2));
+    let xoff = limit.saturating_sub(headroom);
+    let xon = Bytes::new(xoff.get() / 4 * 3);
+    let thresholds = PfcThresholds::new(xoff, xon, headroom).map_err(|_| {
+        table.complain(
+            "headroom",
+            format!("{headroom} must be less than credit-limit ({limit})"),
+        );
+    });
+    Some(ClassMode::Pfc(thresholds.ok()?))
+}
+
+fn credits(entry: &ClassTable) -> CreditConfig {
+    CreditConfig {
+        size: entry.credit_size.unwrap_or(CREDIT_SIZE),
+        overhead: entry.packet_overhead.unwrap_or(0) as u8,
+        fallback: entry.credit_fallback.unwrap_or_default(),
+    }
 }
 
 /// b_1 … b_D: written out, or derived from the buffer, or from what a round trip needs and xoff.

@@ -45,6 +45,9 @@ pub enum CommandError {
     /// A class with Levels does not deadlock while no route is longer than D.
     #[error("priority {0} is a class with Levels: only the Deadlock Breaker releases it, and only what has come further than D links")]
     HasLevels(Priority),
+    /// Nothing is sent without a credit.
+    #[error("priority {0} sends by credits on port {1}: frames cannot be forced out there")]
+    HasCredits(Priority, PortId),
     /// A group has one port at least.
     #[error("the route to {0} needs at least one port")]
     NoMembers(MacAddress),

@@ -16,6 +16,13 @@ pub use error::CommandError;
 #[derive(Clone, Copy, Debug, PartialEq)]
 #[allow(clippy::large_enum_variant)] // commands are few and live in bounded queues
 pub enum Command {
+    /// The rings before a port's buffers hold this many credits' frames; `None` for any number.
+    SetCreditSlots {
+        /// The port.
+        port: PortId,
+        /// Credits of all its classes.
+        slots: Option<u32>,
+    },
     /// Send `message` through `port`, outside the data priorities.
     SendClcm {
         /// Egress port.

@@ -3,6 +3,7 @@
 use super::{
     Algorithm, PfcThresholds, PoolShare, PortConfig, PortRole, RedConfig, SchedulerConfig,
 };
+use crate::credit::{CreditConfig, CreditTerms};
 use crate::level::{Budgets, Level};
 use crate::units::{Bytes, Duration};
 
@@ -62,6 +63,8 @@ crate::named! {
         Pfc => "pfc",
         /// Selective backpressure by Levels towards switches, PFC towards hosts.
         Level => "level",
+        /// A neighbour sends only what it was given credits for.
+        Credit => "credit",
     }
 }
 
@@ -178,6 +181,9 @@ pub struct ClassConfig {
     /// `mode` are those of a buffer that is alone in it ([`PoolConfig::thresholds_alone`](super::PoolConfig::thresholds_alone)),
     /// and only its headroom counts.
     pub pool: Option<PoolShare>,
+    /// Of a class with credits: its `mode` is PFC, whose xoff and headroom together are the room for which credits are given.
+    /// A second headroom is what a release lends, and the thresholds are for neighbours without credits.
+    pub credits: Option<CreditConfig>,
 }
 
 impl ClassConfig {
@@ -195,7 +201,22 @@ impl ClassConfig {
             age_limit: None,
             ecn: None,
             pool: None,
+            credits: None,
         }
+    }
+
+    /// The kind of the class, for names in configurations, JSON and messages.
+    pub const fn kind(&self) -> ModeKind {
+        match self.credits {
+            Some(_) => ModeKind::Credit,
+            None => self.mode.kind(),
+        }
+    }
+
+    /// The terms on which the class's buffer at `port` gives credits; `None` for a class without them.
+    pub fn credit_terms(&self, port: &PortConfig) -> Option<CreditTerms> {
+        let room = self.mode_at(port).thresholds()?.limit();
+        CreditTerms::of(self.credits.as_ref()?, room)
     }
 
     /// The mode as `port` has it: with the headroom of its cable, where the class goes by those.

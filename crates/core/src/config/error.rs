@@ -9,6 +9,22 @@ use crate::units::{BitRate, Bytes, Duration, MacAddress, PortId, Priority, PORT_
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[allow(missing_docs)] // the messages say what the fields are
 pub enum ConfigError {
+    #[error("priority {0}: credits need a class with PFC")]
+    CreditsWithoutPfc(Priority),
+    #[error("priority {0}: a class with credits needs buffers of its own, not a pool")]
+    CreditsInPool(Priority),
+    #[error("priority {priority}: credits of {size} are not possible: valid are whole cells of {cell}, up to 65535 B, and an overhead of up to 127 B")]
+    CreditTerms {
+        priority: Priority,
+        size: Bytes,
+        cell: Bytes,
+    },
+    #[error("priority {priority}: the buffer is good for {limit} credits; two longest frames cost {needed}")]
+    CreditLimit {
+        priority: Priority,
+        limit: u32,
+        needed: u32,
+    },
     #[error("a switch needs 1 to {PORT_COUNT_MAX} ports, this one has {0}")]
     PortCount(usize),
     #[error("priority {priority}: {what} ({value}) must be at least one frame of {frame} in whole cells")]

@@ -14,6 +14,7 @@ mod thresholds;
 mod validate;
 mod vlan;
 
+use crate::credit::CreditTimes;
 use crate::units::{BitRate, Bytes, Duration, Quanta, LINE_OVERHEAD, PRIORITY_COUNT};
 
 pub use class::{ClassConfig, ClassMode, LevelRules, ModeKind};
@@ -100,6 +101,8 @@ pub struct SwitchConfig {
     pub authentication: Option<AuthenticationConfig>,
     /// Limits on control frames accepted from each port.
     pub control_limits: ControlLimits,
+    /// Messages of classes with credits.
+    pub credits: CreditTimes,
 }
 
 impl SwitchConfig {
@@ -152,6 +155,7 @@ impl SwitchConfig {
             secret: 0,
             authentication: None,
             control_limits: ControlLimits::default(),
+            credits: CreditTimes::default(),
         };
         config.frame_count = config.frames_needed();
         config

@@ -132,6 +132,9 @@ pub struct PortConfig {
     /// Addresses that are learnt behind the port at most; frames from one more are dropped as
     /// [`AddressLimit`](crate::DropReason::AddressLimit). `None` for no such bound.
     pub address_limit: Option<u32>,
+    /// Credits of all classes that the rings before the port's buffers hold; `None` for any number. It can be changed while
+    /// the switch runs.
+    pub credit_slots: Option<u32>,
     /// Priorities that frames from the port may have. Others are dropped as
     /// [`Priority`](crate::DropReason::Priority).
     pub priorities: [bool; PRIORITY_COUNT],
@@ -154,6 +157,7 @@ impl PortConfig {
             pool_thresholds: [None; PRIORITY_COUNT],
             watchdog: None,
             address_limit: None,
+            credit_slots: None,
             priorities: [true; PRIORITY_COUNT],
         }
     }

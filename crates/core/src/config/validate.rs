@@ -6,6 +6,7 @@ use super::{
     ClassConfig, ClassMode, ConfigError, PartsPerMillion, PfcThresholds, PortRole, RedConfig,
     RouteConfig, SchedulerConfig, SwitchConfig, BUCKETS_MAX,
 };
+use crate::credit::CreditTerms;
 use crate::level::Budgets;
 use crate::sets::vlans::VlanId;
 use crate::switch::check_route;
@@ -219,6 +220,7 @@ impl SwitchConfig {
             at_least_a_frame("headroom", thresholds.headroom())
         };
         self.validate_share(priority, class)?;
+        self.validate_credits(priority, class)?;
         match class.mode {
             ClassMode::Lossy { .. } if class.pool.is_some() => Ok(()),
             ClassMode::Lossy { buffer } => at_least_a_frame("buffer", buffer),
@@ -239,6 +241,35 @@ impl SwitchConfig {
                 enough(edge)
             }
         }
+    }
+
+    fn validate_credits(&self, priority: Priority, class: &ClassConfig) -> Result<(), ConfigError> {
+        let Some(credits) = &class.credits else {
+            return Ok(());
+        };
+        let ClassMode::Pfc(thresholds) = class.mode else {
+            return Err(ConfigError::CreditsWithoutPfc(priority));
+        };
+        if class.pool.is_some() {
+            return Err(ConfigError::CreditsInPool(priority));
+        }
+        let is_whole = credits.size.get().is_multiple_of(self.cell.get());
+        let terms = CreditTerms::of(credits, thresholds.limit()).filter(|_| is_whole);
+        let terms = terms.ok_or(ConfigError::CreditTerms {
+            priority,
+            size: credits.size,
+            cell: self.cell,
+        })?;
+        // One longest frame is stored while the next one is under way.
+        let needed = terms.cost(self.frame_length_max).saturating_mul(2);
+        if terms.limit() < needed {
+            return Err(ConfigError::CreditLimit {
+                priority,
+                limit: terms.limit(),
+                needed,
+            });
+        }
+        Ok(())
     }
 
     fn validate_routes(&self) -> Result<(), ConfigError> {

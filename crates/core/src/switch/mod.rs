@@ -49,7 +49,7 @@ pub(crate) use forwarding::check_route;
 pub use forwarding::{
     How, LearntEntry, PinEntry, PinnedBy, RouteEntry, VlanTraffic, VLANS_SEEN_MAX,
 };
-pub use link::{PauseGauges, BLOCKED_VLANS_MAX};
+pub use link::{CreditGauges, PauseGauges, BLOCKED_VLANS_MAX};
 pub use observe::{
     CableGauges, Explanation, FlowRecord, LevelEntry, LevelGauges, Outlook, PoolGauges,
     PriorityGauges, StormGauges, EVENT_CAPACITY, HALVINGS, WAYS,

@@ -5,7 +5,8 @@ use std::collections::VecDeque;
 use super::admission::{BufferMode, IngressBuffer, Pooled};
 use super::levels::{FeedbackSent, LevelState};
 use super::link::{
-    Authentication, Due, EchoState, Limiter, PauseReceived, PauseSpans, CLCM_QUEUE_CAPACITY,
+    Authentication, Due, EchoState, Limiter, PauseReceived, PauseSpans, PortCredits,
+    CLCM_QUEUE_CAPACITY,
 };
 use super::recovery::{Head, Outage, Storms};
 use super::schedule::{EgressState, Precedence, PriorityTurn, Shaper};
@@ -39,6 +40,10 @@ pub(super) struct Port {
     /// Priorities for which frames for this egress are, or may be, dropped on arrival.
     pub(super) refuses: PrioritySet,
     pub(super) forced: PrioritySet,
+    /// Priorities whose departures are more than counted: forced ones, and those by credits.
+    pub(super) departs_apart: PrioritySet,
+    /// Set if arrivals are counted beside those in the counters: where frames are granted, or paid for by credits.
+    pub(super) counts_arrivals: bool,
     /// Pending messages to the neighbour.
     pub(super) due: Due,
     /// CLCM messages to send outside the data priorities; never more than [`CLCM_QUEUE_CAPACITY`].
@@ -51,6 +56,8 @@ pub(super) struct Port {
     pub(super) echo: Option<Box<EchoState>>,
     /// For fabric ports, if there is a key.
     pub(super) authentication: Option<Box<Authentication>>,
+    /// If a class has credits.
+    pub(super) credits: Option<Box<PortCredits>>,
     /// For classes with Levels at fabric ports.
     pub(super) levels: [Option<Box<LevelState>>; PRIORITY_COUNT],
     pub(super) storms: Storms,
@@ -76,7 +83,10 @@ impl Port {
             core::array::from_fn(|index| LevelState::new(config, port, index));
         let measures_cable = port.role == PortRole::Fabric && port.cable.is_some();
         let obeying = levels.iter().flatten().any(|level| level.obeys);
-        Self {
+        let mut made = Self {
+            credits: PortCredits::new(config, port).map(Box::new),
+            counts_arrivals: false,
+            departs_apart: PrioritySet::default(),
             echo: (levels.iter().any(Option::is_some) || measures_cable)
                 .then(|| Box::new(EchoState::new())),
             authentication: Self::new_authentication(config.authentication, port.role, index)
@@ -105,7 +115,12 @@ impl Port {
             ingress: core::array::from_fn(|priority| {
                 let class = &config.classes[priority];
                 let place = (index, Priority::ALL[priority]);
-                IngressBuffer::new(BufferMode::of(class, port), Pooled::of(class, port, place))
+                let buffer =
+                    IngressBuffer::new(BufferMode::of(class, port), Pooled::of(class, port, place));
+                match class.credits {
+                    Some(_) => buffer.with_loans(),
+                    None => buffer,
+                }
             }),
             levels,
             neighbour: port.neighbour,
@@ -123,7 +138,16 @@ impl Port {
             forced: PrioritySet::default(),
             turn: PriorityTurn::default(),
             precedence: Precedence::new(config),
-        }
+        };
+        made.hold_before_credits();
+        made.settle_counting();
+        made.settle_arrivals();
+        made
+    }
+
+    /// To be called after every change of its inputs.
+    pub(super) fn settle_counting(&mut self) {
+        self.counts_arrivals = self.coding == FeedbackCoding::Grants || self.credits.is_some();
     }
 
     /// Touches the memory for all frames that can wait.
@@ -139,6 +163,9 @@ impl Port {
             true => self.priorities,
             false => PrioritySet::default(),
         };
+        for priority in self.closed_by_credits().iter() {
+            self.takes.remove(priority);
+        }
         self.refuses = PrioritySet::default();
         for priority in Priority::ALL {
             if self.may_refuse(priority) {

@@ -20,6 +20,7 @@ impl Switch {
             if let (Some(authentication), true) = (&mut state.authentication, state.up) {
                 authentication.refresh(now);
             }
+            self.refresh_credits(now, port);
             self.end_hold(now, port);
             self.end_traffic_releases(now, port);
             for priority in self.lossless.iter() {
@@ -81,6 +82,9 @@ impl Switch {
         }
         if let (Some(authentication), true) = (&port.authentication, port.up) {
             next = next.min(authentication.next_at());
+        }
+        if let (Some(credits), true) = (&port.credits, port.up) {
+            next = next.min(credits.next_at());
         }
         for priority in self.lossless.iter() {
             let ingress = &port.ingress[priority.index()];

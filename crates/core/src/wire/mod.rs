@@ -4,6 +4,7 @@
 
 pub mod checksum;
 pub mod clcm;
+pub mod credit;
 pub mod echo;
 pub mod ecn;
 pub mod ethernet;
@@ -50,7 +51,9 @@ pub enum ControlFrame {
     Clcm(clcm::Clcm),
     /// The link's round trip time.
     Echo(echo::Echo),
-    /// CLCM, echo or greeting, with proof of who sent it and when.
+    /// Credits given or consumed.
+    Credit(credit::CreditUpdate),
+    /// CLCM, echo, credit update or greeting, with proof of who sent it and when.
     Sealed(seal::Sealed),
     /// For who floods; it has a source address of its own.
     Probe(loop_probe::LoopProbe, loop_probe::ProbeForm),
@@ -64,6 +67,7 @@ impl ControlFrame {
             Self::Mac(frame) => frame.emit(source, buffer),
             Self::Clcm(message) => message.emit(source, buffer),
             Self::Echo(message) => message.emit(source, buffer),
+            Self::Credit(message) => message.emit(source, buffer),
             Self::Sealed(sealed) => sealed.emit(source, buffer),
             Self::Probe(probe, form) => probe.emit(*form, buffer),
         }

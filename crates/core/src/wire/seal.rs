@@ -1,4 +1,4 @@
-//! Proof that a CLCM or echo frame comes from a switch that knows the fabric's key, and is current:
+//! Proof that a CLCM, echo or credit frame comes from a switch that knows the fabric's key, and is current:
 //! a trailer behind the message, including its padding, which switches without authentication treat
 //! as padding.
 //!
@@ -30,7 +30,7 @@ use sha2::Sha256;
 
 use super::ethernet::{FRAME_LENGTH_MIN, HEADER_LENGTH};
 use super::message::Protocol;
-use super::{clcm::Clcm, echo::Echo, WireError};
+use super::{clcm::Clcm, credit::CreditUpdate, echo::Echo, WireError};
 use crate::config::FabricKey;
 use crate::units::MacAddress;
 
@@ -53,6 +53,8 @@ pub enum Sealable {
     Clcm(Clcm),
     /// The link's round trip time.
     Echo(Echo),
+    /// Credits given or consumed.
+    Credit(CreditUpdate),
     /// Nonces.
     Greeting(Greeting),
 }
@@ -122,6 +124,7 @@ impl Sealed {
         let (length, nonce) = match &self.message {
             Sealable::Clcm(message) => (message.emit(source, buffer)?, Some(self.nonce)),
             Sealable::Echo(message) => (message.emit(source, buffer)?, Some(self.nonce)),
+            Sealable::Credit(message) => (message.emit(source, buffer)?, Some(self.nonce)),
             Sealable::Greeting(message) => (message.emit(source, buffer)?, None),
         };
         let frame = buffer.get_mut(..length + SEAL_LENGTH)?;

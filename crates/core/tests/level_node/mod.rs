@@ -40,6 +40,7 @@ pub fn config(budgets: &[Bytes]) -> SwitchConfig {
         age_limit: None,
         ecn: None,
         pool: None,
+        credits: None,
     };
     let mut classes = [lossy; 8];
     classes[P3.index()].mode = ClassMode::Level {

@@ -34,6 +34,7 @@ fn switch(index: usize) -> Switch {
         age_limit: None,
         ecn: None,
         pool: None,
+        credits: None,
     };
     let mut classes = [lossy; 8];
     classes[P3.index()].mode = ClassMode::Level {

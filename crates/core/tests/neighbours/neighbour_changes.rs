@@ -84,6 +84,7 @@ fn config(me: usize, setting: Setting) -> SwitchConfig {
         age_limit: None,
         ecn: None,
         pool: None,
+        credits: None,
     };
     let mut classes = [lossy; 8];
     let budgets = |each| Budgets::new(&vec![each; setting.depth.into()]).unwrap();

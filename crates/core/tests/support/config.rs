@@ -29,6 +29,7 @@ pub fn switch_config(
         age_limit: None,
         ecn: None,
         pool: None,
+        credits: None,
     };
     let mut classes = [lossy; 8];
     classes[PRIORITY.index()] = ClassConfig {
@@ -46,6 +47,7 @@ pub fn switch_config(
         age_limit: None,
         ecn: None,
         pool: None,
+        credits: None,
     };
     SwitchConfig {
         flows: FlowMonitorConfig {

@@ -56,6 +56,7 @@ fn summary(view: &View<'_>) -> String {
 fn reason(word: &Suspicion) -> String {
     let meaning = match word.known() {
         Some(SuspicionReason::Paused) => "the neighbour pauses us",
+        Some(SuspicionReason::NoCredits) => "the neighbour gives no credits",
         Some(SuspicionReason::ReleaseRule) => "a release admits only another port's frames",
         Some(SuspicionReason::NoEligibleLevel) => {
             "the neighbour's Feedback holds back every waiting Level"

@@ -47,6 +47,7 @@ pub fn config() -> SwitchConfig {
         age_limit: None,
         ecn: None,
         pool: None,
+        credits: None,
     };
     let lossy = ClassMode::Lossy {
         buffer: Bytes::new(LOSSY),

@@ -7,6 +7,7 @@ use weir_core::{Duration, Instant};
 
 use super::faults::actions::Action;
 use super::faults::impairment::Impairing;
+use super::hosts::credits::NicCredits;
 use super::hosts::nic::Nic;
 use super::line::Line;
 use super::node::Node;
@@ -85,6 +86,7 @@ impl Network {
             outbox: None,
         };
         network.connect()?;
+        network.give_hosts_credits();
         let places = network.nodes.len() + network.nics.len();
         network.queue = Schedule::new(places, network.lookahead());
         network.add_flows()?;
@@ -98,6 +100,15 @@ impl Network {
             .map(|interval| Samples::new(&network, interval));
         for node in 0..network.nodes.len() {
             network.settle(node);
+        }
+        for host in 0..network.nics.len() {
+            if network.nics[host].credits.is_some() {
+                let place = network.nics[host].place;
+                let host = host as u32;
+                network
+                    .queue
+                    .push(place, Instant::ZERO, Event::HostWake { host });
+            }
         }
         if network.samples.is_some() {
             network.queue.push_everywhere(Instant::ZERO, Event::Sample);
@@ -131,6 +142,21 @@ impl Network {
             }
         }
         Ok(())
+    }
+
+    /// Hosts at switches with a class with credits use them.
+    fn give_hosts_credits(&mut self) {
+        for link in &self.plan.links {
+            let [a, b] = link.ends;
+            for (host, end) in [(a, b), (b, a)] {
+                let (End::Host(host), Some((node, port))) = (host, end.node_and_port()) else {
+                    continue;
+                };
+                let config = &self.plan.switches[node].config;
+                let credits = NicCredits::new(config, &config.ports[port.index()]);
+                self.nics[host as usize].credits = credits.map(Box::new);
+            }
+        }
     }
 
     /// No end of a link learns sooner than this what the other one does.

@@ -17,7 +17,7 @@ pub mod threads;
 
 use std::sync::Arc;
 
-use weir_core::{ConfigError, Duration, FrameHandle, Instant, PortId};
+use weir_core::{ConfigError, Duration, FrameHandle, Instant, PortId, Priority};
 
 use crate::schedule::Schedule;
 use crate::table::Table;
@@ -290,6 +290,12 @@ impl Network {
     /// A switch's core, to be looked at.
     pub fn switch(&self, index: usize) -> &weir_core::Switch {
         &self.nodes[index].switch
+    }
+
+    /// Credits that `host` uses of those that its switch has given in `priority`, and credits that it has given; `None` for a
+    /// class without credits.
+    pub fn credits_of_host(&self, host: usize, priority: Priority) -> Option<(u32, u32)> {
+        self.nics[host].credits.as_ref()?.balance(priority)
     }
 
     /// What the switches and their control planes have told.

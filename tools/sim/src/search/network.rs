@@ -329,6 +329,7 @@ impl Case {
             secret: 0,
             authentication: None,
             control_limits: Default::default(),
+            credits: Default::default(),
         };
         pool::fit_headroom(&mut config);
         config.frame_count = config.frames_needed();

@@ -38,8 +38,12 @@ pub(in crate::switch) struct IngressBuffer {
     pub(super) overrun: bool,
     /// The raise is [`Raise::Draining`].
     pub(super) draining: bool,
-    /// Set while a discharge may change the pause state.
+    /// Set while a discharge may change the pause state, or what can be promised.
     watched: bool,
+    /// The neighbour sends by credits: it is not paused by the occupancy.
+    by_credits: bool,
+    /// Of a class with credits: what a release lends may arrive after the release.
+    keeps_loans: bool,
     occupancy_max: Bytes,
     headroom_used_max: Bytes,
     mode: BufferMode,
@@ -60,6 +64,8 @@ impl IngressBuffer {
             occupancy: Bytes::ZERO,
             calm_up_to: Bytes::ZERO,
             watched: false,
+            by_credits: false,
+            keeps_loans: false,
             limit: Bytes::ZERO,
             pause_from: NEVER,
             resume_below: Bytes::ZERO,
@@ -172,6 +178,9 @@ impl IngressBuffer {
     fn limit_of_mode(&self) -> Bytes {
         match (self.mode, self.raise) {
             (BufferMode::Bounded { buffer: limit } | BufferMode::Policed { limit, .. }, _) => limit,
+            (BufferMode::Pausing(normal), _) if self.keeps_loans && normal.xoff() > Bytes::ZERO => {
+                normal.limit() + normal.headroom()
+            }
             (BufferMode::Pausing(normal), Raise::None) => normal.limit(),
             (
                 BufferMode::Pausing(normal),
@@ -245,7 +254,40 @@ impl IngressBuffer {
             self.overrun = false;
         }
         self.settle_calm();
-        change
+        match change {
+            PauseChange::None if self.by_credits => PauseChange::Freed,
+            change => change,
+        }
+    }
+
+    /// Returns the buffer as one of a class with credits.
+    #[must_use]
+    pub(in crate::switch) fn with_loans(mut self) -> Self {
+        self.keeps_loans = true;
+        self.settle();
+        self
+    }
+
+    /// Takes a neighbour that sends by credits, or one that does not.
+    pub(in crate::switch) fn set_by_credits(&mut self, by_credits: bool) -> PauseChange {
+        if self.by_credits == by_credits {
+            return PauseChange::None;
+        }
+        self.by_credits = by_credits;
+        self.settle();
+        self.reconsider()
+    }
+
+    /// Returns the room for which credits can be given; none while the neighbour is held.
+    pub(in crate::switch) fn room_for_credits(&self) -> Bytes {
+        let limit = match (self.pausing, self.mode, self.raise) {
+            (false, BufferMode::Pausing(normal), Raise::Active { xoff, .. }) => {
+                xoff + normal.headroom()
+            }
+            (false, BufferMode::Pausing(normal), _) => normal.limit(),
+            _ => Bytes::ZERO,
+        };
+        limit.saturating_sub(self.occupancy)
     }
 
     /// Makes room for at least `extra` above the present occupancy, until `until`, so that the
@@ -394,7 +436,7 @@ impl IngressBuffer {
 
     /// Computes the bound for usual frames; to be called after every other change.
     pub(super) fn settle_calm(&mut self) {
-        self.watched = self.pausing || self.overrun || self.draining;
+        self.watched = self.pausing || self.overrun || self.draining || self.by_credits;
         if let Some(pooled) = &self.pooled {
             self.watched |= !pooled.is_calm();
             self.calm_up_to = pooled.calm_up_to().min(self.high);
@@ -417,8 +459,15 @@ impl IngressBuffer {
     pub(super) fn settle(&mut self) {
         let (xoff, xon) = self.thresholds();
         self.limit = self.limit_of_mode();
-        self.pause_from = if self.mode.pauses() { xoff } else { NEVER };
-        self.resume_below = if self.mode.pauses() && xoff > xon {
+        let by_credits = self.by_credits && xoff > Bytes::ZERO;
+        self.pause_from = if self.mode.pauses() && !by_credits {
+            xoff
+        } else {
+            NEVER
+        };
+        self.resume_below = if by_credits {
+            NEVER
+        } else if self.mode.pauses() && xoff > xon {
             xon + Bytes::new(1)
         } else {
             Bytes::ZERO

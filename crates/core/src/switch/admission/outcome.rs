@@ -24,6 +24,8 @@ pub(in crate::switch) enum PauseChange {
     None,
     Xoff,
     Xon,
+    /// A departure from a buffer that is filled by credits: there is room for more.
+    Freed,
     /// A departure from a pool: check this buffer and the next paused ones.
     Pool,
 }

@@ -2,7 +2,6 @@
 
 use super::charges::Charge;
 use super::outcome::{PauseChange, Refusal};
-use crate::config::FeedbackCoding;
 use crate::counters::DropReason;
 use crate::event::EventKind;
 use crate::frame::{Admitted, Frame};
@@ -34,6 +33,7 @@ impl Switch {
         let outcome = self.admit(now, port, &frame);
         if let Err(reason) = outcome {
             self.count_drop(port, reason);
+            self.promise_credits(port, frame.priority);
         }
         outcome
     }
@@ -83,8 +83,8 @@ impl Switch {
         let Some(state) = self.ports.get_mut(port.index()) else {
             return Err(DropReason::PortDown);
         };
-        if state.coding == FeedbackCoding::Grants {
-            state.note_link_arrival(frame.priority);
+        if state.counts_arrivals {
+            state.note_link_arrival(frame.priority, frame.length);
         }
         let takes = state.takes;
         self.check_arrival(port, takes, frame)?;

@@ -7,7 +7,7 @@
 //! nobody: its ingress buffer has paid for the frame already, and no neighbour could help it.
 
 use super::charges::Charge;
-use crate::config::{FeedbackCoding, VlanMode};
+use crate::config::VlanMode;
 use crate::counters::DropReason;
 use crate::frame::{Form, Frame, FrameHandle, Tagged};
 use crate::sets::vlans::{VlanId, VlanTag};
@@ -72,6 +72,7 @@ impl Switch {
         let outcome = self.admit_tagged(now, port, &frame, tag);
         if let Err(reason) = outcome {
             self.count_drop(port, reason);
+            self.promise_credits(port, frame.priority);
         }
         outcome
     }
@@ -111,8 +112,8 @@ impl Switch {
         let Some(state) = self.ports.get_mut(port.index()) else {
             return Err(DropReason::PortDown);
         };
-        if state.coding == FeedbackCoding::Grants {
-            state.note_link_arrival(frame.priority);
+        if state.counts_arrivals {
+            state.note_link_arrival(frame.priority, frame.length);
         }
         let takes = state.takes;
         self.check_arrival(port, takes, frame)?;

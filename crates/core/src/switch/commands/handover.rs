@@ -39,6 +39,7 @@ impl Switch {
         }
         let change = buffer.hold(held, &mut self.pools);
         self.note_pause_change(port, priority, change);
+        self.promise_credits(port, priority);
         Ok(())
     }
 
@@ -49,8 +50,7 @@ impl Switch {
         let refresh = self.config.feedback_refresh;
         for state in &mut self.ports {
             for priority in self.lossless.iter() {
-                let pause = &mut state.pause_received;
-                pause.receive_pfc(now, priority, Quanta::MAX);
+                state.receive_pfc(now, priority, Quanta::MAX);
                 if let Some(level) = &mut state.levels[priority.index()] {
                     if level.obeys {
                         level.received.receive(now, level.budget.depth(), refresh);
@@ -93,9 +93,7 @@ impl Switch {
         state.outage = Outage::None;
         state.pause_received.receive_pause(now, Quanta::ZERO);
         for priority in Priority::ALL {
-            state
-                .pause_received
-                .receive_pfc(now, priority, Quanta::ZERO);
+            state.receive_pfc(now, priority, Quanta::ZERO);
             if let Some(level) = &mut state.levels[priority.index()] {
                 level.received.forget();
                 level.taken.close();

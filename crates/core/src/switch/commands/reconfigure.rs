@@ -25,7 +25,11 @@ impl Switch {
         if self.draining {
             return Err(CommandError::Draining);
         }
-        let same_kind = old.mode.differs_by_thresholds(&class.mode);
+        // Credits that were given are for the room that there was.
+        let same_kind = match class.credits {
+            Some(_) => old.mode == class.mode,
+            None => old.mode.differs_by_thresholds(&class.mode),
+        };
         let mut ports = self.config.ports.iter();
         let same_share = match (old.pool, class.pool) {
             (None, None) => true,
@@ -35,7 +39,11 @@ impl Switch {
             }
             _ => false,
         };
-        if !same_kind || !same_share || old.age_limit != class.age_limit {
+        if !same_kind
+            || !same_share
+            || old.age_limit != class.age_limit
+            || old.credits != class.credits
+        {
             return Err(CommandError::ClassFixed(priority));
         }
         if self.config.validate_class(priority, &class).is_err() {

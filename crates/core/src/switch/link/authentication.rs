@@ -18,6 +18,7 @@ use crate::switch::port::Port;
 use crate::switch::Switch;
 use crate::units::{Duration, Instant, PortId};
 use crate::wire::clcm::Clcm;
+use crate::wire::credit::CreditUpdate;
 use crate::wire::echo::Echo;
 use crate::wire::seal::{sequence_of, Greeting, Sealable, Sealed};
 
@@ -210,6 +211,7 @@ impl Port {
             }
             (None, Sealable::Clcm(message)) => Some(ControlFrame::Clcm(message)),
             (None, Sealable::Echo(message)) => Some(ControlFrame::Echo(message)),
+            (None, Sealable::Credit(message)) => Some(ControlFrame::Credit(message)),
             (None, Sealable::Greeting(_)) => None,
         }
     }
@@ -228,6 +230,12 @@ impl Port {
 impl From<Clcm> for Sealable {
     fn from(message: Clcm) -> Self {
         Self::Clcm(message)
+    }
+}
+
+impl From<CreditUpdate> for Sealable {
+    fn from(message: CreditUpdate) -> Self {
+        Self::Credit(message)
     }
 }
 

@@ -59,6 +59,7 @@ impl Switch {
         let is_back = self.port_mut(port)?.note_link(up);
         self.note_outage(now, port);
         if is_back {
+            self.renew_credits(now, port);
             self.note_ways_changed(now);
         }
         if !up {
@@ -108,6 +109,7 @@ impl Switch {
             return Err(CommandError::FeedbackFixed(port));
         }
         state.coding = coding;
+        state.settle_counting();
         for priority in Priority::ALL {
             if let Some(level) = &mut state.levels[priority.index()] {
                 let grants = coding == FeedbackCoding::Grants && level.obeys;

@@ -7,6 +7,7 @@ use crate::switch::port::Port;
 use crate::switch::Switch;
 use crate::units::{Instant, PortId, Priority, Quanta};
 use crate::wire::clcm::Clcm;
+use crate::wire::credit::CreditUpdate;
 use crate::wire::echo::Echo;
 use crate::wire::mac_control::MacControl;
 
@@ -59,10 +60,11 @@ impl Switch {
                     if !self.receive_feedback(now, port, priority, quanta) {
                         let state = &mut self.ports[port.index()];
                         state.count_pause(priority, quanta);
-                        if self.lossless.contains(priority) {
-                            state.pause_received.receive_pfc(now, priority, quanta);
-                        } else if quanta != Quanta::ZERO {
-                            // It would hold the buffers of lossy frames that others need, and no watchdog looks there.
+                        let obeys = self.lossless.contains(priority)
+                            && state.receive_pfc(now, priority, quanta);
+                        if !obeys && quanta != Quanta::ZERO {
+                            // Credits count instead; or it would hold the buffers of lossy frames that others need, and no
+                            // watchdog looks there.
                             state.counters.priority[priority.index()].pauses_ignored += 1;
                         }
                     }
@@ -76,8 +78,9 @@ impl Switch {
         Ok(())
     }
 
-    /// A CLCM or echo frame came in by `port`; a CLCM from a fabric port becomes
-    /// [`EventKind::ClcmReceived`]. `bytes` is the whole frame.
+    /// A CLCM, echo or credit frame came in by `port`; a CLCM from a fabric port becomes
+    /// [`EventKind::ClcmReceived`]. `bytes` is the whole frame. A credit frame is to be handed in after the data frames that had
+    /// arrived before it.
     ///
     /// # Errors
     ///
@@ -95,6 +98,13 @@ impl Switch {
                 self.count_drop(port, reason);
                 return Err(reason);
             }
+        }
+        if CreditUpdate::is_update(bytes) {
+            let outcome = self.receive_credit(now, port, bytes);
+            if let Err(reason) = outcome {
+                self.count_drop(port, reason);
+            }
+            return outcome;
         }
         if Echo::is_echo(bytes) {
             self.ready.note_all();
@@ -138,7 +148,12 @@ impl Switch {
         let Some(state) = self.ports.get_mut(port.index()) else {
             return Err(DropReason::PortDown);
         };
-        if !state.message_limit.take(now) {
+        // They are as many as pauses, not as other messages.
+        let limit = match CreditUpdate::is_update(bytes) {
+            true => &mut state.pause_limit,
+            false => &mut state.message_limit,
+        };
+        if !limit.take(now) {
             return Err(DropReason::ControlRate);
         }
         if state.role == PortRole::Edge {

@@ -1,4 +1,5 @@
-//! Control frames out: PAUSE and PFC, then probes for loops, then greetings, then echo messages, then CLCM.
+//! Control frames out: PAUSE and PFC, then probes for loops, then greetings, then credit updates, then echo messages, then
+//! CLCM.
 
 use super::{Authentication, EchoState};
 use crate::command::CommandError;
@@ -56,6 +57,9 @@ impl Switch {
             if !authentication.is_open() {
                 return None;
             }
+        }
+        if let Some(message) = state.next_credit_update(now) {
+            return state.spoken(message.into());
         }
         if let Some(message) = state.next_echo(now) {
             return state.spoken(message.into());

@@ -23,6 +23,7 @@ pub(super) struct Seldom(pub(super) u8);
 impl Seldom {
     const PAUSE_ZERO: u8 = 1;
     const PROBE: u8 = 2;
+    const CREDITS: u8 = 4;
 
     /// A zero that must follow the Feedback of the whole link at once.
     #[cfg(feature = "testing")]
@@ -32,6 +33,11 @@ impl Seldom {
 
     pub(super) fn set_pause_zero(&mut self, due: bool) {
         self.set(Self::PAUSE_ZERO, due);
+    }
+
+    /// Notes that a credit update is due, or that none is.
+    pub(super) fn set_credits(&mut self, due: bool) {
+        self.set(Self::CREDITS, due);
     }
 
     pub(super) fn set_probe(&mut self, due: bool) {

@@ -2,7 +2,7 @@
 //! synchronise the counts.
 
 use crate::switch::port::Port;
-use crate::units::{Instant, Priority, PRIORITY_COUNT};
+use crate::units::{Bytes, Instant, Priority, PRIORITY_COUNT};
 use crate::wire::echo::Echo;
 
 impl Port {
@@ -15,9 +15,11 @@ impl Port {
         })
     }
 
-    /// Counts an arrived frame where frames are granted: its sender has counted it even if it is
-    /// dropped here.
-    pub(in crate::switch) fn note_link_arrival(&mut self, priority: Priority) {
+    /// Counts an arrived frame where frames are granted or paid for by credits: its sender has counted it even if it
+    /// is dropped here.
+    #[inline(never)]
+    pub(in crate::switch) fn note_link_arrival(&mut self, priority: Priority, length: Bytes) {
+        self.note_credit_arrival(priority, length);
         let level = self.levels[priority.index()].as_mut();
         if let Some(given) = level.and_then(|level| level.given.as_mut()) {
             given.note_arrival();

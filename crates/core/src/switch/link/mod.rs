@@ -12,6 +12,7 @@ mod authentication;
 mod changes;
 mod control_in;
 mod control_out;
+mod credits;
 mod due;
 mod echo;
 mod feedback_in;
@@ -24,6 +25,8 @@ mod pause_spans;
 
 pub(in crate::switch) use authentication::Authentication;
 pub(in crate::switch) use control_out::CLCM_QUEUE_CAPACITY;
+pub use credits::CreditGauges;
+pub(in crate::switch) use credits::PortCredits;
 pub(in crate::switch) use due::Due;
 pub(in crate::switch) use echo::EchoState;
 pub(in crate::switch) use limiter::Limiter;

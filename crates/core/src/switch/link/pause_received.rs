@@ -39,8 +39,22 @@ impl PauseReceived {
         priority: Priority,
         quanta: Quanta,
     ) {
-        self.until[priority.index()] = now + quanta.at(self.rate);
+        self.hold(now, priority, now + quanta.at(self.rate));
+    }
+
+    /// Holds `priority` until then.
+    pub(in crate::switch) fn hold(&mut self, now: Instant, priority: Priority, until: Instant) {
+        self.until[priority.index()] = until;
         self.note_span(now, priority);
+    }
+
+    /// Holds `priority` until then, which is no pause of the neighbour's.
+    pub(in crate::switch) fn assume(&mut self, priority: Priority, until: Instant) {
+        self.until[priority.index()] = until;
+    }
+
+    pub(in crate::switch) fn rate(&self) -> BitRate {
+        self.rate
     }
 
     /// Returns true while `priority` must not start another frame.

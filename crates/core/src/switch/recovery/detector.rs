@@ -2,7 +2,7 @@
 
 use crate::command::CommandError;
 use crate::config::DetectorConfig;
-use crate::event::EventKind;
+use crate::event::{EventKind, SuspicionReason};
 use crate::switch::schedule::WatchChange;
 use crate::switch::Switch;
 use crate::units::{Duration, Instant, PortId, Priority};
@@ -138,10 +138,14 @@ impl Switch {
                     .queues
                     .may_leave(egress, priority, state.gate(now, priority));
                 let has_levels = state.levels[priority.index()].is_some();
+                let reason = match paused && state.sends_by_credits(priority) {
+                    true => SuspicionReason::NoCredits,
+                    false => waiting.reason(paused, has_levels, may_leave),
+                };
                 EventKind::Suspected {
                     egress,
                     priority,
-                    reason: waiting.reason(paused, has_levels, may_leave),
+                    reason,
                     queued: waiting.backlog(),
                     idle,
                     alternatives: !alternatives_from.is_empty(),

@@ -71,6 +71,7 @@ impl Switch {
             &mut self.pools,
         );
         self.note_pause_change(ingress, priority, change);
+        self.lend_credits(ingress, priority);
         Ok(())
     }
 

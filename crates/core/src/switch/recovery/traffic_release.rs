@@ -18,10 +18,13 @@ impl Switch {
     ) -> Result<(), CommandError> {
         self.check_releasable(priority)?;
         self.port_mut(ingress)?;
-        self.port_mut(egress)?;
+        if self.port_mut(egress)?.sends_by_credits(priority) {
+            return Err(CommandError::HasCredits(priority, egress));
+        }
         self.end_traffic_release(now, egress, priority, false);
         let state = self.port_mut(egress)?;
         state.forced.insert(priority);
+        state.settle_departures();
         state.egress[priority.index()].force(ingress, amount, now + period);
         Ok(())
     }
@@ -38,7 +41,7 @@ impl Switch {
         }
     }
 
-    fn end_traffic_release(
+    pub(in crate::switch) fn end_traffic_release(
         &mut self,
         now: Instant,
         egress: PortId,
@@ -48,6 +51,7 @@ impl Switch {
         let state = &mut self.ports[egress.index()];
         if let Some(forced) = state.egress[priority.index()].expire_forced(now, needed) {
             state.forced.remove(priority);
+            state.settle_departures();
             self.push_event(
                 now,
                 EventKind::TrafficReleaseEnded {

@@ -40,6 +40,7 @@ impl Switch {
             let is_held = state.pause_received.is_paused(now, priority)
                 || state.refuses.contains(priority)
                 || levels.is_some_and(|levels| !levels.lets_all_out(state.coding))
+                || class.credits.is_some()
                 || class.ecn.is_some()
                 || class.scheduler.rate_max.is_some()
                 || class.age_limit.is_some();

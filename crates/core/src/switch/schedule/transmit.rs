@@ -105,13 +105,14 @@ impl Switch {
             state.heads[priority.index()].note_departure(now);
             self.ready.note_timers();
         }
-        let egress = &mut state.egress[priority.index()];
-        let emptied = if state.forced.contains(priority) {
-            counters.forced_frames += 1;
-            counters.forced_bytes += length.get();
-            egress.note_forced_departure(length)
+        let emptied = if state.departs_apart.contains(priority) {
+            let (emptied, is_earlier) = state.depart_apart(now, priority, length);
+            if is_earlier {
+                self.ready.note_timer(port);
+            }
+            emptied
         } else {
-            egress.note_departure(length)
+            state.egress[priority.index()].note_departure(length)
         };
         if emptied {
             state.waiting.remove(priority);
@@ -128,6 +129,23 @@ impl Switch {
             priority,
             mark,
         })
+    }
+}
+
+impl Port {
+    /// Accounts for a departure that a traffic release forces, or that is paid for by credits. Returns true if none is left,
+    /// and true if a timer may be earlier than before.
+    #[inline(never)]
+    fn depart_apart(&mut self, now: Instant, priority: Priority, length: Bytes) -> (bool, bool) {
+        let egress = &mut self.egress[priority.index()];
+        if self.forced.contains(priority) {
+            let counters = &mut self.counters.priority[priority.index()];
+            counters.forced_frames += 1;
+            counters.forced_bytes += length.get();
+            return (egress.note_forced_departure(length), false);
+        }
+        let emptied = egress.note_departure(length);
+        (emptied, self.consume_credits(now, priority, length))
     }
 }
 

@@ -81,6 +81,7 @@ fn config(budgets: &[u64], round_trip: Duration) -> SwitchConfig {
         age_limit: None,
         ecn: None,
         pool: None,
+        credits: None,
     };
     let mut classes = [lossy; 8];
     let budgets: Vec<_> = budgets.iter().copied().map(Bytes::new).collect();

@@ -253,6 +253,7 @@ pub(super) fn switch_config(setup: &Setup) -> SwitchConfig {
         age_limit: setup.age_limit,
         ecn: setup.ecn,
         pool: None,
+        credits: None,
     };
     let mut classes = [lossy; 8];
     let (xoff, xon) = (setup.buffer, setup.buffer.saturating_sub(Bytes::new(1024)));

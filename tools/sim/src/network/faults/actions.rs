@@ -361,7 +361,10 @@ impl Network {
         }
         self.past_counters.note(&state.switch);
         // It could be made once, so it can be made again.
-        let Ok(switch) = Switch::new(self.plan.switches[node].config.clone()) else {
+        let mut config = self.plan.switches[node].config.clone();
+        // Later than all of its predecessor's.
+        config.credits.epoch += u32::from(state.epoch) << 16;
+        let Ok(switch) = Switch::new(config) else {
             return;
         };
         state.switch = switch;

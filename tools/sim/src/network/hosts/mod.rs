@@ -1,14 +1,16 @@
 //! What happens at hosts.
 
 mod answers;
+pub(super) mod credits;
 pub(super) mod nic;
 
 use weir_core::wire::mac_control::MacControl;
-use weir_core::{Bytes, Priority};
+use weir_core::wire::CONTROL_FRAME_LENGTH_MAX;
+use weir_core::{Bytes, Instant, Priority};
 
 use super::flow::{Arrival, Reply};
 use super::node::Payload;
-use super::plan::Dependency;
+use super::plan::{host_address, Dependency};
 use super::pool::{Flags, FrameKind, FrameRecord};
 use super::{Event, Network};
 use nic::Next;
@@ -29,6 +31,14 @@ impl Network {
         if line.is_busy || !line.is_up() {
             return;
         }
+        if let Some(credits) = &mut nic.credits {
+            if let Some(update) = credits.take(now) {
+                let mut buffer = [0; CONTROL_FRAME_LENGTH_MAX];
+                let length = update.emit(host_address(host), &mut buffer).unwrap_or(0);
+                nic.control = Some(buffer[..length].to_vec());
+            }
+            credits.settle(&mut nic.paused_until);
+        }
         if let Some(bytes) = nic.control.take() {
             let (sent, arrives) = line.send(now, Bytes::new(bytes.len() as u64));
             self.queue.push(place, sent, Event::HostFree { host });
@@ -42,16 +52,24 @@ impl Network {
                 None => return,
             },
             Next::Wait(at) => {
+                let at = at.min(nic.next_credit_message());
                 if line.wants_wake(now, at) {
                     self.queue.push(place, at, Event::HostWake { host });
                 }
                 return;
             }
-            Next::Idle => return,
+            Next::Idle => {
+                let at = nic.next_credit_message();
+                if at != Instant::FAR_FUTURE && line.wants_wake(now, at) {
+                    self.queue.push(place, at, Event::HostWake { host });
+                }
+                return;
+            }
         };
         if record.kind == FrameKind::Answer {
             self.flows[record.flow as usize].answers_sent += 1;
         }
+        self.nics[host as usize].note_sent(now, record.priority, record.length());
         let frame = self.frames.add(record, hops);
         let line = &mut self.lines[line_index as usize];
         let (sent, arrives) = line.send(now, record.length());
@@ -91,6 +109,7 @@ impl Network {
         self.totals.frame_hops += 1;
         let record = *self.frames.get(index);
         self.frames.give_back(index);
+        self.credit_arrival(host, &record);
         if record.to != host {
             // It was flooded, or somebody else uses its address.
             self.totals.astray += 1;
@@ -160,8 +179,20 @@ impl Network {
         }
     }
 
+    /// The host has taken a frame in, and its credits come back.
+    fn credit_arrival(&mut self, host: u32, record: &FrameRecord) {
+        let nic = &mut self.nics[host as usize];
+        if let Some(credits) = &mut nic.credits {
+            credits.note_arrival(record.priority, record.length());
+            self.pump_host(host);
+        }
+    }
+
     pub(super) fn control_at_host(&mut self, host: u32, message: u32) {
         let now = self.now;
+        if let Some(credits) = &mut self.nics[host as usize].credits {
+            credits.receive(self.messages.get(message));
+        }
         let parsed = MacControl::parse(self.messages.get(message));
         self.messages.give_back(message);
         let rate = self.plan.hosts[host as usize].rate;

@@ -3,8 +3,9 @@
 use std::collections::VecDeque;
 
 use weir_core::units::PRIORITY_COUNT;
-use weir_core::{Instant, Priority};
+use weir_core::{Bytes, Instant, Priority};
 
+use super::credits::NicCredits;
 use crate::network::flow::Flow;
 use crate::network::pool::FrameRecord;
 use crate::table::Table;
@@ -22,6 +23,8 @@ pub(in crate::network) struct Nic {
     pub(in crate::network) place: u32,
     pub(in crate::network) obeys_pfc: bool,
     pub(in crate::network) paused_until: [Instant; PRIORITY_COUNT],
+    /// Where its switch has a class with credits.
+    pub(in crate::network) credits: Option<Box<NicCredits>>,
     /// Priorities that it asks its switch to pause, again and again, as bits.
     pub(in crate::network) storm: u8,
     /// A control frame that goes first.
@@ -57,6 +60,7 @@ impl Nic {
             place,
             obeys_pfc,
             paused_until: [Instant::ZERO; PRIORITY_COUNT],
+            credits: None,
             storm: 0,
             control: None,
             answers: None,
@@ -66,9 +70,32 @@ impl Nic {
     }
 
     pub(in crate::network) fn pause(&mut self, priority: Priority, until: Instant) {
+        let by_credits = self.credits.as_ref();
+        if by_credits.is_some_and(|credits| credits.counts(priority)) {
+            return;
+        }
         if self.obeys_pfc {
             self.paused_until[priority.index()] = until;
         }
+    }
+
+    /// Accounts for a frame that is sent.
+    pub(in crate::network) fn note_sent(
+        &mut self,
+        now: Instant,
+        priority: Priority,
+        length: Bytes,
+    ) {
+        if let Some(credits) = &mut self.credits {
+            credits.note_sent(now, priority, length);
+            credits.settle(&mut self.paused_until);
+        }
+    }
+
+    /// When a credit update may be due.
+    pub(in crate::network) fn next_credit_message(&self) -> Instant {
+        let credits = self.credits.as_ref();
+        credits.map_or(Instant::FAR_FUTURE, |credits| credits.next_at())
     }
 
     /// Has an answer to send; false when there is no room for it.

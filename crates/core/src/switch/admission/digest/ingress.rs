@@ -21,6 +21,8 @@ impl IngressBuffer {
             overrun: _,
             draining: _,
             watched: _,
+            by_credits,
+            keeps_loans: _,
             occupancy_max: _,
             headroom_used_max: _,
             mode: _,
@@ -32,6 +34,7 @@ impl IngressBuffer {
         digest.word(occupancy.get());
         digest.word(*pausing);
         digest.word(*held);
+        digest.word(*by_credits);
         if *pausing {
             digest.due(*refresh_at);
         }

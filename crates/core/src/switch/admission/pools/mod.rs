@@ -193,6 +193,10 @@ impl Switch {
         priority: Priority,
         change: PauseChange,
     ) {
+        if change == PauseChange::Freed {
+            self.promise_credits(port, priority);
+            return;
+        }
         if change != PauseChange::Pool {
             self.note_pause_change(port, priority, change);
             return;

@@ -200,8 +200,11 @@ impl Switch {
         state.counters.priority[priority.index()].storms_detected += 1;
         match action {
             StormAction::Drop => state.storms.dropping.insert(priority),
-            StormAction::Forward => state.storms.forwarding.insert(priority),
-            StormAction::Alert => {}
+            // Nothing is sent without a credit.
+            StormAction::Forward if !state.sends_by_credits(priority) => {
+                state.storms.forwarding.insert(priority);
+            }
+            StormAction::Forward | StormAction::Alert => {}
         }
         state.settle_arrivals();
         self.push_event(
@@ -274,6 +277,7 @@ impl Switch {
             return;
         };
         let shut = state.is_shut(priority);
+        let by_credits = state.sends_by_credits(priority);
         let counters = &mut state.counters.priority[priority.index()];
         let watch = &mut state.storms.watches[priority.index()];
         let is_storm = matches!(watch.stage, Stage::Storm(_));
@@ -283,14 +287,16 @@ impl Switch {
         let pauses = state.pause_received.gauges(now, priority);
         let seen = Seen {
             now,
-            paused_for: (state.role == PortRole::Edge).then_some(pauses.total),
+            // A host that is slower than its line is short of credits most of the time, and no storm.
+            paused_for: (state.role == PortRole::Edge && !by_credits).then_some(pauses.total),
             span,
             elapsed,
             tx_frames: counters.tx_frames,
             pauses: counters.pause_received,
             // Feedback D holds as a pause does, where a route has turned out longer than D; and while a storm lasts.
             // What a switch assumes of its predecessor's neighbours nobody has said.
-            paused: (counters.pause_received > 0 && state.pause_received.is_paused(now, priority))
+            paused: ((counters.pause_received > 0 || by_credits)
+                && state.pause_received.is_paused(now, priority))
                 || held_too_far
                 || (is_storm && shut),
             // A link that is down holds its frames itself.

@@ -17,7 +17,7 @@ pub(super) fn is_plain(config: &SwitchConfig) -> bool {
         && config
             .classes
             .iter()
-            .all(|class| class.scheduler.is_plain())
+            .all(|class| class.scheduler.is_plain() && class.credits.is_none())
         && config.pools.is_empty()
         && config.lifetime.is_none()
         && config.authentication.is_none()

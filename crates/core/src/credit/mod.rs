@@ -1,0 +1,150 @@
+//! Credits: a sender counts what its neighbour can surely store, and never exceeds it.
+//!
+//! [`CreditSender`] and [`CreditReceiver`] are the two ends of one direction of a link, for all of its classes with
+//! credits. They do no I/O and read no clock. A switch has one of each at a port; a host that obeys credits has the same two.
+//!
+//! Design: docs/src/internals/design/credits.md.
+
+mod receiver;
+mod sender;
+#[cfg(test)]
+mod tests;
+
+pub use receiver::{CreditReceiver, ReceivingGauges};
+pub use sender::{CreditSender, SendingGauges};
+
+use crate::units::{Bytes, Duration};
+
+/// The largest credit limit: a counter that is further ahead than this is wrong.
+pub const CREDIT_LIMIT_MAX: u32 = 1 << 20;
+
+crate::named! {
+    /// Treatment of a neighbour that has not agreed to credits.
+    #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+    pub enum CreditFallback {
+        /// As in a class with PFC, with its thresholds.
+        Pfc => "pfc" (default),
+        /// The class neither sends nor receives there.
+        Closed => "closed",
+    }
+
+    /// State of one direction of a link for one class with credits.
+    #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+    pub enum CreditState {
+        /// The neighbour has not answered.
+        Waiting => "waiting" (default),
+        /// Both ends count.
+        Credits => "credits",
+        /// The neighbour does not use credits.
+        Fallback => "fallback",
+    }
+}
+
+/// Credits of a class: its neighbours send only what they were given room for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct CreditConfig {
+    /// Bytes that a credit stands for: a whole number of cells.
+    pub size: Bytes,
+    /// Bytes that storing a frame takes beside its own length, 127 at most.
+    pub overhead: u8,
+    /// What a neighbour gets that does not use credits.
+    pub fallback: CreditFallback,
+}
+
+/// Times of the messages, and the first epoch.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct CreditTimes {
+    /// Another at every start of the switch, and later than all before: milliseconds of the wall clock are.
+    pub epoch: u32,
+    /// An unconfirmed CF_Update is repeated after this time.
+    pub refresh: Duration,
+    /// Time between two CC_Updates while credits are used.
+    pub consumed: Duration,
+    /// Time between two signs of life on a link where both ends agree.
+    pub idle: Duration,
+    /// A neighbour that has not answered for this long does not use credits.
+    pub patience: Duration,
+    /// Bytes freed after which a CF_Update is sent at once; `None` for a quarter of the limit, from 6,400 to 262,144.
+    pub spacing: Option<Bytes>,
+}
+
+impl Default for CreditTimes {
+    fn default() -> Self {
+        Self {
+            epoch: 1,
+            refresh: Duration::from_millis(1),
+            consumed: Duration::from_millis(10),
+            idle: Duration::from_millis(100),
+            patience: Duration::from_millis(300),
+            spacing: None,
+        }
+    }
+}
+
+/// Terms on which a receiver gives credits in one class.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct CreditTerms {
+    size: u16,
+    overhead: i8,
+    limit: u32,
+}
+
+impl CreditTerms {
+    /// Credits of `size` bytes with `overhead` bytes added to each frame, `limit` of them at most. `None` for values that
+    /// make no sense: a size below 64 B, an overhead outside of −16 to 127 B, a limit of zero or above
+    /// [`CREDIT_LIMIT_MAX`].
+    pub const fn new(size: u16, overhead: i8, limit: u32) -> Option<Self> {
+        if size < 64 || overhead < -16 || limit == 0 || limit > CREDIT_LIMIT_MAX {
+            return None;
+        }
+        Some(Self {
+            size,
+            overhead,
+            limit,
+        })
+    }
+
+    /// Returns the terms of a class whose buffer holds `room`.
+    pub fn of(config: &CreditConfig, room: Bytes) -> Option<Self> {
+        let size = u16::try_from(config.size.get()).ok()?;
+        let limit = room.get().checked_div(config.size.get())?;
+        let limit = limit.min(u64::from(CREDIT_LIMIT_MAX));
+        Self::new(size, i8::try_from(config.overhead).ok()?, limit as u32)
+    }
+
+    /// Bytes that a credit stands for.
+    pub const fn size(&self) -> u16 {
+        self.size
+    }
+
+    /// Bytes added to each frame.
+    pub const fn overhead(&self) -> i8 {
+        self.overhead
+    }
+
+    /// Credits at most.
+    pub const fn limit(&self) -> u32 {
+        self.limit
+    }
+
+    /// Returns the credits that a frame of `length` costs, at least one.
+    pub fn cost(&self, length: Bytes) -> u32 {
+        let bytes = length.get().saturating_add_signed(i64::from(self.overhead));
+        let credits = bytes.div_ceil(u64::from(self.size)).max(1);
+        u32::try_from(credits).unwrap_or(u32::MAX)
+    }
+
+    /// Returns the number of freed credits after which the sender is told at once.
+    fn spacing(&self, configured: Option<Bytes>) -> u32 {
+        let size = u64::from(self.size);
+        let quarter = (u64::from(self.limit) * size / 4).clamp(6_400, 262_144);
+        let bytes = configured.map_or(quarter, Bytes::get);
+        // Never so many that a sender with all but one longest frame's credits used waits for the timer.
+        ((bytes / size) as u32).clamp(1, (self.limit / 2).max(1))
+    }
+}
+
+/// Returns how far the cyclic counter `to` is ahead of `from`; negative if it is behind.
+const fn ahead(to: u32, from: u32) -> i32 {
+    to.wrapping_sub(from) as i32
+}

@@ -1,0 +1,350 @@
+//! The sending end: counts the credits that its frames consume.
+
+use super::{ahead, CreditState, CreditTerms, CreditTimes};
+use crate::sets::PrioritySet;
+use crate::units::{Bytes, Instant, Priority, PRIORITY_COUNT};
+use crate::wire::credit::{Consumed, CreditRecords, CreditUpdate, Freed};
+
+/// While the neighbour has not answered, a message in this many times the refresh.
+const HELLO_REFRESHES: u64 = 10;
+
+/// Sends only what the neighbour has given credits for.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct CreditSender {
+    epoch: u32,
+    /// The receiver's; zero if not known.
+    peer: u32,
+    channels: [Option<Channel>; PRIORITY_COUNT],
+    number: u8,
+    update_due: bool,
+    sent_at: Option<Instant>,
+    next_at: Instant,
+    /// When a neighbour that has not answered does not use credits; `None` before the first refresh.
+    gives_up_at: Option<Instant>,
+    gave_up: bool,
+    updates_sent: u64,
+    updates_received: u64,
+    updates_ignored: u64,
+}
+
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
+struct Channel {
+    /// As the receiver has told in this epoch.
+    terms: Option<CreditTerms>,
+    /// CC.
+    consumed: u32,
+    /// R_CF as last received.
+    freed: u32,
+    used_max: u32,
+}
+
+/// Counters of one class at its sending end.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct SendingGauges {
+    /// State of the direction.
+    pub state: CreditState,
+    /// Credits consumed (CC), modulo 2^32.
+    pub consumed: u32,
+    /// Credits freed (R_CF) as last received, modulo 2^32.
+    pub freed: u32,
+    /// Credits used (CU): consumed and not freed.
+    pub used: u32,
+    /// The highest number of credits used.
+    pub watermark: u32,
+    /// Credits at most; zero before the neighbour has told.
+    pub limit: u32,
+}
+
+impl Channel {
+    fn limit(&self) -> u32 {
+        self.terms.map_or(0, |terms| terms.limit())
+    }
+
+    /// CU. A receiver cannot have freed what was not sent: then nothing is used.
+    fn used(&self) -> u32 {
+        ahead(self.consumed, self.freed).max(0) as u32
+    }
+
+    fn available(&self) -> u32 {
+        self.limit().saturating_sub(self.used())
+    }
+}
+
+impl CreditSender {
+    /// Sends frames of `classes`. A neighbour that is known not to use credits `is_regular`.
+    pub fn new(classes: impl Iterator<Item = Priority>, times: &CreditTimes) -> Self {
+        let mut channels = [const { None }; PRIORITY_COUNT];
+        classes.for_each(|priority| channels[priority.index()] = Some(Channel::default()));
+        Self {
+            epoch: times.epoch.max(1),
+            peer: 0,
+            channels,
+            number: 0,
+            update_due: true,
+            sent_at: None,
+            next_at: Instant::ZERO,
+            gives_up_at: None,
+            gave_up: false,
+            updates_sent: 0,
+            updates_received: 0,
+            updates_ignored: 0,
+        }
+    }
+
+    /// Begins an epoch: the link is up again. Nothing of the old one counts.
+    pub fn begin_anew(&mut self, now: Instant, times: &CreditTimes) {
+        self.begin_epoch(self.epoch);
+        self.gives_up_at = Some(now + times.patience);
+        self.gave_up = false;
+        self.next_at = now;
+    }
+
+    fn begin_epoch(&mut self, after: u32) {
+        self.epoch = after.wrapping_add(1).max(1);
+        self.peer = 0;
+        for channel in self.channels.iter_mut().flatten() {
+            *channel = Channel {
+                used_max: channel.used_max,
+                ..Channel::default()
+            };
+        }
+        self.update_due = true;
+    }
+
+    /// Takes a CF_Update. Returns true if it may have changed what can be sent.
+    pub fn receive(&mut self, update: &CreditUpdate) -> bool {
+        let CreditRecords::Freed(records) = &update.records else {
+            return false;
+        };
+        self.updates_received += 1;
+        if update.sender_epoch != self.epoch || update.receiver_epoch == 0 {
+            // A receiver that does not know this epoch learns it by an answer. One that knows a later one has met this
+            // sender before a restart, whose clock was set back.
+            if update.sender_epoch != 0 && ahead(update.sender_epoch, self.epoch) > 0 {
+                self.begin_epoch(update.sender_epoch);
+            }
+            self.updates_ignored += 1;
+            self.update_due = true;
+            return true;
+        }
+        let progress = ahead(update.receiver_epoch, self.peer);
+        if self.peer != 0 && progress < 0 {
+            // Late, or from a receiver whose clock was set back: the answer tells it.
+            self.updates_ignored += 1;
+            self.update_due = true;
+            return false;
+        }
+        let is_new = self.peer == 0 || progress > 0;
+        self.peer = update.receiver_epoch;
+        let mut has_news = is_new;
+        for (channel, record) in self.channels.iter_mut().zip(records) {
+            if let Some(channel) = channel {
+                has_news |= channel.receive(*record, is_new);
+            }
+        }
+        // An answer to what is repeated, so that the receiver can cease.
+        self.update_due |= is_new || !has_news;
+        has_news
+    }
+
+    /// State of one class.
+    pub fn state(&self, priority: Priority) -> CreditState {
+        match &self.channels[priority.index()] {
+            Some(channel) if channel.terms.is_some() => CreditState::Credits,
+            None => CreditState::Fallback,
+            Some(_) if self.peer != 0 || self.gave_up => CreditState::Fallback,
+            Some(_) => CreditState::Waiting,
+        }
+    }
+
+    /// Returns true if the credits cover a frame of `longest`. A sender waits for those of the longest frame, whichever it
+    /// has, so that short ones do not take the credits that a long one waits for.
+    pub fn may_send(&self, priority: Priority, longest: Bytes) -> bool {
+        self.channels[priority.index()]
+            .as_ref()
+            .is_some_and(|channel| {
+                let cost = channel.terms.map(|terms| terms.cost(longest));
+                cost.is_some_and(|cost| cost <= channel.available())
+            })
+    }
+
+    /// Accounts for a frame that is sent. Returns true if the next timer is earlier than before.
+    pub fn consume(
+        &mut self,
+        now: Instant,
+        times: &CreditTimes,
+        priority: Priority,
+        length: Bytes,
+    ) -> bool {
+        let Some(channel) = &mut self.channels[priority.index()] else {
+            return false;
+        };
+        if let Some(terms) = channel.terms {
+            channel.consumed = channel.consumed.wrapping_add(terms.cost(length));
+            channel.used_max = channel.used_max.max(channel.used());
+        }
+        let next_at = self.next_at.min(now + times.consumed);
+        next_at != core::mem::replace(&mut self.next_at, next_at)
+    }
+
+    /// Sets aside up to `most` credits for frames that are sent elsewhere, and returns their number. `longest` stays
+    /// available beside them.
+    pub fn set_aside(&mut self, priority: Priority, most: u32) -> u32 {
+        let Some(channel) = &mut self.channels[priority.index()] else {
+            return 0;
+        };
+        let credits = most.min(channel.available());
+        channel.consumed = channel.consumed.wrapping_add(credits);
+        channel.used_max = channel.used_max.max(channel.used());
+        credits
+    }
+
+    /// Takes back credits that were set aside in this epoch and not used.
+    pub fn take_back(&mut self, priority: Priority, credits: u32) {
+        if let Some(channel) = &mut self.channels[priority.index()] {
+            let credits = credits.min(channel.used());
+            channel.consumed = channel.consumed.wrapping_sub(credits);
+        }
+    }
+
+    /// Notes what is due at `now`. Returns true if the state of a class has changed.
+    pub fn refresh(&mut self, now: Instant, times: &CreditTimes) -> bool {
+        let gives_up_at = *self.gives_up_at.get_or_insert(now + times.patience);
+        let gives_up = !self.gave_up && self.peer == 0 && gives_up_at <= now;
+        self.gave_up |= gives_up;
+        if self.next_at <= now {
+            self.update_due |= self.peer == 0 || self.is_used();
+            self.next_at = if self.peer == 0 && self.gave_up {
+                now + times.idle
+            } else if self.peer == 0 {
+                now + times.refresh.saturating_mul(HELLO_REFRESHES)
+            } else if self.is_used() {
+                now + times.consumed
+            } else {
+                Instant::FAR_FUTURE
+            };
+        }
+        gives_up
+    }
+
+    /// When [`refresh`](Self::refresh) is next due.
+    pub fn next_at(&self) -> Instant {
+        match self.gives_up_at {
+            Some(gives_up_at) if !self.gave_up && self.peer == 0 => self.next_at.min(gives_up_at),
+            _ => self.next_at,
+        }
+    }
+
+    /// Returns true if a message is due at `now`: answers keep a distance.
+    pub fn is_due(&self, now: Instant, times: &CreditTimes) -> bool {
+        let distance = times.refresh.divided_by(2);
+        self.update_due && self.sent_at.is_none_or(|sent| sent + distance <= now)
+    }
+
+    /// Returns when a message that keeps its distance is due.
+    pub fn due_at(&self, times: &CreditTimes) -> Instant {
+        let distance = times.refresh.divided_by(2);
+        match (self.update_due, self.sent_at) {
+            (true, Some(sent)) => sent + distance,
+            (true, None) => Instant::ZERO,
+            (false, _) => Instant::FAR_FUTURE,
+        }
+    }
+
+    /// Returns the CC_Update that is due.
+    pub fn take(&mut self, now: Instant, times: &CreditTimes) -> Option<CreditUpdate> {
+        if !self.is_due(now, times) {
+            return None;
+        }
+        self.update_due = false;
+        self.sent_at = Some(now);
+        self.number = self.number.wrapping_add(1);
+        self.updates_sent += 1;
+        let record = |channel: &Option<Channel>| {
+            let channel = channel.as_ref()?;
+            channel.terms?;
+            Some(Consumed {
+                consumed: channel.consumed,
+                heard: channel.freed,
+            })
+        };
+        Some(CreditUpdate {
+            number: self.number,
+            sender_epoch: self.epoch,
+            receiver_epoch: self.peer,
+            records: CreditRecords::Consumed(core::array::from_fn(|index| {
+                record(&self.channels[index])
+            })),
+        })
+    }
+
+    fn is_used(&self) -> bool {
+        let mut channels = self.channels.iter().flatten();
+        channels.any(|channel| channel.used() > 0)
+    }
+
+    /// Counters of one class; `None` for one without credits.
+    pub fn gauges(&self, priority: Priority) -> Option<SendingGauges> {
+        let channel = self.channels[priority.index()].as_ref()?;
+        Some(SendingGauges {
+            state: self.state(priority),
+            consumed: channel.consumed,
+            freed: channel.freed,
+            used: channel.used().min(channel.limit()),
+            watermark: channel.used_max,
+            limit: channel.limit(),
+        })
+    }
+
+    /// CC_Updates sent, CF_Updates received, and those of them that were ignored: of another epoch, or late.
+    pub const fn updates(&self) -> [u64; 3] {
+        [
+            self.updates_sent,
+            self.updates_received,
+            self.updates_ignored,
+        ]
+    }
+
+    /// Priorities of its classes.
+    pub(crate) fn classes(&self) -> PrioritySet {
+        let mut classes = PrioritySet::default();
+        for priority in Priority::ALL {
+            if self.channels[priority.index()].is_some() {
+                classes.insert(priority);
+            }
+        }
+        classes
+    }
+}
+
+impl Channel {
+    /// Takes a record of the epoch in force. Returns true if it says something new.
+    fn receive(&mut self, record: Option<Freed>, begins: bool) -> bool {
+        if begins {
+            self.terms = record.map(|record| record.terms);
+            // All credits are used until the receiver frees them.
+            let limit = self.limit();
+            (self.consumed, self.freed) = (0, 0u32.wrapping_sub(limit));
+        }
+        let (Some(terms), Some(record)) = (self.terms, record) else {
+            return false;
+        };
+        // A limit does not change within an epoch, and a counter never goes back.
+        let progress = ahead(record.freed, self.freed);
+        if record.terms != terms || progress <= 0 {
+            return false;
+        }
+        self.freed = record.freed;
+        true
+    }
+}
+
+#[cfg(test)]
+impl CreditSender {
+    /// Moves the counters of a class in which nothing is used.
+    pub(super) fn set_counters(&mut self, priority: Priority, to: u32) {
+        if let Some(channel) = &mut self.channels[priority.index()] {
+            (channel.consumed, channel.freed) = (to, to);
+        }
+    }
+}
