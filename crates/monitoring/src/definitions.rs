@@ -96,6 +96,24 @@ metrics! {
         "Buffers of the pool that are above their threshold and pause their neighbour.";
     POOL_THRESHOLD_BYTES Gauge "weir_pool_threshold_bytes" ["pool", "priority"]
         "What each buffer of the priority may take of the pool beside its reserve, as the pool is now.";
+    CREDIT_STATE Gauge "weir_credit_state" ["port", "priority", "direction", "state"]
+        "1 for the state of the direction (tx: frames that the switch sends): waiting for the neighbour, credits, or fallback.";
+    CREDITS_USED Gauge "weir_credits_used" ["port", "priority"]
+        "Credits of the neighbour that are consumed and not freed.";
+    CREDITS_USED_MAX Gauge "weir_credits_used_max" ["port", "priority"]
+        "The most credits of the neighbour that were ever used.";
+    CREDIT_LIMIT Gauge "weir_credit_limit" ["port", "priority", "direction"]
+        "Credits at most: the neighbour's (tx), and those given to it (rx).";
+    CREDITS_OUTSTANDING Gauge "weir_credits_outstanding" ["port", "priority"]
+        "Credits given to the neighbour whose frames have not arrived.";
+    CREDITS_RETURNED Counter "weir_credits_returned_total" ["port", "priority"]
+        "Credits of frames that were lost on the link, and returned.";
+    CREDIT_SLOTS Gauge "weir_credit_slots" ["port"]
+        "Credits that slots of the port's RX ring surely cover.";
+    CREDIT_UPDATES Counter "weir_credit_updates_total" ["port", "message", "direction"]
+        "Messages about credits: of credits freed (cf_update) and consumed (cc_update), sent (tx) and received (rx).";
+    CREDIT_UPDATES_IGNORED Counter "weir_credit_updates_ignored_total" ["port"]
+        "Received messages about credits that were late or of another epoch.";
     SUSPECTED Gauge "weir_suspected" ["port", "priority"]
         "1 while the egress is suspected of a deadlock.";
     STORM Gauge "weir_storm" ["port", "priority"]

@@ -4,6 +4,7 @@
 //! an [`Error`].
 
 mod buffers;
+mod credits;
 mod ecn;
 mod flight;
 mod flows;
@@ -29,6 +30,7 @@ use crate::words::{
 };
 
 pub use buffers::{Buffers, Cable, Pool, PooledBuffer};
+pub use credits::{CreditMessages, Credits, ReceivingCredits, SendingCredits};
 pub use ecn::{EcnChange, EcnProfile};
 pub use flight::{FlightLevels, FlightPort, FlightPortSample, FlightRecord, FlightSample, Master};
 pub use flows::{Flow, Flows};

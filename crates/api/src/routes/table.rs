@@ -11,10 +11,10 @@ use crate::counters::Counters;
 use crate::daemon::trace::{Trace, TraceRequest};
 use crate::daemon::Restarting;
 use crate::daemon::{
-    Buffers, Changed, Deadlocks, EcnChange, EcnProfile, EventPage, Fdb, FdbFlush, FlightRecord,
-    Flows, History, ImpairRequest, Impairment, Levels, MirrorState, PauseCounters, Pfc, Port,
-    PortChange, Queue, RouteDetail, Routes, SetRoute, Status, ToPort, Vlans, WatermarkClear,
-    Watermarks,
+    Buffers, Changed, Credits, Deadlocks, EcnChange, EcnProfile, EventPage, Fdb, FdbFlush,
+    FlightRecord, Flows, History, ImpairRequest, Impairment, Levels, MirrorState, PauseCounters,
+    Pfc, Port, PortChange, Queue, RouteDetail, Routes, SetRoute, Status, ToPort, Vlans,
+    WatermarkClear, Watermarks,
 };
 use crate::neighbors::Neighbor;
 use crate::overview::Overview;
@@ -86,6 +86,13 @@ pub const ROUTES: &[Route] = &[
         "Pauses sent and received: frames, how often, when and for how long.",
         Content::list_of::<PauseCounters>(),
         &["pfc counters"],
+    ),
+    shown(
+        Endpoint::Credits,
+        "/v1/credits",
+        "Credits in both directions, by (port, priority) of classes that have them.",
+        Content::list_of::<Credits>(),
+        &["credits"],
     ),
     shown(
         Endpoint::Buffers,

@@ -11,6 +11,7 @@ use weir_core::config::ConfigError;
 use weir_core::{MacAddress, PortRole, RedError};
 
 use super::access::ApiTable;
+use super::credits;
 use super::mirror::{mirrors, MirrorTable};
 use super::station::stations;
 use super::{
@@ -119,6 +120,9 @@ pub(super) fn daemon(text: &str) -> Result<DaemonConfig, Vec<Problem>> {
     let problems = Problems::default();
     let table = Table::open(&root, "", KEYS[0].1, &problems);
     let config = table.as_ref().map(read);
+    if let (Some(table), Some(config)) = (&table, &config) {
+        credits::check(table, config);
+    }
     if let (Some(table), Some(config), false) = (&table, &config, problems.any()) {
         check_core(table, config, &problems);
     }

@@ -2,6 +2,7 @@
 
 mod access;
 mod cables;
+mod credits;
 mod ecn;
 mod express;
 mod levels;

@@ -9,6 +9,7 @@ mod fake_io;
 mod impair;
 mod mirrors;
 mod random;
+mod slots;
 mod stations;
 mod tables;
 mod taps;
