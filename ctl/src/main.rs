@@ -11,6 +11,7 @@ mod convert;
 mod doctor;
 mod init;
 mod plan;
+mod record;
 mod route;
 mod show;
 mod target;
@@ -92,6 +93,7 @@ fn act(cli: &Cli, output: &Output) -> anyhow::Result<bool> {
         Command::Counters { all } => show::counters(target, output, *all)?,
         Command::Levels => show::levels(target, output)?,
         Command::Mirrors => show::mirrors(target, output)?,
+        Command::Exports => show::exports(target, output)?,
         Command::Impair(command) => change::impair::impair(target, output, command)?,
         Command::Vlans => show::vlans(target, output)?,
         Command::Audit => show::audit(target, output)?,
@@ -107,6 +109,7 @@ fn act(cli: &Cli, output: &Output) -> anyhow::Result<bool> {
             show::trace(target, output, &arguments.port, &arguments.frame)?;
         }
         Command::Capture(arguments) => capture::run(target, output, arguments)?,
+        Command::Record(arguments) => record::run(target, output, arguments)?,
         Command::Flows { ingress, egress } => {
             show::flows(target, output, ingress.as_deref(), egress.as_deref())?;
         }

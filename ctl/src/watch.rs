@@ -104,6 +104,7 @@ pub fn can_watch(command: &Command) -> bool {
         | Command::Counters { .. }
         | Command::Levels
         | Command::Mirrors
+        | Command::Exports
         | Command::Impair(ImpairCommand::List)
         | Command::Vlans
         | Command::Fdb(FdbCommand::Show { .. } | FdbCommand::Count)

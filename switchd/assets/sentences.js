@@ -11,6 +11,7 @@ const REASONS = {
   paused: (port) => `paused by ${who(port)}`,
   release_rule: () => "a release lets only another port's frames out",
   no_eligible_level: (port) => `${who(port)} blocks every queued Level`,
+  no_credits: (port) => `${who(port)} gives no credits`,
   transmitter_stuck: () => "the transmitter takes nothing",
 };
 const becauseOf = (reason, port) => REASONS[reason] ? REASONS[reason](port) : words(reason || "reason unknown");

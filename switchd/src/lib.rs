@@ -27,6 +27,7 @@ pub mod control;
 pub mod daemon;
 #[allow(unsafe_code)] // the edge to the kernel: shared memory and sockets
 pub mod dataplane;
+pub mod export;
 pub mod keeper;
 pub mod logging;
 pub mod metrics;

@@ -84,14 +84,13 @@ fn main() -> ExitCode {
         return ExitCode::from(cli::EXIT_CONFIG);
     }
     if cli.check {
-        println!(
+        return printed(weir_output::sayln!(
             "{}: valid: switch `{}`, {} ports, {} of packet memory",
             cli.config.display(),
             config.name,
             config.ports.len(),
             config.umem_size(),
-        );
-        return ExitCode::from(cli::EXIT_OK);
+        ));
     }
     if cli.prepare {
         return match run_dir::prepare(&config.run_dir) {
@@ -231,10 +230,7 @@ fn try_device(cli: &Cli, config: &DaemonConfig, device: &str) -> ExitCode {
         .and_then(|trial| Ok(serde_json::to_string(&trial)?));
     log.flush();
     match outcome {
-        Ok(text) => {
-            println!("{text}");
-            ExitCode::from(cli::EXIT_OK)
-        }
+        Ok(text) => printed(weir_output::sayln!("{text}")),
         Err(error) => {
             eprintln!("{}", told(error.as_ref()));
             ExitCode::from(cli::EXIT_FAILURE)
@@ -242,12 +238,20 @@ fn try_device(cli: &Cli, config: &DaemonConfig, device: &str) -> ExitCode {
     }
 }
 
+/// Exit status of a command that has nothing left to do but to print.
+fn printed(outcome: anyhow::Result<()>) -> ExitCode {
+    match outcome {
+        Ok(()) => ExitCode::from(cli::EXIT_OK),
+        Err(error) => {
+            eprintln!("weir-switchd: {error:#}");
+            ExitCode::from(cli::EXIT_FAILURE)
+        }
+    }
+}
+
 fn try_programs() -> ExitCode {
     match serde_json::to_string(&trial::programs()) {
-        Ok(text) => {
-            println!("{text}");
-            ExitCode::from(cli::EXIT_OK)
-        }
+        Ok(text) => printed(weir_output::sayln!("{text}")),
         Err(error) => {
             eprintln!("weir-switchd: {error}");
             ExitCode::from(cli::EXIT_FAILURE)

@@ -4,11 +4,13 @@ use std::sync::{Arc, Mutex};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use crate::support::running::Running;
-use crate::support::{get, port, request, request_with, settings, until, FakeDataplane, LIMIT};
+use crate::support::{
+    begin, get, port, request, request_with, settings, until, FakeDataplane, LIMIT,
+};
 use pcap_file::pcapng::blocks::enhanced_packet::EnhancedPacketOption;
 use pcap_file::pcapng::blocks::interface_statistics::InterfaceStatisticsOption;
 use pcap_file::pcapng::{Block, PcapNgReader};
-use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::io::AsyncReadExt;
 use weir_api::capture::Capture;
 use weir_ebpf::HardwareTime;
 use weir_switchd::dataplane::tap::Taps;
@@ -59,18 +61,7 @@ struct Reader {
 impl Reader {
     /// Begins a capture and reads only up to its begin.
     async fn start(daemon: &Running, body: &str) -> Self {
-        let mut stream = tokio::net::UnixStream::connect(&daemon.socket)
-            .await
-            .unwrap();
-        let length = body.len();
-        let request = format!(
-            "POST /v1/captures HTTP/1.1\r\nHost: weir\r\nConnection: close\r\n\
-             Content-Type: application/json\r\nContent-Length: {length}\r\n\r\n{body}"
-        );
-        stream.write_all(request.as_bytes()).await.unwrap();
-        let mut head = [0; 12];
-        stream.read_exact(&mut head).await.unwrap();
-        assert_eq!(&head, b"HTTP/1.1 200");
+        let stream = begin(&daemon.socket, "/v1/captures", body).await;
         Self { stream }
     }
 
@@ -165,7 +156,9 @@ fn offer(taps: &Mutex<Taps>, count: u64, bytes: &[u8]) {
 /// Like [`offer`], with a device whose clock has these lowest bits.
 fn offer_of(taps: &Mutex<Taps>, count: u64, bytes: &[u8], hardware_nanos: Option<u64>) {
     for _ in 0..count {
-        taps.lock().unwrap().offer(&Sight {
+        let taps = taps.lock().unwrap();
+        let wanting = taps.wanting(port(1), Verdict::Read.into());
+        let sight = Sight {
             at: clock::now(),
             port: port(1),
             direction: Direction::In,
@@ -173,7 +166,8 @@ fn offer_of(taps: &Mutex<Taps>, count: u64, bytes: &[u8], hardware_nanos: Option
             priority: None,
             hardware_nanos,
             bytes,
-        });
+        };
+        taps.offer(wanting, &sight);
     }
 }
 

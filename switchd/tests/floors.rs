@@ -10,7 +10,7 @@ const FLOORS: [&[&str]; 8] = [
     &["os"],
     &["dataplane"],
     &["control"],
-    &["capture", "keeper"],
+    &["capture", "export", "keeper"],
     &["api"],
     &["metrics", "page"],
     &["daemon"],

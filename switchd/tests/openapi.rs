@@ -3,9 +3,8 @@
 
 use crate::support::contract::complaints;
 use crate::support::running::Running;
-use crate::support::{get, port, priority, settings, until, FakeDataplane, LOSSLESS};
+use crate::support::{begin, get, port, priority, settings, until, FakeDataplane, LOSSLESS};
 use serde_json::{json, Value};
-use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::UnixStream;
 use weir_api::routes::{Endpoint, Method, Parameter, Place, Route, ROUTES};
 use weir_core::switch::{FlowRecord, LevelEntry, PinEntry, PinnedBy};
@@ -101,14 +100,7 @@ fn example(route: &Route) -> String {
 
 /// Begins a capture, which lasts as long as the returned stream.
 async fn capture(daemon: &Running) -> UnixStream {
-    let mut stream = UnixStream::connect(&daemon.socket).await.unwrap();
-    let request = "POST /v1/captures HTTP/1.1\r\nHost: weir\r\n\
-                   Content-Type: application/json\r\nContent-Length: 2\r\n\r\n{}";
-    stream.write_all(request.as_bytes()).await.unwrap();
-    let mut head = [0; 12];
-    stream.read_exact(&mut head).await.unwrap();
-    assert_eq!(&head, b"HTTP/1.1 200");
-    stream
+    begin(&daemon.socket, "/v1/captures", "{}").await
 }
 
 #[tokio::test]

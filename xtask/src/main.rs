@@ -120,8 +120,8 @@ Without options: the tests that tell whether a build is good, which are all but
 long searches in virtual time, and one test with real frames for each promise.
 --all: every test, as CI runs them.
 
-Uses cargo-nextest if installed (it runs namespace tests one at a time and stops
-tests that hang), otherwise cargo test. Documentation tests follow.
+Uses cargo-nextest if installed (it runs tests side by side and stops tests that
+hang), otherwise cargo test, one test at a time. Documentation tests follow.
 
 Examples:
   cargo xtask test

@@ -26,9 +26,7 @@ pub enum Tier {
 ///
 /// When one fails.
 pub fn run(tier: Tier, arguments: &[OsString], times: Option<&Path>) -> Result<()> {
-    let mut measured = times
-        .map(|_| Times::begin(&root().join("target")))
-        .transpose()?;
+    let mut measured = times.map(Times::begin).transpose()?;
     // The namespace tests start daemons: build them first, from the same profile. With the tests, since those choose
     // features of dependencies, and all would be compiled twice; without, where only some tests are wanted.
     let mut build = cargo();

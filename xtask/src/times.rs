@@ -35,28 +35,63 @@ pub struct Times {
     log: PathBuf,
     began: Instant,
     build: Option<(Duration, f64)>,
+    /// Ticks of the machine's processors when the tests began.
+    before: Option<Ticks>,
+}
+
+/// Ticks of all processors since the machine's start.
+#[derive(Clone, Copy, Debug)]
+struct Ticks {
+    idle: u64,
+    all: u64,
+}
+
+impl Ticks {
+    /// Reads the first line of `/proc/stat`: user, nice, system, idle, waiting for devices, interrupts, stolen.
+    fn of(stat: &str) -> Option<Self> {
+        const COUNTED: usize = 8;
+        let line = stat.lines().next()?.strip_prefix("cpu ")?;
+        let ticks = line.split_whitespace().take(COUNTED).map(str::parse);
+        let ticks: Vec<u64> = ticks.collect::<Result<_, _>>().ok()?;
+        Some(Self {
+            idle: ticks.get(3)? + ticks.get(4)?,
+            all: ticks.iter().sum(),
+        })
+    }
+
+    fn now() -> Option<Self> {
+        Self::of(&fs::read_to_string("/proc/stat").ok()?)
+    }
+
+    /// Returns the percentage of the time since `before` in which processors were idle.
+    fn idle_percent(self, before: Self) -> f64 {
+        let all = self.all.saturating_sub(before.all).max(1);
+        100.0 * self.idle.saturating_sub(before.idle) as f64 / all as f64
+    }
 }
 
 impl Times {
-    /// Begins with the build.
+    /// Begins with the build; `table` is the file that [`Times::write`] gets, and the log of single tests stands beside it.
     ///
     /// # Errors
     ///
     /// When the log cannot be written.
-    pub fn begin(target: &Path) -> Result<Self> {
-        let log = target.join("test-times.jsonl");
-        fs::create_dir_all(target)?;
+    pub fn begin(table: &Path) -> Result<Self> {
+        // Tests run in the folders of their packages.
+        let log = std::path::absolute(table)?.with_extension("jsonl");
         fs::write(&log, "").with_context(|| log.display().to_string())?;
         Ok(Self {
             log,
             began: Instant::now(),
             build: None,
+            before: None,
         })
     }
 
     /// The build is done.
     pub fn built(&mut self) {
         self.build = Some((self.began.elapsed(), processor_s()));
+        self.before = Ticks::now();
     }
 
     /// Has `nextest` run each test by this program.
@@ -70,7 +105,8 @@ impl Times {
         let host = version.lines().find_map(|line| line.strip_prefix("host: "));
         let host = host.context("rustc -vV names no host")?;
         let key = host.replace('-', "_").to_uppercase();
-        let runner = format!("{} time-test", std::env::current_exe()?.display());
+        // The file may be gone: the build before replaces this program where its features differ.
+        let runner = format!("/proc/{}/exe time-test", std::process::id());
         nextest.env(format!("CARGO_TARGET_{key}_RUNNER"), runner);
         nextest.env(LOG, &self.log);
         Ok(())
@@ -87,7 +123,9 @@ impl Times {
             .lines()
             .map(serde_json::from_str)
             .collect::<Result<Vec<Test>, _>>()?;
-        let text = table(&tests, self.build, all)?;
+        let idle = Ticks::now().zip(self.before);
+        let idle = idle.map(|(now, before)| now.idle_percent(before));
+        let text = table(&tests, self.build, all, idle)?;
         fs::write(file, text).with_context(|| file.display().to_string())
     }
 }
@@ -101,7 +139,12 @@ fn processor_s() -> f64 {
     })
 }
 
-fn table(tests: &[Test], build: Option<(Duration, f64)>, all: Duration) -> Result<String> {
+fn table(
+    tests: &[Test],
+    build: Option<(Duration, f64)>,
+    all: Duration,
+    idle_percent: Option<f64>,
+) -> Result<String> {
     let mut text = String::from(
         "| part | tests | clock, s | processors, s | waiting, s |\n|---|---|---|---|---|\n",
     );
@@ -125,9 +168,16 @@ fn table(tests: &[Test], build: Option<(Duration, f64)>, all: Duration) -> Resul
     }
     writeln!(
         text,
-        "\nSome tests run side by side; everything took {:.0} s. The tests that took longest:\n",
+        "\nTests run side by side; everything took {:.0} s.",
         all.as_secs_f64()
     )?;
+    if let Some(percent) = idle_percent {
+        writeln!(
+            text,
+            "The machine's processors were idle for {percent:.0} % of the tests' time."
+        )?;
+    }
+    text += "\nThe tests that took longest:\n\n";
     text += "| test | clock, s | processors, s |\n|---|---|---|\n";
     let mut longest: Vec<&Test> = tests.iter().collect();
     longest.sort_by(|a, b| b.clock_s.total_cmp(&a.clock_s));
@@ -155,6 +205,9 @@ pub fn one(command: &[OsString]) -> Result<ExitCode> {
     let [program, arguments @ ..] = command else {
         bail!("there is no program to run");
     };
+    // Nextest ends a test with signals to its process group. The test cleans up after SIGTERM, and this process waits for it. An earlier
+    // handler waits as well.
+    let _ = ctrlc::set_handler(|| ());
     let began = Instant::now();
     let status = Command::new(program).args(arguments).status()?;
     let clock_s = began.elapsed().as_secs_f64();
@@ -200,14 +253,26 @@ mod tests {
             test("a", "waits", 3.0, 0.5),
         ];
         let build = Some((Duration::from_secs(60), 100.0));
-        let text = table(&tests, build, Duration::from_secs(70)).unwrap();
+        let text = table(&tests, build, Duration::from_secs(70), Some(40.0)).unwrap();
         let lines: Vec<&str> = text.lines().collect();
         assert_eq!(lines[2], "| build | – | 60 | 100 | – |");
         assert_eq!(lines[3], "| a | 2 | 4 | 2 | 2 |");
         assert_eq!(lines[4], "| b | 1 | 9 | 2 | 7 |");
         assert!(text.contains("took 70 s"), "{text}");
+        assert!(text.contains("idle for 40 %"), "{text}");
         let place = |name: &str| text.find(name).unwrap();
         assert!(place("`long`") < place("`waits`") && place("`waits`") < place("`short`"));
+    }
+
+    #[test]
+    fn idle_time_is_that_of_all_processors() {
+        let [before, now] = [
+            "cpu  10 0 5 80 5 0 0 0 9 9",
+            "cpu  30 0 15 120 15 0 0 20 9 9",
+        ]
+        .map(|line| Ticks::of(&format!("{line}\ncpu0 1 2 3\n")).unwrap());
+        assert!((now.idle_percent(before) - 50.0).abs() < 1e-9);
+        assert!(Ticks::of("cpu0 1 2 3 4").is_none());
     }
 
     #[test]

@@ -118,6 +118,29 @@ weir_core::counters! {
             { updates []; }
     }
 
+    /// Datagrams and samples of the sFlow agent.
+    #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+    SflowCounters, SFLOW_COUNTERS "sflow_" {} {
+        SFLOW_DATAGRAMS "weir_sflow_datagrams_total" ["outcome"] Always
+            "Datagrams for the sFlow collector: handed to the kernel (sent), refused by the collector's host, among those sent (refused), or not taken by the kernel (lost)."
+            {
+                datagrams_sent ["sent"] "Datagrams that the kernel took.";
+                datagrams_refused ["refused"] "Errors that came back for datagrams sent before.";
+                datagrams_lost ["lost"] "Datagrams that the kernel did not take.";
+            }
+        SFLOW_SAMPLES "weir_sflow_samples_total" ["kind", "outcome"] Always
+            "sFlow samples by kind (counters of a port, packets, dropped frames): in datagrams that were sent, withheld by the rate limit, or lost for lack of memory or with their datagram."
+            {
+                counters_sent ["counters", "sent"] "Counter samples sent.";
+                counters_lost ["counters", "lost"] "Counter samples lost with their datagram.";
+                packets_sent ["packets", "sent"] "Packet samples sent.";
+                packets_lost ["packets", "lost"] "Packet samples lost.";
+                drops_sent ["drops", "sent"] "Reports of dropped frames sent.";
+                drops_withheld ["drops", "withheld"] "Dropped frames beyond the rate limit.";
+                drops_lost ["drops", "lost"] "Reports of dropped frames lost.";
+            }
+    }
+
     /// What the dataplane's polling loop has counted since the start.
     #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
     DataplaneCounters, DATAPLANE_COUNTERS "dataplane_" {} {

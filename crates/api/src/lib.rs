@@ -17,6 +17,7 @@ pub mod describe;
 pub mod neighbors;
 pub mod overview;
 pub mod pfcwd;
+pub mod record;
 pub mod reload;
 pub mod routes;
 pub mod run;

@@ -215,6 +215,11 @@ fn refuse(text: &str, bare: &str, kind: &Kind) -> UnitError {
             "`{text}` is no {name}: it must be above zero, such as \"{example}\""
         ));
     }
+    if let Some(largest) = largest(bare, kind) {
+        return UnitError(format!(
+            "`{text}` is more than the largest {name}, {largest}"
+        ));
+    }
     let units: Vec<&str> = kind.units.iter().map(|(name, _)| *name).collect();
     let units = units.join(", ");
     UnitError(match meant(bare, kind) {
@@ -252,6 +257,19 @@ fn split(text: &str) -> Option<(&str, &str)> {
     let at = text.find(|c: char| !c.is_ascii_digit() && c != '.' && c != '_')?;
     let (number, unit) = text.split_at(at);
     Some((number.trim(), unit.trim()))
+}
+
+/// Returns the largest value in the unit of `text`, if `text` is larger than that.
+fn largest(text: &str, kind: &Kind) -> Option<String> {
+    let (number, unit) = split(text)?;
+    let factor = kind.units.iter().find(|(name, _)| *name == unit)?.1;
+    let whole = number.replace('_', "");
+    let whole = whole.split('.').next()?;
+    let is_number = !whole.is_empty() && whole.bytes().all(|byte| byte.is_ascii_digit());
+    let is_larger = whole
+        .parse()
+        .map_or(true, |whole: u64| whole > u64::MAX / factor);
+    (is_number && is_larger).then(|| format!("{}{unit}", u64::MAX / factor))
 }
 
 /// Exact: `None` where the value is no whole number of the smallest unit, or does not fit 64 bits.
@@ -329,6 +347,24 @@ mod tests {
         assert_eq!(
             parse_duration("20").unwrap_err().to_string(),
             "`20` is not a duration; write a number and one of the units ns, us, ms, s, min, h, such as \"20ms\""
+        );
+    }
+
+    #[test]
+    fn what_is_too_large_is_told_the_limit() {
+        let told = |error: UnitError| error.to_string();
+        assert_eq!(
+            told(parse_duration("18446744074s").unwrap_err()),
+            "`18446744074s` is more than the largest duration, 18446744073s"
+        );
+        assert!(parse_duration("18446744073s").is_ok());
+        assert_eq!(
+            told(parse_rate("20_000_000Tbit/s").unwrap_err()),
+            "`20_000_000Tbit/s` is more than the largest rate, 18446744Tbit"
+        );
+        assert_eq!(
+            told(parse_size("99999999999999999999B").unwrap_err()),
+            "`99999999999999999999B` is more than the largest size, 18446744073709551615B"
         );
     }
 

@@ -285,6 +285,11 @@ fn refusals_name_the_place_and_the_remedy() {
             "valid: shortest, ecmp, up-down, explicit",
         ),
         ("duration = \"8s\"", "duration = 8", "8 has no unit"),
+        (
+            "headroom = \"3MiB\"",
+            "headroom = \"100B\"",
+            "class.lossless.headroom: priority 3: headroom (100 B) must be at least one frame",
+        ),
     ] {
         let complaint = ring4_with(from, to).expect_err(to);
         assert!(complaint.contains(said), "{to}:\n{complaint}");

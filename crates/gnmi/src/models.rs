@@ -17,29 +17,34 @@ pub struct Module {
     pub root: &'static str,
 }
 
+impl Module {
+    const fn openconfig(name: &'static str, version: &'static str, root: &'static str) -> Self {
+        Self {
+            name,
+            organization: "OpenConfig working group",
+            version,
+            root,
+        }
+    }
+}
+
 /// Interfaces.
-pub const INTERFACES: Module = Module {
-    name: "openconfig-interfaces",
-    organization: "OpenConfig working group",
-    version: "3.5.0",
-    root: "interfaces",
-};
+pub const INTERFACES: Module = Module::openconfig("openconfig-interfaces", "3.5.0", "interfaces");
 
 /// Ethernet's additions to interfaces.
-pub const ETHERNET: Module = Module {
-    name: "openconfig-if-ethernet",
-    organization: "OpenConfig working group",
-    version: "1.1.0",
-    root: "interfaces",
-};
+pub const ETHERNET: Module = Module::openconfig("openconfig-if-ethernet", "1.1.0", "interfaces");
 
 /// Queues.
-pub const QOS: Module = Module {
-    name: "openconfig-qos",
-    organization: "OpenConfig working group",
-    version: "0.7.0",
-    root: "qos",
-};
+pub const QOS: Module = Module::openconfig("openconfig-qos", "0.7.0", "qos");
+
+/// Neighbours.
+pub const LLDP: Module = Module::openconfig("openconfig-lldp", "1.1.0", "lldp");
+
+/// The switch as a whole.
+pub const SYSTEM: Module = Module::openconfig("openconfig-system", "3.1.0", "system");
+
+/// Its parts.
+pub const PLATFORM: Module = Module::openconfig("openconfig-platform", "0.32.0", "components");
 
 /// Leaves that OpenConfig lacks: pauses, Levels, suspicions. It is in `packaging/yang`.
 pub const WEIR: Module = Module {
@@ -50,7 +55,7 @@ pub const WEIR: Module = Module {
 };
 
 /// All of them.
-pub const MODULES: [Module; 4] = [INTERFACES, ETHERNET, QOS, WEIR];
+pub const MODULES: [Module; 7] = [INTERFACES, ETHERNET, QOS, LLDP, SYSTEM, PLATFORM, WEIR];
 
 /// The origin of OpenConfig's modules together.
 pub const ORIGIN_OPENCONFIG: &str = "openconfig";
@@ -70,13 +75,11 @@ pub fn to_wire() -> Vec<wire::ModelData> {
 /// The module that a node belongs to, the one behind the last of `elems` included.
 pub fn module_at(elems: &[Elem], depth: usize) -> &'static str {
     let name = |depth: usize| elems.get(depth).map_or("", |elem| elem.name);
-    let module = match name(0) {
-        root if root == INTERFACES.root && depth >= 2 && name(2) == "ethernet" => ETHERNET,
-        root if root == INTERFACES.root => INTERFACES,
-        root if root == QOS.root => QOS,
-        _ => WEIR,
-    };
-    module.name
+    if name(0) == ETHERNET.root && depth >= 2 && name(2) == "ethernet" {
+        return ETHERNET.name;
+    }
+    let module = MODULES.into_iter().find(|module| module.root == name(0));
+    module.unwrap_or(WEIR).name
 }
 
 /// The nodes at the root that an origin names.

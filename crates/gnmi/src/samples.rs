@@ -25,6 +25,7 @@ pub(crate) fn state() -> State {
         pauses: ports.map(|port| from_value(pauses(port)).unwrap()).into(),
         levels: Default::default(),
         deadlocks: from_value(json!({"current": [deadlock(1)], "past": []})).unwrap(),
+        neighbours: vec![from_value(neighbour("p1")).unwrap()],
         counters: from_value(json!([
             {"port": "p1", "counters": {"pause_received_total": 4, "pfc_sent_total": 5}},
             {"port": "p1", "priority": 3, "counters": {
@@ -115,6 +116,15 @@ fn pauses(port: &str) -> Json {
         "paused_seconds_total": 12.000_000_345, "longest_seconds": 0.5,
     });
     json!({"port": port, "priority": 3, "sent": side, "received": side})
+}
+
+fn neighbour(port: &str) -> Json {
+    json!({
+        "port": port, "chassis_id": "02:00:00:00:00:09", "chassis_id_subtype": 4, "port_id": "swp1", "port_id_subtype": 5,
+        "port_description": null, "system_name": "leaf2", "system_description": null,
+        "capabilities": ["bridge", "router"], "known_seconds": 61.9, "ttl_seconds": 120, "ttl_left_seconds": 100.5,
+        "kind": "regular", "pfc": null, "ets": null, "applications": [], "weir": null, "mismatches": [],
+    })
 }
 
 fn deadlock(id: u64) -> Json {

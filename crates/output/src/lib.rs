@@ -7,10 +7,11 @@ pub mod generated;
 pub mod manual;
 
 use std::borrow::Cow;
+use std::fmt;
 use std::io::{self, IsTerminal, Write};
 use std::sync::{Mutex, PoisonError};
 
-use anyhow::Result;
+use anyhow::{Context, Result};
 use comfy_table::{presets, CellAlignment, ContentArrangement, Table};
 use serde::Serialize;
 
@@ -80,6 +81,33 @@ impl Output {
         }
         Ok(())
     }
+}
+
+/// Writes to standard output, as [`say!`] and [`sayln!`] do. A reader who has gone is no failure: files, and the exit
+/// status, are still to come.
+///
+/// # Errors
+///
+/// When standard output takes nothing for another reason, such as a full disk.
+pub fn say(text: fmt::Arguments<'_>) -> Result<()> {
+    match io::stdout().lock().write_fmt(text) {
+        Err(error) if error.kind() != io::ErrorKind::BrokenPipe => {
+            Err(error).context("standard output")
+        }
+        _ => Ok(()),
+    }
+}
+
+/// `print!` that returns an error where that one panics.
+#[macro_export]
+macro_rules! say {
+    ($($text:tt)*) => { $crate::say(::std::format_args!($($text)*)) };
+}
+
+/// `println!` that returns an error where that one panics.
+#[macro_export]
+macro_rules! sayln {
+    ($($text:tt)*) => { $crate::say!("{}\n", ::std::format_args!($($text)*)) };
 }
 
 /// Prints one line on standard error.

@@ -22,6 +22,7 @@ use weir_api::reload::CONFIRM_SECONDS_MAX;
 use weir_output::generated::Generated;
 
 use crate::capture::cli::{CaptureArguments, CAPTURE_HELP};
+use crate::record::cli::{RecordArguments, RECORD_HELP};
 use crate::target::{Target, GLOBAL};
 
 pub use config::{ConfigCommand, ConvertArguments, DiffArguments, InitArguments};
@@ -226,6 +227,20 @@ Examples:
   switchctl mirrors
   switchctl --json mirrors | jq '.[] | select(.lost_frames_total > 0).name'")]
     Mirrors,
+    /// Streams to collectors: what was sent, withheld and lost.
+    #[command(after_help = "\
+sFlow is configured by [sflow]; a change needs a restart.
+
+Columns:
+  sent      samples in datagrams that the kernel took. UDP does not confirm that
+            the collector received them
+  withheld  dropped frames beyond `drops-per-second`
+  lost      for lack of memory, or with a datagram that the kernel did not take
+
+Examples:
+  switchctl exports
+  switchctl --json exports | jq .sflow.drops_withheld_total")]
+    Exports,
     /// Drop, delay or mark frames, pause neighbors, take links down: in a lab.
     #[command(subcommand, after_help = impair::HELP)]
     Impair(ImpairCommand),
@@ -344,6 +359,9 @@ Examples:
     /// Capture frames as ports receive and send them, with their fate; tcpdump cannot see them.
     #[command(after_help = CAPTURE_HELP)]
     Capture(CaptureArguments),
+    /// Record queues, pauses and drops up to a thousand times a second, into files.
+    #[command(after_help = RECORD_HELP)]
+    Record(RecordArguments),
     /// The PFC storm watchdog, with SONiC's command names.
     #[command(subcommand)]
     Pfcwd(PfcwdCommand),
@@ -491,7 +509,7 @@ fn interval(text: &str) -> Result<Duration, String> {
 }
 
 /// A time with its unit.
-fn time(text: &str) -> Result<Duration, String> {
+pub fn time(text: &str) -> Result<Duration, String> {
     let time = weir_config::units::parse_duration(text).map_err(|error| error.to_string())?;
     Ok(Duration::from_nanos(time.as_nanos()))
 }

@@ -5,6 +5,7 @@ mod buffers;
 mod credits;
 mod drops;
 mod events;
+mod exports;
 mod flight;
 mod flows;
 mod levels;
@@ -19,7 +20,7 @@ mod watermarks;
 
 use anyhow::Result;
 use weir_api::counters::Counters;
-use weir_api::daemon::{Deadlocks, Levels, MirrorState, Pfc, Port, Queue, Status};
+use weir_api::daemon::{Deadlocks, Exports, Levels, MirrorState, Pfc, Port, Queue, Status};
 
 use crate::target::{Target, TargetError};
 use weir_output::Output;
@@ -94,6 +95,11 @@ pub fn levels(target: &Target, output: &Output) -> Result<()> {
 pub fn mirrors(target: &Target, output: &Output) -> Result<()> {
     let all: Vec<MirrorState> = target.get("/v1/mirrors")?;
     output.print(&all, |all| mirrors::mirrors(all))
+}
+
+/// `switchctl exports`.
+pub fn exports(target: &Target, output: &Output) -> Result<()> {
+    output.print(&target.get::<Exports>("/v1/exports")?, exports::exports)
 }
 
 /// `switchctl deadlock`.

@@ -24,12 +24,12 @@ use crate::capture::describe::depths;
 use crate::capture::pcapng::{EncodeError, Encoder};
 use crate::control::asked::captures::Capture;
 use crate::control::{Shared, Stage};
-use crate::dataplane::tap::{Tap, TapFigures, TapPlan, TAPS_MAX};
+use crate::dataplane::tap::{Choice, Tap, TapPlan, TAPS_MAX};
 use crate::model::clock;
 use crate::model::filter;
 
 /// Maximum number of answer parts that wait for a slow client, and their approximate size in bytes.
-const PARTS_WAITING: usize = 4;
+pub(super) const PARTS_WAITING: usize = 4;
 const PART_BYTES: usize = 64 << 10;
 /// Polling interval of the ring: while frames arrive, and while none do.
 const BUSY_WAIT: Duration = Duration::from_millis(1);
@@ -51,18 +51,7 @@ pub(super) async fn list(State(shared): State<Arc<Shared>>) -> Json<Vec<ApiCaptu
 }
 
 fn view(capture: &Capture) -> ApiCapture {
-    let sum = capture
-        .tap
-        .plan()
-        .ports
-        .iter()
-        .map(|port| capture.tap.figures(port))
-        .fold(TapFigures::default(), |sum, figures| TapFigures {
-            seen: sum.seen + figures.seen,
-            matched: sum.matched + figures.matched,
-            lost: sum.lost + figures.lost,
-            copied: sum.copied + figures.copied,
-        });
+    let sum = capture.tap.total();
     let running = clock::now().saturating_since(capture.began);
     ApiCapture {
         id: capture.id,
@@ -178,9 +167,11 @@ fn plan(shared: &Shared, request: &CaptureRequest) -> Result<TapPlan, String> {
     }
     Ok(TapPlan {
         ports,
-        filter: filter::parse(&request.filter, depths(&shared.info))
-            .map_err(|error| error.to_string())?,
-        sample: request.sample,
+        choice: Choice::Matching {
+            filter: filter::parse(&request.filter, depths(&shared.info))
+                .map_err(|error| error.to_string())?,
+            sample: request.sample,
+        },
         count: request.count.unwrap_or(u64::MAX),
         snap_bytes: request.snap_bytes as usize,
         ring_frames: request.ring_frames as usize,
@@ -188,7 +179,7 @@ fn plan(shared: &Shared, request: &CaptureRequest) -> Result<TapPlan, String> {
 }
 
 /// Parts of the answer; ends when the sender is dropped.
-struct Parts(mpsc::Receiver<Vec<u8>>);
+pub(super) struct Parts(pub(super) mpsc::Receiver<Vec<u8>>);
 
 impl HttpBody for Parts {
     type Data = Bytes;

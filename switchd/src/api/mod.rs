@@ -5,6 +5,7 @@
 pub mod audit;
 pub mod capture;
 mod ecn;
+mod exports;
 pub mod flights;
 pub mod forwarding;
 mod impair;
@@ -13,6 +14,7 @@ pub mod neighbors;
 pub mod overview;
 pub mod pfcwd;
 mod ports;
+mod record;
 mod roles;
 pub mod views;
 
@@ -89,6 +91,7 @@ fn handler(route: &Route) -> MethodRouter<Arc<Shared>> {
         Endpoint::Counters => on(method, counters),
         Endpoint::Levels => on(method, levels),
         Endpoint::Mirrors => on(method, mirrors::list),
+        Endpoint::Exports => on(method, exports::show),
         Endpoint::Impairments => on(method, impair::list),
         Endpoint::Impair => on(method, impair::begin),
         Endpoint::EndImpairment => on(method, impair::end),
@@ -117,6 +120,7 @@ fn handler(route: &Route) -> MethodRouter<Arc<Shared>> {
         Endpoint::Captures => on(method, capture::list),
         Endpoint::BeginCapture => on(method, capture::begin),
         Endpoint::EndCapture => on(method, capture::end),
+        Endpoint::Record => on(method, record::begin),
         Endpoint::Configuration => on(method, reload::running),
         Endpoint::ConfigurationHistory => on(method, reload::history),
         Endpoint::PastConfiguration => on(method, reload::past),

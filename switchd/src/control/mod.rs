@@ -15,6 +15,7 @@ pub mod info;
 pub mod lldp;
 mod log;
 pub mod reloading;
+pub mod sflow;
 pub mod shared;
 mod supervisor;
 mod waitable;
@@ -33,6 +34,7 @@ use flight_recorder::{FlightRecorder, FlightSettings};
 use history::History;
 use info::SwitchInfo;
 use lldp::LldpSettings;
+use sflow::{SflowAgent, SflowSettings};
 use shared::watermarks::Watermarks;
 use shared::Records;
 use supervisor::Supervisor;
@@ -61,6 +63,8 @@ pub struct ControlSettings {
     pub watermark_interval: Duration,
     /// LLDP.
     pub lldp: LldpSettings,
+    /// The sFlow agent; `None` while it is off.
+    pub sflow: Option<SflowSettings>,
 }
 
 /// The running control plane.
@@ -92,7 +96,10 @@ pub fn start(
     let neighbours = settings.lldp.state_machine(&info);
     let watermarks = Watermarks::new(clock::now(), info.ports.len(), settings.watermark_interval);
     let records = Records::new(history, flights, watermarks);
-    let shared = Shared::new(info, records, neighbours, xdp, sender);
+    let port_count = info.ports.len();
+    let sflow = settings.sflow.clone();
+    let sflow = sflow.map(|settings| SflowAgent::new(settings, port_count));
+    let shared = Shared::new(info, records, neighbours, xdp, sender, sflow);
     let shared = Arc::new(shared);
     shared
         .records

@@ -29,7 +29,7 @@ use crate::metrics::gnmi;
 use crate::metrics::protection::Protection;
 use crate::model::clock;
 use crate::page;
-use crate::{api, metrics};
+use crate::{api, export, metrics};
 
 /// Time that the previous switch may take to close its listeners.
 const PARTING_WAIT: Duration = Duration::from_secs(2);
@@ -189,6 +189,10 @@ impl Doors {
         tasks.push(while_it_lasts(shared, health::watch(Arc::clone(shared))));
         tasks.push(while_it_lasts(shared, xdp_watch::watch(Arc::clone(shared))));
         tasks.push(tokio::spawn(tender::tend(Arc::clone(shared))));
+        if shared.sflow.is_some() {
+            let agent = export::sflow::run(Arc::clone(shared));
+            tasks.push(while_it_lasts(shared, agent));
+        }
         if let Some(limit) = plan.watchdog {
             tasks.push(tokio::spawn(watchdog::beat(Arc::clone(shared), limit)));
         }

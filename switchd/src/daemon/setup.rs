@@ -13,6 +13,7 @@ use super::reload::history;
 use super::{announcement, Plan};
 use crate::control::flight_recorder::FlightSettings;
 use crate::control::info::{ClassInfo, MarkingInfo, PortCable, PortInfo, Stations, SwitchInfo};
+use crate::control::sflow::SflowSettings;
 use crate::control::ControlSettings;
 use crate::dataplane::link::AttachedPort;
 use crate::logging;
@@ -47,6 +48,7 @@ pub fn plan(config: &DaemonConfig, seed: u64, drain: Duration) -> Plan {
             history_length: config.dataplane.history_length,
             flights: flights(config),
             lldp: announcement::lldp(config),
+            sflow: SflowSettings::new(&config.sflow, seed),
         },
         drain,
         reloader: None,

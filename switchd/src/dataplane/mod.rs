@@ -38,7 +38,7 @@ use crate::model::clock;
 use closing::close_together;
 pub use closing::Closing;
 pub use error::DataplaneError;
-pub use exchange::{accounts, impair, link, messages, mirrors, stations, tables, tap};
+pub use exchange::{accounts, impair, link, messages, mirrors, series, stations, tables, tap};
 use kernel::devices::{self, Device, Lack};
 use kernel::express::{ExpressPath, Kept};
 pub use kernel::packet_socket;

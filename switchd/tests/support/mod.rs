@@ -32,6 +32,7 @@ use weir_switchd::control::ControlSettings;
 use weir_switchd::daemon::{AttachedPort, Programs, RunningDataplane, Stopped};
 use weir_switchd::dataplane::link::{Busy, DataplaneLink, Requests, XdpPrograms};
 use weir_switchd::dataplane::messages::{Answer as CommandAnswer, Request, Snapshot};
+use weir_switchd::dataplane::series::{Series, SERIES_MAX};
 use weir_switchd::dataplane::tap::Taps;
 use weir_switchd::model::classify::Trusted;
 use weir_switchd::model::clock;
@@ -128,6 +129,7 @@ pub fn settings() -> ControlSettings {
         history_length: 4,
         flights: FlightSettings::new(Duration::from_millis(20), Duration::from_millis(5)),
         lldp: LldpSettings::default(),
+        sflow: None,
     }
 }
 
@@ -153,6 +155,8 @@ pub struct FakeDataplane {
     commands: Arc<Mutex<Vec<Command>>>,
     /// Captures.
     pub taps: Arc<Mutex<Taps>>,
+    /// Series that are read.
+    pub series: Arc<Mutex<[Option<Arc<Series>>; SERIES_MAX]>>,
     /// The daemon's ends of the LLDP sockets, until it takes them.
     pub lldp: Mutex<Vec<OwnedFd>>,
     /// Settings of XDP programs that were changed.
@@ -184,6 +188,7 @@ impl FakeDataplane {
             template: Arc::default(),
             commands: Arc::default(),
             taps: Arc::default(),
+            series: Arc::default(),
             lldp: Mutex::default(),
             classified: Arc::default(),
             at_stop: None,
@@ -201,6 +206,7 @@ impl FakeDataplane {
         let commands = Arc::clone(&self.commands);
         let notify = Arc::clone(&self.notify);
         let taps = Arc::clone(&self.taps);
+        let series = Arc::clone(&self.series);
         let (answers, outcome) = (self.answers.clone(), Arc::clone(&self.outcome));
         let concerns = Arc::clone(&self.concerns);
         std::thread::spawn(move || {
@@ -229,6 +235,12 @@ impl FakeDataplane {
                         notify.write(1).unwrap();
                     }
                     Request::Tap { place, tap } => taps.lock().unwrap().set(place, tap),
+                    Request::Series {
+                        place,
+                        series: taken,
+                    } => {
+                        series.lock().unwrap()[place] = taken;
+                    }
                     // It holds no frames.
                     Request::Inject(_)
                     | Request::Stations(_)
@@ -418,14 +430,7 @@ pub async fn get(socket: &Path, path: &str) -> Answer {
 
 /// PUT with a JSON body.
 pub async fn put(socket: &Path, path: &str, body: &str) -> Answer {
-    let mut stream = tokio::net::UnixStream::connect(socket).await.unwrap();
-    let length = body.len();
-    let request = format!(
-        "PUT {path} HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\
-         Content-Type: application/json\r\nContent-Length: {length}\r\n\r\n{body}"
-    );
-    stream.write_all(request.as_bytes()).await.unwrap();
-    as_documented("PUT", path, answer(stream).await)
+    request_with(socket, "PUT", path, body).await
 }
 
 /// Returns the answer, after checking it against the OpenAPI document.
@@ -450,13 +455,27 @@ pub async fn exchange(
 
 /// Sends `body` along.
 pub async fn request_with(socket: &Path, method: &str, path: &str, body: &str) -> Answer {
+    let stream = send(socket, method, path, body).await;
+    as_documented(method, path, answer(stream).await)
+}
+
+async fn send(socket: &Path, method: &str, path: &str, body: &str) -> tokio::net::UnixStream {
     let mut stream = tokio::net::UnixStream::connect(socket).await.unwrap();
     let request = format!(
         "{method} {path} HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\nContent-Type: application/json\r\nContent-Length: {}\r\n\r\n{body}",
         body.len()
     );
     stream.write_all(request.as_bytes()).await.unwrap();
-    as_documented(method, path, answer(stream).await)
+    stream
+}
+
+/// Sends `body` by POST, and reads the answer's status alone: what follows comes for as long as the stream is kept.
+pub async fn begin(socket: &Path, path: &str, body: &str) -> tokio::net::UnixStream {
+    let mut stream = send(socket, "POST", path, body).await;
+    let mut head = [0; 12];
+    stream.read_exact(&mut head).await.unwrap();
+    assert_eq!(&head, b"HTTP/1.1 200");
+    stream
 }
 
 /// The first half of [`exchange`].

@@ -14,8 +14,8 @@ use weir_tests::{cpu, until, PATIENT_DETECTION};
 
 const SCENARIO: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/scenarios/three-hosts.toml");
 const FLOODER: &str = "h3";
-/// Frames that each flow has to move before a measurement, about a second's worth.
-const FRAMES: u64 = 3_000;
+/// Frames that each flow has to move before a measurement, about a third of a second's worth.
+const FRAMES: u64 = 1_000;
 /// Control frames per second, of each kind, in the runs that have a limit.
 const LIMIT: u32 = 1_000;
 /// Minimum drops of each kind in those runs: more than several seconds' worth of the limit.

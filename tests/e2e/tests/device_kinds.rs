@@ -326,24 +326,28 @@ fn frames_that_a_device_does_not_count_are_lost_and_reported() {
     until("the tunnel has sent them", || {
         (port("v0")["tx_frames_total"].as_u64()? >= 100).then_some(())
     });
-    // Time for the comparison to see that the device counts.
-    std::thread::sleep(std::time::Duration::from_secs(8));
+    // Time for two of the comparisons, a second apart, which then trust the device's count. Nothing shows that.
+    std::thread::sleep(std::time::Duration::from_secs(4));
     let lost = |port: &Value| {
         port["kernel_losses"]["tx_missing_total"]
             .as_u64()
             .unwrap_or(0)
     };
     assert_eq!(lost(&port("v0")), 0);
+    let sent = || port("v0")["tx_frames_total"].as_u64().unwrap();
+    // A frame of a host's kernel may leave while the route goes.
+    let before = sent();
     place.does("bridge fdb del 00:00:00:00:00:00 dev v0 dst 10.77.0.9");
-    let sent = port("v0")["tx_frames_total"].as_u64().unwrap();
+    let behind = sent();
     send(50);
     let event = switch.event("frames_missing");
     assert!(event.to_string().contains("tx_missing"), "{event}");
     switch.health("kernel_losses", true);
     let all_missing = until("all are counted", || {
         let port = port("v0");
-        let after = port["tx_frames_total"].as_u64()? - sent;
-        (after >= 50 && lost(&port) == after).then_some(after)
+        let all = port["tx_frames_total"].as_u64()?;
+        let missing = all - behind..=all - before;
+        (*missing.start() >= 50 && missing.contains(&lost(&port))).then_some(lost(&port))
     });
     assert!(all_missing >= 50);
     assert_eq!(lost(&port("p1")), 0);

@@ -188,9 +188,9 @@ fn others_want_the_dataplanes_cpu() {
             Process::start("hog", hog, &log).unwrap()
         })
         .collect();
-    scene.wait_for_all(1_000);
+    scene.wait_for_all(100);
     drop(hogs);
-    scene.wait_for_all(500);
+    scene.wait_for_all(100);
     let balance = scene.balance();
     assert_eq!(balance.missing(), balance.accounted(), "{balance:?}");
     assert_eq!(balance.held, 0, "{balance:?}");

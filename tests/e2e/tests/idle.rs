@@ -9,7 +9,7 @@ use weir_lab::lab::stage::Stage;
 use weir_tests::{tear_down, until};
 
 /// Long enough for periodic work of a daemon, once a second.
-const SPAN: Duration = Duration::from_secs(8);
+const SPAN: Duration = Duration::from_secs(5);
 /// Of one CPU, in percent. It is 0.7 to 0.9 on the machine that the book's figures are from; a busy or slower one may
 /// take more, and a thread that looks for work all the time would take 100.
 const MOST: f64 = 3.0;

@@ -47,6 +47,7 @@ mod mirrors;
 mod misfortunes;
 mod mixed_levels;
 mod pauses;
+mod perfetto;
 mod pfcwd;
 mod plan;
 mod pools;

@@ -24,8 +24,8 @@ use weir_tests::namespace::Visit;
 use weir_tests::switches::switchctl;
 use weir_tests::{printed, until, PATIENT_DETECTION};
 
-/// Number in a run of all tests.
-const COUNT: u64 = 24;
+/// Number in a run of all tests: each of them once.
+const COUNT: u64 = Misfortune::ALL.len() as u64;
 const SEED: u64 = 42;
 /// Maximum time from the occasion to a misfortune.
 const DELAY_MAX: Duration = Duration::from_millis(400);

@@ -115,7 +115,7 @@ fn a_protected_switch_is_scraped_with_certificate_and_token_alone() {
         "    authorization: {{credentials_file: '{}'}}\n",
         token_file.display()
     );
-    for (job, expected) in [
+    let jobs = [
         (format!("{tls}{token}"), 1.0),
         (tls.clone(), 0.0),
         (token, 0.0),
@@ -123,8 +123,12 @@ fn a_protected_switch_is_scraped_with_certificate_and_token_alone() {
             format!("{tls}    authorization: {{credentials: 0123456789abcdef0123456789abcdee}}\n"),
             0.0,
         ),
-    ] {
+    ];
+    let started = jobs.map(|(job, expected)| {
         let prometheus = Prometheus::start_with(&target, &rules, &job);
+        (prometheus, job, expected)
+    });
+    for (prometheus, job, expected) in started {
         // On a busy machine a scrape may take too long, which says nothing of who is let in.
         let up = until("the switch was scraped, or not", || {
             let up = prometheus.values("up{job=\"weir\"}").first().copied()?;

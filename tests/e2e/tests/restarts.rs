@@ -18,7 +18,7 @@ use weir_tests::faults::Scene;
 use weir_tests::switches::{events, switchctl};
 use weir_tests::{keep_off_the_express_path, until, PATIENT_DETECTION};
 
-const RESTARTS: usize = 5;
+const RESTARTS: usize = 2;
 
 /// A scene in which every switch has a keeper.
 fn kept(file: &str, overrides: &[&str]) -> Scene {
@@ -74,7 +74,7 @@ fn a_line_loses_nothing() {
 #[test]
 fn a_ring_with_levels_loses_nothing() {
     let mut scene = kept("ring4.toml", &["class.lossless.mode=level"]);
-    restart_all(&mut scene, 2);
+    restart_all(&mut scene, 1);
     scene.assert_lossless();
     scene.end();
 }
@@ -82,7 +82,7 @@ fn a_ring_with_levels_loses_nothing() {
 #[test]
 fn a_ring_with_the_breaker_loses_nothing() {
     let mut scene = kept("ring4.toml", &["deadlock.policy=breaker"]);
-    restart_all(&mut scene, 2);
+    restart_all(&mut scene, 1);
     scene.assert_lossless();
     scene.end();
 }

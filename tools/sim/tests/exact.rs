@@ -43,6 +43,28 @@ fn frames_in(nanos: u64, mbit: u64, length: u64) -> f64 {
     nanos as f64 * mbit as f64 / 8000.0 / length as f64
 }
 
+/// A host of 25 Gbit/s sends at its own rate, one of 100 Gbit/s behind the same switch at its own, and what each needs with the
+/// network to itself is measured by its own line and delay.
+#[test]
+fn a_host_may_have_a_line_of_its_own() {
+    let text = "name = \"x\"\nduration = \"1ms\"\nseed = 5\n[link-defaults]\nrate = \"100Gbit\"\ndelay = \"1us\"\n[deadlock]\npolicy = \"off\"\n[[switch]]\nname = \"s\"\n[[class]]\nname = \"c\"\npriority = 3\nmode = \"pfc\"\nxoff = \"200kB\"\nxon = \"180kB\"\nheadroom = \"900kB\"\n[[host]]\nname = \"slow\"\nswitch = \"s\"\nrate = \"25Gbit\"\ndelay = \"7us\"\n[[host]]\nname = \"fast\"\nswitch = \"s\"\n[[host]]\nname = \"sink\"\nswitch = \"s\"\n[[flow]]\nname = \"a\"\nfrom = \"slow\"\nto = \"fast\"\nclass = \"c\"\nframe = \"1500B\"\nsize = \"150kB\"\nstart = \"100us\"\n[[flow]]\nname = \"b\"\nfrom = \"fast\"\nto = \"sink\"\nclass = \"c\"\nframe = \"1500B\"\nsize = \"150kB\"\nstart = \"500us\"\n";
+    let result = simulate(text, 1);
+    let on_line = |gbit: f64, frames: f64| frames * 8.0 * (1500 + LINE_OVERHEAD) as f64 / gbit;
+    let exact = [
+        on_line(25.0, 100.0) + on_line(100.0, 1.0) + 8_000.0,
+        on_line(100.0, 101.0) + 2_000.0,
+    ];
+    for (flow, exact) in result.flows.iter().zip(exact) {
+        let seen = flow.completion_seconds.expect("all of it arrives") * 1e9;
+        assert!(
+            (seen - exact).abs() <= 1.0,
+            "{}: {seen} ns, not {exact}",
+            flow.name
+        );
+        assert_eq!(flow.slowdown, Some(1.0), "{}", flow.name);
+    }
+}
+
 #[test]
 fn a_line_carries_its_rate_over_a_second() {
     for (mbit, frame) in [(10_000, 9216), (25_000, 9000), (100_000, 9001)] {

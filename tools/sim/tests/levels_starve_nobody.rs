@@ -57,6 +57,22 @@ fn no_flow_of_a_torus_starves() {
     assert_no_worse_than_pfc("scenarios/torus.toml", &changes, &round_trips);
 }
 
+/// No flow stalls for more than a hundredth of the run, whichever way Feedback is coded. `tests/e2e/tests/torus_level.rs` runs the first
+/// coding with real frames.
+#[test]
+fn no_flow_of_a_slow_torus_starves_in_any_coding() {
+    for coding in ["pfc", "pause", "grants"] {
+        let feedback = format!("link-defaults.feedback={coding}");
+        let result = simulate("scenarios/torus3.toml", &[&feedback]);
+        assert_eq!(result.flows.len(), 27);
+        let (stall, _) = stall_and_rate(&result);
+        assert!(
+            stall < 0.01 * result.duration_seconds,
+            "{coding}: {stall} s"
+        );
+    }
+}
+
 /// Frames of Level 0 of a host beside frames of Level 1 that pass through, on a link whose Feedback alternates.
 #[test]
 fn a_local_host_beside_traffic_that_passes_through_goes_on() {

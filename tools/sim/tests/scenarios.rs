@@ -73,7 +73,7 @@ fn rings_and_fat_trees_do_what_they_expect_of_each_way_out() {
     }
 }
 
-/// The end-to-end tests run the first few of these seeds with real frames.
+/// The end-to-end tests run the first of these seeds with real frames.
 #[test]
 fn a_ring_of_four_keeps_moving_whatever_the_seed() {
     let file = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../scenarios/ring4.toml");

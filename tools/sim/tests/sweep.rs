@@ -391,6 +391,33 @@ fn what_was_kept_is_taken_for_a_changed_sweep_if_it_is_the_same_run() {
 }
 
 #[test]
+fn a_journal_of_something_else_is_refused_and_kept() {
+    let bench = Bench::new(&long());
+    let mut child = start(&bench);
+    wait_for_lines(&bench, &mut child, 2);
+    child.kill().expect("SIGKILL");
+    child.wait().expect("an end");
+    let journal = bench.path("out").join("unfinished-00000-of-00001.jsonl");
+    let before = std::fs::read(&journal).expect("a journal");
+    let parts = bench.run(&["--out", "out", "--shard", "0/2"]);
+    let told = text(&parts.stderr);
+    assert!(told.contains("in another number of parts"), "{told}");
+    std::fs::write(
+        bench.path("sweep.toml"),
+        long().replace("seeds = [3, 5]", "seeds = [7]"),
+    )
+    .expect("a sweep");
+    let other = bench.run(&["--out", "out"]);
+    let told = text(&other.stderr);
+    assert!(
+        told.contains("is of another sweep, scenario or version"),
+        "{told}"
+    );
+    let kept = std::fs::read(&journal).expect("a journal");
+    assert!(kept.starts_with(&before[..before.len() / 2]));
+}
+
+#[test]
 fn a_list_shows_the_runs_and_runs_none() {
     let bench = Bench::new(SWEEP);
     for option in ["--list", "--dry-run"] {

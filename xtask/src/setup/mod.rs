@@ -252,7 +252,7 @@ const NEEDS: &[Need] = &[
     test(
         Sign::PythonModule("ensurepip"),
         "python3-venv",
-        "an environment for pygnmi, which no package has",
+        "an environment for pygnmi and others, which no package has",
     ),
 ];
 

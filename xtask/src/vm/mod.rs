@@ -21,7 +21,7 @@ use std::time::Instant;
 
 use anyhow::{Context, Result};
 
-use self::checks::{ring, Bench, Outcome, Part, Verdict};
+use self::checks::{repeating, ring, Bench, Outcome, Part, Verdict, Wanted};
 use self::guest::Guest;
 use self::kernels::{Extent, Kernel, Matrix};
 use self::nic::{device, Cable, Nic};
@@ -127,6 +127,9 @@ pub struct Arguments {
     /// With --kernel or --devices: write the table in Markdown.
     #[arg(long, value_name = "FILE", requires = "tabled")]
     table: Option<PathBuf>,
+    /// Repeat checks that fail once, in another guest: they fail if they fail twice.
+    #[arg(long, conflicts_with = "devices")]
+    repeat: bool,
     /// Test the weir-switchd and switchctl in this directory, not those of this
     /// checkout.
     #[arg(long, value_name = "DIRECTORY")]
@@ -247,14 +250,14 @@ fn test(arguments: &Arguments) -> Result<Summary> {
     for nic in arguments.nics(has_hosts) {
         let context = || format!("{}: the guest", nic.name());
         if !arguments.ring {
-            summary
-                .outcomes
-                .extend(bed.test_nic(*nic, arguments.only).with_context(context)?);
+            let test = |wanted: &Wanted| bed.test_nic(*nic, arguments.only, wanted);
+            let outcomes = repeating(arguments.repeat, test).with_context(context)?;
+            summary.outcomes.extend(outcomes);
         }
         if (arguments.all || arguments.ring) && nic.has_zero_copy() {
-            summary
-                .outcomes
-                .extend(bed.test_ring(*nic).with_context(context)?);
+            let test = |wanted: &Wanted| bed.test_ring(*nic, wanted);
+            let outcomes = repeating(arguments.repeat, test).with_context(context)?;
+            summary.outcomes.extend(outcomes);
         }
     }
     if let Some(part) = parts {
@@ -262,11 +265,13 @@ fn test(arguments: &Arguments) -> Result<Summary> {
             true => hosts::Length::Long,
             false => hosts::Length::Short,
         };
-        let outcomes = bed.test_hosts(part, length).context("hosts: the guest")?;
+        let test = |wanted: &Wanted| bed.test_hosts(part, length, wanted);
+        let outcomes = repeating(arguments.repeat, test).context("hosts: the guest")?;
         summary.outcomes.extend(outcomes);
     }
     if let Some(numbers) = &arguments.storage {
-        let outcomes = bed.test_storage(numbers).context("storage: the guest")?;
+        let outcomes = bed.test_storage(numbers, arguments.repeat);
+        let outcomes = outcomes.context("storage: the guest")?;
         summary.outcomes.extend(outcomes);
     }
     let mut table = None;
@@ -303,6 +308,7 @@ fn test_kernels(
             _ => Extent::All,
         },
         with_compilers: arguments.compilers,
+        repeat: arguments.repeat,
     };
     let (outcomes, table) = matrix.run(&arguments.kernel)?;
     let summary = Summary {
@@ -351,7 +357,7 @@ impl Bed {
         Ok(guest)
     }
 
-    fn test_nic(&self, nic: Nic, only: Option<Part>) -> Result<Vec<Outcome>> {
+    fn test_nic(&self, nic: Nic, only: Option<Part>, wanted: &Wanted) -> Result<Vec<Outcome>> {
         let directory = Scratch::new()?;
         let ends: Vec<End> = (0..PORTS)
             .map(|number| End::new(&directory.0, number))
@@ -374,7 +380,8 @@ impl Bed {
         for end in &ends {
             end.connect(&directory.0)?;
         }
-        let outcomes = checks::all(Bench::new(nic, &guest, ends, tap.as_ref()), only)?;
+        let bench = Bench::new(nic, &guest, ends, tap.as_ref(), wanted);
+        let outcomes = checks::all(bench, only)?;
         let log = guest.sh("cat /tmp/before.log /tmp/s1.log; dmesg")?;
         let logs = self.cache.join("logs").join(nic.name());
         std::fs::write(logs.join("daemon"), log.text)?;
@@ -388,7 +395,12 @@ impl Bed {
         devices::check(&guest, kinds)
     }
 
-    fn test_hosts(&self, part: hosts::Part, length: hosts::Length) -> Result<Vec<Outcome>> {
+    fn test_hosts(
+        &self,
+        part: hosts::Part,
+        length: hosts::Length,
+        wanted: &Wanted,
+    ) -> Result<Vec<Outcome>> {
         let directory = Scratch::new()?;
         let memory = match part {
             hosts::Part::Hosts => vec![],
@@ -396,12 +408,12 @@ impl Bed {
             hosts::Part::Networks => vec!["-m".to_owned(), "8192".to_owned()],
         };
         let guest = self.boot("host", &memory, None, &directory.0)?;
-        hosts::check(&guest, part, length)
+        hosts::check(&guest, part, length, wanted)
     }
 
     /// Tests storage over a switch: a guest for each check, or two with a cable between their NICs.
     /// Checks are counted from 1, and none selects all.
-    fn test_storage(&self, numbers: &[u8]) -> Result<Vec<Outcome>> {
+    fn test_storage(&self, numbers: &[u8], repeat: bool) -> Result<Vec<Outcome>> {
         let boot = |name: &str, nic: Vec<String>, directory: &Path| {
             let memory = ["-m", "2560"].map(str::to_owned);
             self.boot(name, &[&memory[..], &nic].concat(), None, directory)
@@ -411,29 +423,32 @@ impl Bed {
         let is_wanted = |number: &u8| numbers.is_empty() || numbers.contains(number);
         let cells = (1..).zip(hosts::storage::CELLS);
         for (number, cell) in cells.filter(|(number, _)| is_wanted(number)) {
-            let scratch = Scratch::new()?;
-            let directory = &scratch.0;
-            let name = format!("storage-{number}");
-            let guest = boot(&name, nic(Cable::Test(directory)), directory)?;
-            let other = directory.join("other");
-            make_directory(&other)?;
-            let peer = match cell.is_pair {
-                true => {
-                    let name = format!("{name}-initiator");
-                    Some(boot(&name, nic(Cable::TestOf(directory)), &other)?)
-                }
-                false => None,
-            };
-            outcomes.extend(hosts::storage::check(&guest, peer.as_ref(), cell)?);
+            let of_cell = repeating(repeat, |wanted| {
+                let scratch = Scratch::new()?;
+                let directory = &scratch.0;
+                let name = format!("storage-{number}");
+                let guest = boot(&name, nic(Cable::Test(directory)), directory)?;
+                let other = directory.join("other");
+                make_directory(&other)?;
+                let peer = match cell.is_pair {
+                    true => {
+                        let name = format!("{name}-initiator");
+                        Some(boot(&name, nic(Cable::TestOf(directory)), &other)?)
+                    }
+                    false => None,
+                };
+                hosts::storage::check(&guest, peer.as_ref(), cell, wanted)
+            });
+            outcomes.extend(of_cell?);
         }
         Ok(outcomes)
     }
 
-    fn test_ring(&self, nic: Nic) -> Result<Vec<Outcome>> {
+    fn test_ring(&self, nic: Nic, wanted: &Wanted) -> Result<Vec<Outcome>> {
         let directory = Scratch::new()?;
         let name = format!("{}-ring", nic.name());
         let guest = self.boot(&name, &ring::devices(nic), None, &directory.0)?;
-        ring::check(nic, &guest)
+        ring::check(nic, &guest, wanted)
     }
 }
 

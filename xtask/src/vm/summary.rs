@@ -57,7 +57,7 @@ impl Summary {
         for outcome in &self.outcomes {
             if outcome.verdict != Verdict::Passed {
                 let word = outcome.verdict.word();
-                println!("{word:<8}  {:<8} {}", outcome.nic, outcome.name);
+                println!("{word:<8}  {:<8} {}", outcome.nic, outcome.label());
             }
         }
     }
@@ -74,7 +74,7 @@ impl Summary {
             .map(|outcome| {
                 json!({
                     "nic": outcome.nic,
-                    "name": outcome.name,
+                    "name": outcome.label(),
                     "outcome": outcome.verdict.word(),
                     "why": outcome.verdict.reason(),
                     "seconds": outcome.took.as_secs_f64(),

@@ -26,6 +26,8 @@ pub enum Answer {
     Null,
     /// pcapng, as it comes.
     Pcapng,
+    /// Lines of JSON of one type, as they come.
+    Lines(Content),
     /// The OpenAPI document.
     Document,
 }
@@ -93,6 +95,7 @@ impl fmt::Display for Answer {
             Self::Json(content) => content.fmt(formatter),
             Self::Null => formatter.write_str("null"),
             Self::Pcapng => formatter.write_str("pcapng"),
+            Self::Lines(content) => write!(formatter, "lines of {content}"),
             Self::Document => formatter.write_str("OpenAPI"),
         }
     }

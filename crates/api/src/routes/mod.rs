@@ -12,7 +12,7 @@ pub use table::ROUTES;
 
 /// The version of the API, as the OpenAPI document has it. Within `/v1` the first number stays: the second counts additions,
 /// the third corrections of the document.
-pub const VERSION: &str = "1.1.0";
+pub const VERSION: &str = "1.2.0";
 
 /// What all paths of this version begin with.
 pub const PREFIX: &str = "/v1/";
@@ -34,6 +34,7 @@ pub enum Endpoint {
     Counters,
     Levels,
     Mirrors,
+    Exports,
     Impairments,
     Impair,
     EndImpairment,
@@ -63,6 +64,7 @@ pub enum Endpoint {
     Captures,
     BeginCapture,
     EndCapture,
+    Record,
     Configuration,
     ConfigurationHistory,
     PastConfiguration,

@@ -15,6 +15,7 @@ use utoipa::{PartialSchema, ToSchema};
 use super::{Answer, Kind, Method, Parameter, Place, Route, ROUTES, VERSION};
 use crate::capture::PCAPNG_TYPE;
 use crate::daemon;
+use crate::record::RECORD_TYPE;
 use crate::words::{Vocabulary, Word};
 
 /// Where the document is committed, from the root of the tree.
@@ -88,7 +89,7 @@ fn schemas() -> BTreeMap<String, RefOr<Schema>> {
         if let Some(body) = route.body {
             body.collect(&mut found);
         }
-        if let Answer::Json(content) = route.answer {
+        if let Answer::Json(content) | Answer::Lines(content) = route.answer {
             content.collect(&mut found);
         }
     }
@@ -156,6 +157,13 @@ fn answer(route: &Route) -> Response {
         Answer::Json(content) => json_response("The answer.", content.schema()),
         Answer::Null => json_response("Done.", Object::with_type(Type::Null).into()),
         Answer::Document => json_response("The document.", Object::with_type(Type::Object).into()),
+        Answer::Lines(content) => ResponseBuilder::new()
+            .description("One on each line, as they come.")
+            .content(
+                RECORD_TYPE,
+                ContentBuilder::new().schema(Some(content.schema())).build(),
+            )
+            .build(),
         Answer::Pcapng => ResponseBuilder::new()
             .description("pcapng, as it comes.")
             .content(PCAPNG_TYPE, ContentBuilder::new().build())

@@ -11,7 +11,7 @@ use crate::counters::Counters;
 use crate::daemon::trace::{Trace, TraceRequest};
 use crate::daemon::Restarting;
 use crate::daemon::{
-    Buffers, Changed, Credits, Deadlocks, EcnChange, EcnProfile, EventPage, Fdb, FdbFlush,
+    Buffers, Changed, Credits, Deadlocks, EcnChange, EcnProfile, EventPage, Exports, Fdb, FdbFlush,
     FlightRecord, Flows, History, ImpairRequest, Impairment, Levels, MirrorState, PauseCounters,
     Pfc, Port, PortChange, Queue, RouteDetail, Routes, SetRoute, Status, ToPort, Vlans,
     WatermarkClear, Watermarks,
@@ -19,6 +19,7 @@ use crate::daemon::{
 use crate::neighbors::Neighbor;
 use crate::overview::Overview;
 use crate::pfcwd::{Pfcwd, PfcwdChange};
+use crate::record::{RecordLine, RecordRequest};
 use crate::reload::{Configuration, ConfigurationHistory, Confirmed, PastConfiguration, Reload};
 
 /// A route without parameters that shows something and is never refused.
@@ -139,6 +140,13 @@ pub const ROUTES: &[Route] = &[
         "Mirrors, and what they have copied.",
         Content::list_of::<MirrorState>(),
         &["mirrors"],
+    ),
+    shown(
+        Endpoint::Exports,
+        "/v1/exports",
+        "What is sent to collectors by sFlow.",
+        Content::of::<Exports>(),
+        &["exports"],
     ),
     shown(
         Endpoint::Impairments,
@@ -402,6 +410,17 @@ pub const ROUTES: &[Route] = &[
         parameters: &[CAPTURE],
         answer: Answer::Null,
         refusals: &[400, 404],
+        ..BARE
+    },
+    Route {
+        endpoint: Endpoint::Record,
+        method: Method::Post,
+        path: "/v1/recordings",
+        summary: "Records queues, pauses and drops. The answer goes on until the recording ends.",
+        body: Some(Content::of::<RecordRequest>()),
+        answer: Answer::Lines(Content::of::<RecordLine>()),
+        refusals: &[400, 409, 503],
+        commands: &["record"],
         ..BARE
     },
     Route {

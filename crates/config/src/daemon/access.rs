@@ -6,7 +6,8 @@ use std::path::{Path, PathBuf};
 use weir_core::config::ControlLimits;
 use weir_core::{BitRate, Duration};
 
-use crate::reader::{within, Table};
+use super::export::Count;
+use crate::reader::Table;
 use crate::settings::{quoted, settings, valid, Form};
 use crate::switch::{control_limits, CONTROL_RATE_MAX, MESSAGE_RATE_LEAST, PAUSE_RATE_LEAST};
 
@@ -164,26 +165,8 @@ impl Form<Option<SocketAddr>> for Listen {
     }
 }
 
-/// Control frames a second, or any number for `off`.
-struct Limit;
-
-impl Limit {
-    /// A fabric's own refreshes need some.
-    const LEAST: u64 = 100;
-}
-
-impl Form<Option<u32>> for Limit {
-    fn read(table: &Table<'_>, key: &str) -> Option<Option<u32>> {
-        if table.is_text(key, "off") {
-            return Some(None);
-        }
-        within(table, key, Self::LEAST, CONTROL_RATE_MAX).map(|rate| Some(rate as u32))
-    }
-
-    fn written(rate: &Option<u32>) -> Option<String> {
-        Some(rate.map_or_else(|| quoted("off"), |rate| rate.to_string()))
-    }
-}
+/// Control frames a second, or any number for `off`. A fabric's own refreshes need some.
+type Limit = Count<100, CONTROL_RATE_MAX>;
 
 settings! {
     /// `[control-frames]`. The defaults are the least ones, see [`for_fabric`](Self::for_fabric).

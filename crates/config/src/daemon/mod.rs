@@ -6,6 +6,7 @@ mod by_hand;
 mod changes;
 mod credits;
 mod dataplane;
+mod export;
 mod mirror;
 mod port;
 mod queues;
@@ -35,6 +36,7 @@ pub use access::{
 pub use by_class::PerClass;
 pub use changes::{route_key, unlike, Change, Reloaded, Takes};
 pub use dataplane::{DataplaneConfig, HugePages, Offloads, Workers, XdpMode, ZeroCopy};
+pub use export::SflowConfig;
 pub use mirror::{Mirror, MIRRORS_MAX};
 pub use port::{default_dscp_map, Fallback, Port, RoundTrip, Trust, QUEUES_MAX};
 pub use read::{settings, KEYS};
@@ -98,6 +100,8 @@ pub struct DaemonConfig {
     pub control_frames: ControlFramesConfig,
     /// `[watermark]`.
     pub watermark: WatermarkConfig,
+    /// `[sflow]`.
+    pub sflow: SflowConfig,
 }
 
 /// Chunks of packet memory that each port has for control frames: as many are made for them, and as many does the dataplane

@@ -7,25 +7,25 @@ mod route;
 
 use std::path::PathBuf;
 
-use weir_core::config::ConfigError;
-use weir_core::{MacAddress, PortRole, RedError};
+use weir_core::{MacAddress, PortRole};
 
 use super::access::ApiTable;
 use super::credits;
+use super::export::check_sflow;
 use super::mirror::{mirrors, MirrorTable};
 use super::station::stations;
 use super::{
     ControlFramesConfig, DaemonConfig, DataplaneConfig, DeadlockConfig, FlowsConfig,
     ForwardingConfig, GnmiConfig, LldpConfig, LogConfig, MetricsConfig, MulticastConfig,
-    PageConfig, PfcwdConfig, Port, Station, WatermarkConfig,
+    PageConfig, PfcwdConfig, Port, SflowConfig, Station, WatermarkConfig,
 };
 use crate::document;
 use crate::names::check_name;
 use crate::reader::{Problem, Problems, Table};
 use crate::settings::{valid, Setting};
 use crate::switch::{
-    check_steps, classes, ecn_profiles, fit_release_buffer, pools, ClassTable, EcnProfile,
-    LevelSizing, Lines, Pool, RouteTable, Surroundings,
+    check_steps, classes, complain_of_core, ecn_profiles, fit_release_buffer, pools, ClassTable,
+    EcnProfile, LevelSizing, Lines, Pool, RouteTable, Surroundings,
 };
 
 use dataplane::dataplane;
@@ -60,6 +60,7 @@ pub const KEYS: &[(&str, &[&str])] = &[
             "lldp",
             "control-frames",
             "watermark",
+            "sflow",
         ],
     ),
     (LogConfig::TABLE, LogConfig::KEYS),
@@ -83,6 +84,7 @@ pub const KEYS: &[(&str, &[&str])] = &[
     (FlowsConfig::TABLE, FlowsConfig::KEYS),
     (LldpConfig::TABLE, LldpConfig::KEYS),
     (WatermarkConfig::TABLE, WatermarkConfig::KEYS),
+    (SflowConfig::TABLE, SflowConfig::KEYS),
 ];
 
 /// The settings of each table whose settings are declared, in the order of the reference page.
@@ -112,6 +114,7 @@ pub fn settings() -> Vec<(&'static str, Vec<Setting>)> {
         LldpConfig,
         ControlFramesConfig,
         WatermarkConfig,
+        SflowConfig,
     ]
 }
 
@@ -158,6 +161,13 @@ fn read(root: &Table<'_>) -> DaemonConfig {
         cables: &cables,
     };
     let classes = classes(root, &around);
+    if let Some(class) = classes.iter().find(|class| class.credits.is_some()) {
+        let name = &class.name;
+        root.complain(
+            "class",
+            format!("class `{name}`: the daemon has no `mode = \"credit\"` yet; use `\"pfc\"`"),
+        );
+    }
     check_pool_thresholds(root, &ports, &classes, &pools);
     fit_release_buffer(root, &classes, &cables, &mut deadlock);
     let slowest = ports.iter().min_by_key(|port| port.rate);
@@ -198,6 +208,7 @@ fn read(root: &Table<'_>) -> DaemonConfig {
         flows: FlowsConfig::read_for(root, deadlock.policy),
         lldp: LldpConfig::read(root, LldpConfig::default(), valid::together),
         watermark: WatermarkConfig::read(root, WatermarkConfig::default(), valid::together),
+        sflow: SflowConfig::read(root, SflowConfig::default(), check_sflow),
         ports,
         name,
         run_dir,
@@ -206,47 +217,11 @@ fn read(root: &Table<'_>) -> DaemonConfig {
     }
 }
 
-/// The class that an error of the core is about, by its place in the file, and its key.
-fn place(error: &ConfigError, config: &DaemonConfig) -> Option<(usize, &'static str)> {
-    let (priority, key) = match error {
-        ConfigError::BufferBelowFrame { priority, what, .. } => (priority, *what),
-        ConfigError::BudgetBelowFrame { priority, .. }
-        | ConfigError::RoundTripTooLong { priority, .. } => (priority, "budgets"),
-        ConfigError::LevelMinTooHigh { priority, .. } => (priority, "min-level"),
-        ConfigError::ZeroAge(priority) => (priority, "age-limit"),
-        ConfigError::Marking { priority, error } => match error {
-            RedError::KminAboveKmax { .. } => (priority, "ecn-kmin"),
-            RedError::ZeroPmax => (priority, "ecn-pmax"),
-        },
-        ConfigError::ZeroWeight(priority) => (priority, "weight"),
-        ConfigError::ThresholdAbovePool { priority, .. } => (priority, "static-threshold"),
-        ConfigError::ShareBelowFrame { priority, .. }
-        | ConfigError::PolicedPool { priority, .. } => (priority, "pool"),
-        _ => return None,
-    };
-    let mut classes = config.classes.iter();
-    let index = classes.position(|class| class.priorities.contains(priority))?;
-    ClassTable::KEYS.contains(&key).then_some((index, key))
-}
-
 /// What only the core can say: buffers against frames, and the like.
 fn check_core(root: &Table<'_>, config: &DaemonConfig, problems: &Problems) {
     let core = config.core(&vec![MacAddress::default(); config.ports.len()]);
     if let Err(error) = core.validate() {
-        let message = error.to_string();
-        if let ConfigError::PoolHeadroom { pool, .. } | ConfigError::PoolTooLarge { pool } = error {
-            if let Some(table) = root.tables(Pool::TABLE, Pool::KEYS).get(pool) {
-                let (_, told) = message.split_once(": ").unwrap_or(("", &message));
-                table.complain("headroom", told);
-                return;
-            }
-        }
-        let place = place(&error, config);
-        let tables = root.tables(ClassTable::TABLE, ClassTable::KEYS);
-        match place.and_then(|(index, key)| Some((tables.get(index)?, key))) {
-            Some((class, key)) => class.complain(key, message),
-            None => problems.add(None, "", message),
-        }
+        complain_of_core(root, &config.classes, &error, problems);
     }
     if config.umem_frames() > u32::MAX as usize / 4 {
         problems.add(

@@ -3,7 +3,7 @@
 use weir_core::PortId;
 
 use super::access::ApiTable;
-use super::{DaemonConfig, GnmiConfig, MulticastConfig};
+use super::{DaemonConfig, GnmiConfig, MulticastConfig, SflowConfig};
 use crate::settings::quoted;
 use crate::switch::{ClassTable, RouteTable};
 
@@ -65,5 +65,8 @@ pub(super) fn daemon(config: &DaemonConfig) -> String {
     out.push_str(&config.lldp.written());
     out.push_str(&config.control_frames.written());
     out.push_str(&config.watermark.written());
+    if config.sflow != SflowConfig::default() {
+        out.push_str(&config.sflow.written());
+    }
     out
 }

@@ -32,12 +32,7 @@ impl Scenario {
     }
 
     pub(super) fn adjacency(&self) -> Adjacency {
-        Adjacency::new(
-            self.switches.len(),
-            &self.hosts,
-            &self.links,
-            self.link_defaults,
-        )
+        Adjacency::new(self.switches.len(), &self.hosts, &self.links)
     }
 
     /// By host that frames go to: the flow and the host that they come from. Answers of a receiver are among them.

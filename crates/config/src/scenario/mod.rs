@@ -82,7 +82,7 @@ pub struct Scenario {
     pub hosts: Vec<Host>,
     /// Between switches: those of `[topology]`, then `[[link]]`.
     pub links: Vec<Link>,
-    /// `[link-defaults]`, which links between hosts and switches have.
+    /// `[link-defaults]`.
     pub link_defaults: LinkProperties,
     /// `[multicast]`; `None` where frames to group addresses go nowhere.
     pub multicast: Option<Multicast>,
@@ -127,6 +127,8 @@ pub struct Host {
     pub pause: PauseRule,
     /// Its address.
     pub address: MacAddress,
+    /// The line to its switch.
+    pub line: LinkProperties,
 }
 
 /// Rate and delay of a link.

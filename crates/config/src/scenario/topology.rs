@@ -28,12 +28,7 @@ pub(super) struct Adjacency {
 
 impl Adjacency {
     /// O(switches + links + hosts).
-    pub(super) fn new(
-        switch_count: usize,
-        hosts: &[Host],
-        links: &[Link],
-        host_links: LinkProperties,
-    ) -> Self {
+    pub(super) fn new(switch_count: usize, hosts: &[Host], links: &[Link]) -> Self {
         let mut ports = vec![Vec::new(); switch_count];
         for link in links.iter().filter(|link| !link.failed) {
             let [a, b] = link.ends;
@@ -47,7 +42,7 @@ impl Adjacency {
         for (index, host) in hosts.iter().enumerate() {
             ports[host.switch].push(SwitchPort {
                 peer: PortPeer::Host(index),
-                properties: host_links,
+                properties: host.line,
             });
         }
         Self { ports }

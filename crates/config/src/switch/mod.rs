@@ -3,6 +3,7 @@
 
 mod cable;
 mod class;
+mod core_errors;
 mod deadlock;
 mod ecn;
 mod first_thresholds;
@@ -29,6 +30,7 @@ pub use cable::{reaction_of_station, Cable, CableLine, NANOS_PER_METRE};
 pub(crate) use cable::{Cables, PortCable};
 pub(crate) use class::ClassTable;
 pub use class::{Class, Express};
+pub(crate) use core_errors::complain_of_core;
 pub use deadlock::DeadlockConfig;
 pub(crate) use ecn::ecn_profiles;
 pub use ecn::EcnProfile;
@@ -47,7 +49,7 @@ pub const DEFAULT_CLASS: &str = "default";
 
 /// The buffer of a class of mode `lossy` where nothing else is said, and of the implicit class.
 pub(crate) const LOSSY_BUFFER: Bytes = Bytes::new(256 * 1024);
-/// What a credit stands for by default: a chunk of packet memory.
+/// Default credit size: one chunk of packet memory.
 pub(crate) const CREDIT_SIZE: Bytes = Bytes::new(2048);
 
 words! {

@@ -4,6 +4,7 @@ mod access;
 mod cables;
 mod credits;
 mod ecn;
+mod export;
 mod express;
 mod levels;
 mod lldp;
@@ -220,7 +221,7 @@ fn every_complaint_names_file_line_key_and_remedy() {
         (
             "xoff = \"60KiB\"",
             "xof = \"60KiB\"",
-            "s1.toml:8: class.lossless.xof: unknown key; did you mean `xoff`? (valid: name, priority, priorities, mode, xoff, xon, headroom, buffer, pool, reserved, alpha, static-threshold, xon-offset, max-hops, budgets, min-level, ignore-feedback, age-limit, ecn, ecn-kmin, ecn-kmax, ecn-pmax, ecn-mark-at, express, weight, scheduler, min-rate, max-rate)",
+            "s1.toml:8: class.lossless.xof: unknown key; did you mean `xoff`? (valid: name, priority, priorities, mode, xoff, xon, headroom, credit-limit, credit-size, packet-overhead, credit-fallback, buffer, pool, reserved, alpha, static-threshold, xon-offset, max-hops, budgets, min-level, ignore-feedback, age-limit, ecn, ecn-kmin, ecn-kmax, ecn-pmax, ecn-mark-at, express, weight, scheduler, min-rate, max-rate)",
         ),
         (
             "rate = \"10Gbit\"",
@@ -235,7 +236,7 @@ fn every_complaint_names_file_line_key_and_remedy() {
         (
             "mode = \"pfc\"",
             "mode = \"levels\"",
-            "s1.toml:7: class.lossless.mode: unknown value `levels`; did you mean `level`? (valid: lossy, pfc, level)",
+            "s1.toml:7: class.lossless.mode: unknown value `levels`; did you mean `level`? (valid: lossy, pfc, level, credit)",
         ),
         (
             "policy = \"breaker\"",

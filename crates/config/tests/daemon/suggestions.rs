@@ -8,7 +8,7 @@ fn what_was_meant_is_suggested_with_its_place() {
         (
             "mode = \"pfc\"",
             "mode = \"PFC\"",
-            "s1.toml:7: class.lossless.mode: unknown value `PFC`; did you mean `pfc`? (valid: lossy, pfc, level)",
+            "s1.toml:7: class.lossless.mode: unknown value `PFC`; did you mean `pfc`? (valid: lossy, pfc, level, credit)",
         ),
         (
             "policy = \"breaker\"",

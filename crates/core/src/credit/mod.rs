@@ -47,7 +47,7 @@ pub struct CreditConfig {
     pub size: Bytes,
     /// Bytes that storing a frame takes beside its own length, 127 at most.
     pub overhead: u8,
-    /// What a neighbour gets that does not use credits.
+    /// Treatment of a neighbour that does not use credits.
     pub fallback: CreditFallback,
 }
 

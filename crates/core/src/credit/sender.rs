@@ -305,6 +305,20 @@ impl CreditSender {
         ]
     }
 
+    /// Forgets what decides nothing: statistics, and all but two bits of the messages' number.
+    #[cfg(feature = "testing")]
+    pub fn fold(&mut self) {
+        self.number %= 4;
+        (
+            self.updates_sent,
+            self.updates_received,
+            self.updates_ignored,
+        ) = (0, 0, 0);
+        for channel in self.channels.iter_mut().flatten() {
+            channel.used_max = 0;
+        }
+    }
+
     /// Priorities of its classes.
     pub(crate) fn classes(&self) -> PrioritySet {
         let mut classes = PrioritySet::default();

@@ -188,3 +188,75 @@ fn number(bytes: &[u8]) -> u32 {
         .iter()
         .fold(0, |number, byte| number << 8 | u32::from(*byte))
 }
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn freed() -> impl Strategy<Value = Option<Freed>> {
+        let terms = (64u16.., -16i8..=127, 1u32..=1 << 20);
+        let terms = terms.prop_map(|(size, overhead, limit)| {
+            CreditTerms::new(size, overhead, limit).expect("valid terms")
+        });
+        prop::option::of((any::<u32>(), terms).prop_map(|(freed, terms)| Freed { freed, terms }))
+    }
+
+    fn consumed() -> impl Strategy<Value = Option<Consumed>> {
+        let fields = any::<(u32, u32)>();
+        prop::option::of(fields.prop_map(|(consumed, heard)| Consumed { consumed, heard }))
+    }
+
+    proptest! {
+        #[test]
+        fn what_is_written_is_read(
+            heads in any::<(u8, u32, u32)>(),
+            freed in prop::array::uniform8(freed()),
+            consumed in prop::array::uniform8(consumed()),
+            is_freed: bool,
+        ) {
+            let update = CreditUpdate {
+                number: heads.0,
+                sender_epoch: heads.1,
+                receiver_epoch: heads.2,
+                records: match is_freed {
+                    true => CreditRecords::Freed(freed),
+                    false => CreditRecords::Consumed(consumed),
+                },
+            };
+            let mut buffer = [0; 128];
+            let length = update.emit(MacAddress([2, 0, 0, 0, 0, 1]), &mut buffer).unwrap();
+            prop_assert!(length >= FRAME_LENGTH_MIN);
+            prop_assert_eq!(CreditUpdate::parse(&buffer[..length]), Ok(update));
+            // Cut anywhere before the padding, it is refused or says less, and nothing panics.
+            for cut in 0..length {
+                let _ = CreditUpdate::parse(&buffer[..cut]);
+            }
+        }
+    }
+
+    #[test]
+    fn fields_are_where_the_table_says() {
+        let mut records = [None; PRIORITY_COUNT];
+        let terms = CreditTerms::new(2048, -4, 300).unwrap();
+        records[3] = Some(Freed {
+            freed: 0x0102_0304,
+            terms,
+        });
+        let update = CreditUpdate {
+            number: 9,
+            sender_epoch: 0xA1A2_A3A4,
+            receiver_epoch: 0xB1B2_B3B4,
+            records: CreditRecords::Freed(records),
+        };
+        let mut buffer = [0; 64];
+        let length = update.emit(MacAddress([2, 0, 0, 0, 0, 1]), &mut buffer);
+        assert_eq!(length, Some(60));
+        let expected = [
+            0x88, 0xB5, 0x57, 0x55, 1, 1, 0b1000, 9, 0xA1, 0xA2, 0xA3, 0xA4, 0xB1, 0xB2, 0xB3,
+            0xB4, 1, 2, 3, 4, 0, 0, 1, 44, 8, 0, 0xFC, 0,
+        ];
+        assert_eq!(buffer[12..40], expected);
+    }
+}

@@ -107,7 +107,11 @@ fn kinds_of_data_are_told_apart() {
 fn what_is_not_there_is_said() {
     for (asked, code, word) in [
         ("/nix", tonic::Code::Unimplemented, "no module"),
-        ("/system", tonic::Code::Unimplemented, "no module"),
+        (
+            "/network-instances",
+            tonic::Code::Unimplemented,
+            "no module",
+        ),
         ("/interfaces/*/nix", tonic::Code::Unimplemented, "no module"),
         (
             "/interfaces/interface[nix=p1]",
@@ -165,6 +169,57 @@ fn clients_name_modules_in_several_ways() {
     }
     let of_another = "/openconfig-qos:interfaces/interface[name=p1]/state/oper-status";
     assert!(get(&[of_another], Encoding::Json, DataType::All).is_err());
+}
+
+#[test]
+fn neighbours_system_and_components_are_served_as_openconfig_has_them() {
+    let neighbour =
+        "/lldp/interfaces/interface[name=p1]/neighbors/neighbor[id=02:00:00:00:00:09 swp1]";
+    let chassis = json!({"name": "chassis", "type": "openconfig-platform-types:CHASSIS",
+        "oper-status": "openconfig-platform-types:ACTIVE"});
+    let began = 1_700_000_000_000_000_000_u64 - 1_500_000_000;
+    for (asked, expected) in [
+        (
+            format!("{neighbour}/state"),
+            json!({"id": "02:00:00:00:00:09 swp1", "system-name": "leaf2", "chassis-id": "02:00:00:00:00:09",
+                "chassis-id-type": "MAC_ADDRESS", "port-id": "swp1", "port-id-type": "INTERFACE_NAME",
+                "ttl": 120, "age": 61}),
+        ),
+        (
+            format!("{neighbour}/capabilities/capability[name=openconfig-lldp-types:ROUTER]/state"),
+            json!({"name": "openconfig-lldp-types:ROUTER", "enabled": true}),
+        ),
+        (
+            "/system/state".to_owned(),
+            json!({"hostname": "s1", "software-version": "0.1.0", "up-time": 1_500_000_000,
+                "boot-time": began}),
+        ),
+        (
+            "/system/processes/process[pid=1]/state".to_owned(),
+            json!({"pid": 1, "name": "weir-switchd"}),
+        ),
+        (
+            "/components/component[name=chassis]/state".to_owned(),
+            chassis,
+        ),
+        (
+            "/components/component[name=p1]/state/oper-status".to_owned(),
+            json!("openconfig-platform-types:ACTIVE"),
+        ),
+        (
+            "/components/component[name=weir-switchd]/state/software-version".to_owned(),
+            json!("0.1.0"),
+        ),
+    ] {
+        let response = get(&[&asked], Encoding::Json, DataType::All).unwrap();
+        assert_eq!(told(&response), [(asked, expected)]);
+    }
+    let none = get(
+        &["/lldp/interfaces/interface[name=p2]/neighbors"],
+        Encoding::Json,
+        DataType::All,
+    );
+    assert!(none.map_or(true, |response| told(&response).is_empty()));
 }
 
 /// Each leaf is in the list of all leaves, by which paths are checked and which the book shows.

@@ -1,10 +1,13 @@
 //! The tree of nodes: containers with their leaves, made of the bodies of the switch's API. Depth
 //! first: the nodes below a node are consecutive.
 
+mod components;
 mod field;
 mod interfaces;
+mod lldp;
 mod qos;
 pub mod schema;
+mod system;
 mod weir;
 
 use std::collections::HashMap;
@@ -12,6 +15,7 @@ use std::sync::Arc;
 
 use weir_api::counters::Counters;
 use weir_api::daemon::{Deadlocks, Levels, PauseCounters, Pfc, Port, Queue, Status};
+use weir_api::neighbors::Neighbor;
 
 use crate::path::Elem;
 
@@ -39,6 +43,8 @@ pub struct State {
     pub levels: Levels,
     /// `GET /v1/deadlocks`.
     pub deadlocks: Deadlocks,
+    /// `GET /v1/neighbors`.
+    pub neighbours: Vec<Neighbor>,
     /// `GET /v1/counters`.
     pub counters: Vec<Counters>,
     /// The longest frame that is forwarded, without its checksum.
@@ -98,6 +104,9 @@ impl Tree {
         let mut grower = Grower::default();
         interfaces::grow(&mut grower, state);
         qos::grow(&mut grower, state);
+        lldp::grow(&mut grower, state);
+        system::grow(&mut grower, state);
+        components::grow(&mut grower, state);
         weir::grow(&mut grower, state);
         let nodes = grower.nodes;
         let place = |(place, node): (usize, &Node)| (Arc::clone(&node.path), place);

@@ -2,7 +2,7 @@
 
 use std::sync::LazyLock;
 
-use super::{interfaces, qos, weir, Row};
+use super::{components, interfaces, lldp, qos, system, weir, Row};
 use crate::path::Elem;
 
 /// The value of keys in [`WAYS`]: any.
@@ -44,7 +44,15 @@ pub(crate) static OPENCONFIG: LazyLock<Vec<Way>> = LazyLock::new(|| {
 
 /// Every leaf but keys of lists, in the order of the tree.
 pub fn rows() -> Vec<Row> {
-    [interfaces::rows(), qos::rows(), weir::rows()].concat()
+    [
+        interfaces::rows(),
+        qos::rows(),
+        lldp::rows(),
+        system::rows(),
+        components::rows(),
+        weir::rows(),
+    ]
+    .concat()
 }
 
 fn elems(container: &'static str) -> Vec<Elem> {

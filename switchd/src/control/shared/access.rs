@@ -17,6 +17,7 @@ use crate::dataplane::messages::{
     LevelTableSnapshot, PortSnapshot, Request, Snapshot, LEVEL_ENTRIES_MAX,
 };
 use crate::dataplane::mirrors::Mirrors;
+use crate::dataplane::series::{Series, SeriesPlaces};
 use crate::dataplane::stations::Stations;
 use crate::dataplane::tables::Tables;
 use crate::dataplane::tap::Tap;
@@ -43,6 +44,8 @@ impl Deref for Published {
 pub struct Access {
     /// Captures in progress.
     pub captures: Hub,
+    /// Places of series.
+    pub series: SeriesPlaces,
     snapshot: watch::Sender<Arc<Published>>,
     xdp: Box<dyn XdpPrograms>,
     inbox: mpsc::Sender<Message>,
@@ -57,6 +60,7 @@ impl Access {
         let empty = Published(empty_snapshot(port_count));
         Self {
             captures: Hub::default(),
+            series: SeriesPlaces::default(),
             snapshot: watch::Sender::new(Arc::new(empty)),
             xdp,
             inbox,
@@ -111,6 +115,12 @@ impl Access {
     /// cannot be notified now.
     pub async fn set_tap(&self, place: usize, tap: Option<Arc<Tap>>) -> bool {
         self.tell(Request::Tap { place, tap }).await
+    }
+
+    /// Makes the dataplane take readings for `series`, or none at `place`. Returns false when it
+    /// cannot be notified now.
+    pub async fn set_series(&self, place: usize, series: Option<Arc<Series>>) -> bool {
+        self.tell(Request::Series { place, series }).await
     }
 
     /// Makes the dataplane send requests for the addresses of `stations` to them alone. Returns

@@ -17,6 +17,7 @@ use weir_core::{Command, PortId};
 
 use super::asked::impair::Impairments;
 use super::info::SwitchInfo;
+use super::sflow::SflowAgent;
 use super::supervisor::Message;
 use crate::dataplane::link::XdpPrograms;
 use crate::model::clock;
@@ -46,6 +47,8 @@ pub struct Shared {
     pub impairments: Impairments,
     /// Counters of gNMI.
     pub gnmi: Arc<weir_gnmi::Figures>,
+    /// The sFlow agent; `None` while it is off.
+    pub sflow: Option<SflowAgent>,
 }
 
 impl Shared {
@@ -55,6 +58,7 @@ impl Shared {
         neighbours: Neighbours,
         xdp: Box<dyn XdpPrograms>,
         inbox: mpsc::Sender<Message>,
+        sflow: Option<SflowAgent>,
     ) -> Self {
         Self {
             records,
@@ -65,6 +69,7 @@ impl Shared {
             life: Life::new(clock::now()),
             impairments: Impairments::default(),
             gnmi: Arc::default(),
+            sflow,
         }
     }
 

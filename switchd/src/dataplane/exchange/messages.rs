@@ -24,6 +24,7 @@ use super::accounts::AccountTable;
 use super::express::ExpressOrder;
 use super::impair::Impairment;
 use super::mirrors::Mirrors;
+use super::series::Series;
 use super::stations::Stations;
 use super::tables::{FlowTable, RouteTables, Tables};
 use super::tap::Tap;
@@ -65,10 +66,17 @@ pub enum Request {
     Snapshot(Box<Snapshot>),
     /// Show frames to this tap from now on, or to none any more at this place.
     Tap {
-        /// Which place, below [`TAPS_MAX`](super::tap::TAPS_MAX).
+        /// Its place; see [`Taps`](super::tap::Taps).
         place: usize,
         /// The tap.
         tap: Option<Arc<Tap>>,
+    },
+    /// Take readings for this series from now on, or none any more at this place.
+    Series {
+        /// Which place, below [`SERIES_MAX`](super::series::SERIES_MAX).
+        place: usize,
+        /// The series.
+        series: Option<Arc<Series>>,
     },
     /// Do this to frames from now on, or nothing any more at this place.
     Impair {

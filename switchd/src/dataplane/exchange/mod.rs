@@ -1,5 +1,5 @@
 //! Data exchanged by the dataplane and the code above it: requests and answers, snapshots with
-//! tables and accounts, taps.
+//! tables and accounts, series, taps.
 
 pub mod accounts;
 pub mod express;
@@ -7,6 +7,7 @@ pub mod impair;
 pub mod link;
 pub mod messages;
 pub mod mirrors;
+pub mod series;
 pub mod stations;
 pub mod tables;
 pub mod tap;

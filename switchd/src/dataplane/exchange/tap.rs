@@ -1,7 +1,7 @@
-//! Taps: copies of frames for captures, with their fates.
+//! Taps: copies of frames for captures and for sFlow, with their fates.
 //!
 //! A [`Tap`] is shared by the threads that see frames (the dataplane thread, and the LLDP agent)
-//! and the one that records them. All memory is allocated before the first frame: a thread that
+//! and the one that reads the copies. All memory is allocated before the first frame: a thread that
 //! sees a frame takes a free [`Record`], fills it and puts it into the ring, and never waits.
 //! Without a free record the frame is counted as lost to the capture; the switch does with it what
 //! it would have done anyway.
@@ -10,14 +10,20 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::Arc;
 
 use crossbeam::queue::ArrayQueue;
+use weir_core::units::NANOS_PER_SECOND;
 use weir_core::{Instant, PortId, PortSet, Priority};
 
 use crate::model::filter::Filter;
 use crate::model::headers::Headers;
 use crate::model::sight::{Direction, Sight, Verdict};
 
-/// Captures at a time.
+/// Captures at a time. They have the first places of [`Taps`].
 pub const TAPS_MAX: usize = 4;
+/// Place of the tap for sFlow's reports of dropped frames.
+pub const DROPS_PLACE: usize = TAPS_MAX;
+/// Place of the tap for sFlow's packet samples.
+pub const SAMPLES_PLACE: usize = TAPS_MAX + 1;
+const PLACES: usize = TAPS_MAX + 2;
 
 /// Recorded parts of a [`Sight`].
 #[derive(Debug)]
@@ -72,18 +78,78 @@ pub struct TapFigures {
     pub seen: u64,
     /// Frames that the filter let through.
     pub matched: u64,
+    /// Frames among these that a rate limit kept back.
+    pub withheld: u64,
     /// Frames among these that were chosen and found no free record.
     pub lost: u64,
     /// Frames copied.
     pub copied: u64,
 }
 
+impl std::iter::Sum for TapFigures {
+    fn sum<I: Iterator<Item = Self>>(ports: I) -> Self {
+        ports.fold(Self::default(), |sum, port| Self {
+            seen: sum.seen + port.seen,
+            matched: sum.matched + port.matched,
+            withheld: sum.withheld + port.withheld,
+            lost: sum.lost + port.lost,
+            copied: sum.copied + port.copied,
+        })
+    }
+}
+
 #[derive(Debug, Default)]
 struct TapCounters {
     seen: AtomicU64,
     matched: AtomicU64,
+    withheld: AtomicU64,
     lost: AtomicU64,
     copied: AtomicU64,
+}
+
+/// Frames that a tap takes.
+#[derive(Clone, Debug)]
+pub enum Choice {
+    /// Of the frames that `filter` matches, one in `sample`, from the first.
+    Matching {
+        /// The filter.
+        filter: Filter,
+        /// One in this many.
+        sample: u64,
+    },
+    /// Of the frames that are received and admitted, one in `one_in` on average, at random. For one thread only.
+    Sampled {
+        /// One in this many.
+        one_in: u32,
+        /// Randomness.
+        seed: u64,
+    },
+    /// Frames that are dropped, no more than this many a second. As many may come at once. For one thread only.
+    Dropped {
+        /// The limit.
+        per_second: u32,
+    },
+}
+
+/// What has become of a frame, as far as a tap's choice depends on it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Fate {
+    /// It was received and is buffered.
+    Admitted,
+    /// It was dropped.
+    Dropped,
+    /// It was read, or sent.
+    Other,
+}
+
+impl From<Verdict> for Fate {
+    fn from(verdict: Verdict) -> Self {
+        match verdict {
+            Verdict::Admitted { .. } => Self::Admitted,
+            Verdict::Dropped(_) => Self::Dropped,
+            Verdict::Read | Verdict::Sent { .. } => Self::Other,
+        }
+    }
 }
 
 /// Selection of frames by a tap.
@@ -92,9 +158,7 @@ pub struct TapPlan {
     /// At which ports.
     pub ports: PortSet,
     /// Which frames.
-    pub filter: Filter,
-    /// Of those, one in this many, from the first.
-    pub sample: u64,
+    pub choice: Choice,
     /// Maximum number of frames.
     pub count: u64,
     /// Bytes taken of a frame.
@@ -103,7 +167,7 @@ pub struct TapPlan {
     pub ring_frames: usize,
 }
 
-/// One capture's tap.
+/// One reader's tap.
 #[derive(Debug)]
 pub struct Tap {
     plan: TapPlan,
@@ -113,6 +177,11 @@ pub struct Tap {
     matched: AtomicU64,
     copied: AtomicU64,
     over: AtomicBool,
+    /// Frames before the next sample.
+    skip: AtomicU64,
+    random: AtomicU64,
+    /// Time in nanoseconds until which the frames copied so far use up the rate limit.
+    spent_until: AtomicU64,
 }
 
 impl Tap {
@@ -136,20 +205,109 @@ impl Tap {
             // As many as there is room for.
             let _ = free.push(Box::new(record));
         }
-        Self {
+        let tap = Self {
             free,
             filled: ArrayQueue::new(ring_frames),
             counters: (0..port_count).map(|_| TapCounters::default()).collect(),
             matched: AtomicU64::new(0),
             copied: AtomicU64::new(0),
             over: AtomicBool::new(false),
+            skip: AtomicU64::new(0),
+            random: AtomicU64::new(0),
+            spent_until: AtomicU64::new(0),
             plan,
+        };
+        if let Choice::Sampled { one_in, seed } = tap.plan.choice {
+            // Zero is the one state that xorshift does not leave.
+            tap.random.store(seed | 1, Ordering::Relaxed);
+            tap.draw(one_in);
         }
+        tap
     }
 
     /// Returns the selection.
     pub fn plan(&self) -> &TapPlan {
         &self.plan
+    }
+
+    /// Returns true if a frame with this fate is to be [offered](Self::offer). Decides what needs nothing but that.
+    fn wants(&self, port: PortId, fate: Fate) -> bool {
+        match self.plan.choice {
+            Choice::Matching { .. } => true,
+            Choice::Dropped { .. } => fate == Fate::Dropped,
+            Choice::Sampled { one_in, .. } => {
+                if fate != Fate::Admitted || !self.plan.ports.contains(port) {
+                    return false;
+                }
+                if let Some(counters) = self.counters.get(port.index()) {
+                    counters.seen.fetch_add(1, Ordering::Relaxed);
+                }
+                let skip = self.skip.load(Ordering::Relaxed);
+                if skip > 0 {
+                    self.skip.store(skip - 1, Ordering::Relaxed);
+                    return false;
+                }
+                self.draw(one_in);
+                true
+            }
+        }
+    }
+
+    /// Draws the frames to skip: 0 to 2 (`one_in` - 1) with equal probability, so that the mean distance between
+    /// samples is `one_in`.
+    fn draw(&self, one_in: u32) {
+        let mut random = self.random.load(Ordering::Relaxed);
+        // xorshift64
+        random ^= random << 13;
+        random ^= random >> 7;
+        random ^= random << 17;
+        self.random.store(random, Ordering::Relaxed);
+        let choices = 2 * u64::from(one_in.max(1)) - 1;
+        // The high bits are the better ones.
+        self.skip.store((random >> 16) % choices, Ordering::Relaxed);
+    }
+
+    /// Takes one from the rate limit; false when it is used up.
+    fn takes_one(&self, at: Instant, per_second: u32) -> bool {
+        let (now, step) = (
+            at.as_nanos(),
+            NANOS_PER_SECOND / u64::from(per_second.max(1)),
+        );
+        let spent_until = self.spent_until.load(Ordering::Relaxed).max(now);
+        let is_within = spent_until + step <= now + NANOS_PER_SECOND;
+        if is_within {
+            self.spent_until
+                .store(spent_until + step, Ordering::Relaxed);
+        }
+        is_within
+    }
+
+    /// True if this frame is to be copied.
+    fn chooses(&self, sight: &Sight<'_>, headers: &Headers, counters: &TapCounters) -> bool {
+        match &self.plan.choice {
+            Choice::Matching { filter, sample } => {
+                counters.seen.fetch_add(1, Ordering::Relaxed);
+                if !filter.matches(sight, headers) {
+                    return false;
+                }
+                counters.matched.fetch_add(1, Ordering::Relaxed);
+                let number = self.matched.fetch_add(1, Ordering::Relaxed);
+                number.is_multiple_of((*sample).max(1))
+            }
+            Choice::Sampled { .. } => {
+                counters.matched.fetch_add(1, Ordering::Relaxed);
+                true
+            }
+            Choice::Dropped { per_second } => {
+                counters.seen.fetch_add(1, Ordering::Relaxed);
+                counters.matched.fetch_add(1, Ordering::Relaxed);
+                let is_within = self.takes_one(sight.at, *per_second);
+                if !is_within {
+                    counters.withheld.fetch_add(1, Ordering::Relaxed);
+                }
+                is_within
+            }
+        }
     }
 
     /// Copies a frame if it is among those that are wanted. Never waits and allocates nothing.
@@ -160,13 +318,7 @@ impl Tap {
         let Some(counters) = self.counters.get(sight.port.index()) else {
             return;
         };
-        counters.seen.fetch_add(1, Ordering::Relaxed);
-        if !self.plan.filter.matches(sight, headers) {
-            return;
-        }
-        counters.matched.fetch_add(1, Ordering::Relaxed);
-        let number = self.matched.fetch_add(1, Ordering::Relaxed);
-        if !number.is_multiple_of(self.plan.sample.max(1)) {
+        if !self.chooses(sight, headers, counters) {
             return;
         }
         let Some(mut record) = self.free.pop() else {
@@ -212,6 +364,11 @@ impl Tap {
         self.copied.load(Ordering::Acquire).min(self.plan.count)
     }
 
+    /// Returns the counts of all ports.
+    pub fn total(&self) -> TapFigures {
+        self.plan.ports.iter().map(|port| self.figures(port)).sum()
+    }
+
     /// Returns the counts at `port`.
     pub fn figures(&self, port: PortId) -> TapFigures {
         self.counters
@@ -219,6 +376,7 @@ impl Tap {
             .map_or_else(TapFigures::default, |counters| TapFigures {
                 seen: counters.seen.load(Ordering::Relaxed),
                 matched: counters.matched.load(Ordering::Relaxed),
+                withheld: counters.withheld.load(Ordering::Relaxed),
                 lost: counters.lost.load(Ordering::Relaxed),
                 copied: counters.copied.load(Ordering::Relaxed),
             })
@@ -229,7 +387,19 @@ impl Tap {
 #[derive(Debug, Default)]
 pub struct Taps {
     is_on: bool,
-    taps: [Option<Arc<Tap>>; TAPS_MAX],
+    sees_passing: bool,
+    taps: [Option<Arc<Tap>>; PLACES],
+}
+
+/// Taps that a frame is to be offered to, by place.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Wanting([bool; PLACES]);
+
+impl Wanting {
+    /// True if no tap wants the frame.
+    pub fn is_empty(self) -> bool {
+        self == Self([false; PLACES])
+    }
 }
 
 impl Taps {
@@ -246,13 +416,31 @@ impl Taps {
             *slot = tap;
         }
         self.is_on = self.taps.iter().any(Option::is_some);
+        let is_for_drops = |tap: &Arc<Tap>| matches!(tap.plan.choice, Choice::Dropped { .. });
+        self.sees_passing = self.taps.iter().flatten().any(|tap| !is_for_drops(tap));
     }
 
-    /// Offers a frame to every tap.
-    pub fn offer(&self, sight: &Sight<'_>) {
+    /// Returns true if there is a tap for frames that are not dropped.
+    pub fn sees_passing(&self) -> bool {
+        self.sees_passing
+    }
+
+    /// Returns the taps that a frame with this fate is to be offered to. To be called once for each frame.
+    pub fn wanting(&self, port: PortId, fate: Fate) -> Wanting {
+        Wanting(std::array::from_fn(|place| {
+            self.taps[place]
+                .as_ref()
+                .is_some_and(|tap| tap.wants(port, fate))
+        }))
+    }
+
+    /// Offers a frame to the taps that want it.
+    pub fn offer(&self, wanting: Wanting, sight: &Sight<'_>) {
         let headers = Headers::of(sight.bytes);
-        for tap in self.taps.iter().flatten() {
-            tap.offer(sight, &headers);
+        for (tap, wants) in self.taps.iter().zip(wanting.0) {
+            if let (Some(tap), true) = (tap, wants) {
+                tap.offer(sight, &headers);
+            }
         }
     }
 }
@@ -268,8 +456,10 @@ mod tests {
         ports.insert(PORT);
         let plan = TapPlan {
             ports,
-            filter: Filter::default(),
-            sample,
+            choice: Choice::Matching {
+                filter: Filter::default(),
+                sample,
+            },
             count,
             snap_bytes: 64,
             ring_frames,
@@ -320,5 +510,124 @@ mod tests {
         let taken: Vec<u8> = std::iter::from_fn(|| Some(tap.take()?.bytes()[0])).collect();
         assert_eq!(taken, [0, 3, 6, 9]);
         assert_eq!(tap.copied(), 4);
+    }
+
+    fn sflow_tap(choice: Choice, ring_frames: usize) -> Taps {
+        let plan = TapPlan {
+            ports: [PORT].into_iter().collect(),
+            choice,
+            count: u64::MAX,
+            snap_bytes: 64,
+            ring_frames,
+        };
+        let mut taps = Taps::default();
+        taps.set(DROPS_PLACE, Some(Arc::new(Tap::new(plan, 2))));
+        taps
+    }
+
+    fn show(taps: &Taps, at: u64, verdict: Verdict) {
+        let wanting = taps.wanting(PORT, verdict.into());
+        if wanting.is_empty() {
+            return;
+        }
+        let sight = Sight {
+            at: Instant::from_nanos(at),
+            port: PORT,
+            direction: Direction::In,
+            verdict,
+            priority: None,
+            hardware_nanos: None,
+            bytes: &[7; 80],
+        };
+        taps.offer(wanting, &sight);
+    }
+
+    fn figures(taps: &Taps) -> TapFigures {
+        taps.taps[DROPS_PLACE].as_ref().unwrap().figures(PORT)
+    }
+
+    const DROPPED: Verdict = Verdict::Dropped(weir_core::DropReason::NoRoute);
+    const ADMITTED: Verdict = Verdict::Admitted {
+        marked: false,
+        pausing: false,
+        held: false,
+    };
+
+    #[test]
+    fn every_drop_is_copied_up_to_the_limit_and_the_rest_is_counted() {
+        let taps = sflow_tap(Choice::Dropped { per_second: 10 }, 64);
+        // As many as the limit come at once, and one more.
+        for _ in 0..11 {
+            show(&taps, 5, DROPPED);
+        }
+        let seen = figures(&taps);
+        assert_eq!((seen.seen, seen.copied, seen.withheld), (11, 10, 1));
+        // From then on one each 100 ms.
+        for millis in (100..1_000).step_by(50) {
+            show(&taps, 5 + millis * 1_000_000, DROPPED);
+        }
+        let seen = figures(&taps);
+        assert_eq!((seen.seen, seen.copied, seen.withheld), (29, 19, 10));
+        // A steady rate at the limit is copied in full.
+        for number in 0..100 {
+            show(&taps, (10_000 + 100 * number) * 1_000_000, DROPPED);
+            let tap = taps.taps[DROPS_PLACE].as_ref().unwrap();
+            while let Some(record) = tap.take() {
+                tap.recycle(record);
+            }
+        }
+        let seen = figures(&taps);
+        assert_eq!((seen.seen, seen.copied, seen.withheld), (129, 119, 10));
+        assert_eq!(seen.lost, 0);
+    }
+
+    #[test]
+    fn a_tap_for_drops_sees_nothing_else() {
+        let taps = sflow_tap(Choice::Dropped { per_second: 10 }, 8);
+        assert!(taps.is_on() && !taps.sees_passing());
+        for fate in [Fate::Admitted, Fate::Other] {
+            assert!(taps.wanting(PORT, fate).is_empty());
+        }
+        show(&taps, 1, ADMITTED);
+        show(&taps, 1, Verdict::Read);
+        assert_eq!(figures(&taps), TapFigures::default());
+    }
+
+    #[test]
+    fn samples_are_one_in_so_many_and_not_evenly_spaced() {
+        let choice = Choice::Sampled {
+            one_in: 100,
+            seed: 7,
+        };
+        let taps = sflow_tap(choice, 4_096);
+        assert!(taps.sees_passing());
+        let mut distances = Vec::new();
+        let mut last = 0;
+        for number in 0..200_000u64 {
+            let before = figures(&taps).copied;
+            show(&taps, number, ADMITTED);
+            if figures(&taps).copied > before {
+                distances.push(number - last);
+                last = number;
+            }
+            // What is dropped is not sampled.
+            show(&taps, number, DROPPED);
+        }
+        let seen = figures(&taps);
+        assert_eq!((seen.seen, seen.lost), (200_000, 0));
+        // The mean of 2000 distances has a standard error of 1.3 %.
+        assert!((1_900..=2_100).contains(&seen.copied), "{seen:?}");
+        assert!(distances.iter().any(|distance| *distance < 20));
+        assert!(distances.iter().any(|distance| *distance > 180));
+        assert!(distances[1..].iter().all(|distance| *distance < 200));
+    }
+
+    #[test]
+    fn one_in_one_is_every_frame() {
+        let taps = sflow_tap(Choice::Sampled { one_in: 1, seed: 3 }, 64);
+        for number in 0..50 {
+            show(&taps, number, ADMITTED);
+        }
+        assert_eq!(figures(&taps).copied, 50);
     }
 }

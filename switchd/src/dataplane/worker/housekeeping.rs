@@ -244,6 +244,10 @@ impl<I: Io> Worker<I> {
             let span = due.saturating_since(now);
             timeout = Some(timeout.map_or(span, |soonest| soonest.min(span)));
         }
+        if let Some(due) = self.readers.next() {
+            let span = due.saturating_since(now);
+            timeout = Some(timeout.map_or(span, |soonest| soonest.min(span)));
+        }
         if self.deadline.is_some() {
             timeout = Some(timeout.map_or(DRAIN_QUIET, |span| span.min(DRAIN_QUIET)));
         }

@@ -41,6 +41,7 @@ use weir_core::{
 use super::exchange::accounts::Accounts;
 use super::exchange::express::ExpressParts;
 use super::exchange::messages::{Answer, KernelLosses, LeftFrame, Request, RoundStats, Snapshot};
+use super::exchange::series::Readers;
 use super::exchange::stations::Stations;
 use super::exchange::tap::Taps;
 use super::memory::pool::{Chunk, Pool};
@@ -109,6 +110,7 @@ pub(super) struct Worker<I> {
     accounts: Accounts,
     queues: Queues,
     taps: Taps,
+    readers: Readers,
     /// Whose addresses are asked for.
     stations: Arc<Stations>,
     /// Where ports have VLANs: what is to be done about the frame that was taken last, and chunks that hold copies.
@@ -245,6 +247,7 @@ impl<I: Io> Worker<I> {
             ports: ports.into_iter().map(PortState::new).collect(),
             queues,
             taps: Taps::default(),
+            readers: Readers::default(),
             stations: Arc::default(),
             forms: vlans::Forms::default(),
             whole: vec![0; WHOLE_MAX].into_boxed_slice(),
@@ -326,6 +329,7 @@ impl<I: Io> Worker<I> {
         }
         self.settle_express(now);
         self.fill_rings();
+        self.readers.read(now, &self.switch);
         if frames {
             self.spin.note_frames(now);
         }
@@ -399,6 +403,7 @@ impl<I: Io> Worker<I> {
                     self.taps.set(place, tap);
                     self.settle_mode();
                 }
+                Request::Series { place, series } => self.readers.set(now, place, series),
                 Request::Stations(stations) => self.stations = stations,
                 Request::Impair { place, impairment } => {
                     self.impairing.set(now, place, impairment);

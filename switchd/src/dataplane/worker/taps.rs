@@ -6,17 +6,27 @@ use weir_ebpf::FrameClass;
 
 use super::{Io, Taken, Worker};
 use crate::dataplane::memory::pool::Chunk;
+use crate::dataplane::tap::Fate;
 use crate::model::sight::{Direction, Sight, Verdict};
 
 impl<I: Io> Worker<I> {
     /// Somebody looks at frames, so that all have to come by here.
     pub(super) fn looks_on(&self) -> bool {
-        self.taps.is_on() || self.mirroring.is_on() || self.impairing.is_on()
+        self.taps.sees_passing() || self.mirroring.is_on() || self.impairing.is_on()
     }
 
     /// A frame has come in and its fate is known; its bytes are as they came.
     #[cold]
     pub(super) fn show_received(&mut self, now: Instant, port: PortId, chunk: Chunk, taken: Taken) {
+        let fate = match taken {
+            Taken::Admitted { .. } => Fate::Admitted,
+            Taken::Dropped(_) => Fate::Dropped,
+            Taken::Read => Fate::Other,
+        };
+        let wanting = self.taps.wanting(port, fate);
+        if wanting.is_empty() {
+            return;
+        }
         let (meta, bytes) = self.io.whole(chunk, &mut self.whole);
         let priority = meta
             .filter(|meta| meta.class == FrameClass::Data)
@@ -34,7 +44,7 @@ impl<I: Io> Worker<I> {
             Taken::Dropped(reason) => Verdict::Dropped(reason),
             Taken::Read => Verdict::Read,
         };
-        self.taps.offer(&Sight {
+        let sight = Sight {
             at: now,
             port,
             direction: Direction::In,
@@ -42,14 +52,19 @@ impl<I: Io> Worker<I> {
             priority,
             hardware_nanos: meta.and_then(|meta| meta.hardware.nanos()),
             bytes,
-        });
+        };
+        self.taps.offer(wanting, &sight);
     }
 
     /// A frame that was admitted is dropped after all.
     #[cold]
     pub(super) fn show_discarded(&mut self, now: Instant, discarded: &Discarded) {
+        let wanting = self.taps.wanting(discarded.ingress, Fate::Dropped);
+        if wanting.is_empty() {
+            return;
+        }
         let (meta, bytes) = self.io.whole(discarded.handle.0, &mut self.whole);
-        self.taps.offer(&Sight {
+        let sight = Sight {
             at: now,
             port: discarded.ingress,
             direction: Direction::In,
@@ -57,7 +72,8 @@ impl<I: Io> Worker<I> {
             priority: Some(discarded.priority),
             hardware_nanos: meta.and_then(|meta| meta.hardware.nanos()),
             bytes,
-        });
+        };
+        self.taps.offer(wanting, &sight);
     }
 
     /// A frame is about to go to `port`'s transmitter; `data` has its priority and whether it was marked
@@ -70,6 +86,10 @@ impl<I: Io> Worker<I> {
         chunk: Chunk,
         data: Option<(Priority, bool)>,
     ) {
+        let wanting = self.taps.wanting(port, Fate::Other);
+        if wanting.is_empty() {
+            return;
+        }
         let (meta, bytes) = self.io.whole(chunk, &mut self.whole);
         // What the XDP program wrote in front of the frame is still there.
         let meta = meta.filter(|_| !self.mirroring.is_copy(chunk));
@@ -77,7 +97,7 @@ impl<I: Io> Worker<I> {
             let arrival = Instant::from_nanos(meta.arrival_nanos);
             now.saturating_since(arrival)
         });
-        self.taps.offer(&Sight {
+        let sight = Sight {
             at: now,
             port,
             direction: Direction::Out,
@@ -88,6 +108,7 @@ impl<I: Io> Worker<I> {
             priority: data.map(|(priority, _)| priority),
             hardware_nanos: None,
             bytes,
-        });
+        };
+        self.taps.offer(wanting, &sight);
     }
 }

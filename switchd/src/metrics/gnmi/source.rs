@@ -7,6 +7,7 @@ use weir_gnmi::Source;
 
 use crate::api::flights;
 use crate::api::forwarding::levels::levels;
+use crate::api::neighbors::neighbors;
 use crate::api::views;
 use crate::control::Shared;
 use crate::model::clock;
@@ -43,6 +44,7 @@ impl Source for Switch {
             pauses: views::pauses::counters(&shared.info, &snapshot),
             levels: levels(&shared.info, &snapshot),
             deadlocks: flights::deadlocks(shared),
+            neighbours: neighbors(shared),
             counters: views::counters(shared, &snapshot),
             frame_bytes_max: self.frame_bytes_max,
         }

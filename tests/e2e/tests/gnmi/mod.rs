@@ -351,7 +351,7 @@ fn a_protected_switch_answers_whoever_has_the_token() {
         let capabilities = client.ask(&json!({"do": "capabilities"}));
         assert_eq!(
             capabilities["supported_models"].as_array().unwrap().len(),
-            4
+            7
         );
         assert_eq!(
             capabilities["supported_encodings"],

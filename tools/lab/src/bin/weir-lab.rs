@@ -203,12 +203,12 @@ fn main() -> ExitCode {
                     monitoring: monitoring.as_deref(),
                 };
                 containerlab::export(&Scenario::load(file, overrides)?, &wanted, to)?;
-                println!("{}", to.display());
+                weir_output::sayln!("{}", to.display())?;
                 Ok(true)
             }
             Command::Plan { file } => {
                 let scenario = Scenario::load(file, &[])?;
-                print!("{}", topology::plan(&scenario, &Names::new()));
+                weir_output::say!("{}", topology::plan(&scenario, &Names::new()))?;
                 Ok(true)
             }
         });
@@ -234,7 +234,6 @@ fn main() -> ExitCode {
 fn run_one(file: &Path, overrides: &[Override], output: &Output) -> Result<bool> {
     let scenario = Scenario::load(file, overrides)?;
     let result = run(&scenario, output.options())?;
-    print!("{}{}", table::run(&result), table::credit_loops(&scenario));
     if let Some(path) = &output.json {
         write(path, &serde_json::to_string_pretty(&result)?)?;
     }
@@ -247,6 +246,7 @@ fn run_one(file: &Path, overrides: &[Override], output: &Output) -> Result<bool>
             ),
         )?;
     }
+    weir_output::say!("{}{}", table::run(&result), table::credit_loops(&scenario))?;
     Ok(result
         .expectations
         .iter()
@@ -263,19 +263,22 @@ fn positive(text: &str) -> Result<f64, String> {
 
 /// Returns true for a clean run.
 fn soak(plan: Plan, json: Option<&Path>) -> Result<bool> {
-    let summary = soak::run(plan, &mut |line| println!("{line}"))?;
+    let summary = soak::run(plan, &mut |line| {
+        // The summary reports what is wrong with standard output.
+        let _ = weir_output::sayln!("{line}");
+    })?;
     let text = serde_json::to_string_pretty(&summary)?;
-    println!("{text}");
     if let Some(path) = json {
         write(path, &text)?;
     }
-    println!(
+    weir_output::sayln!("{text}")?;
+    weir_output::sayln!(
         "{}",
         match summary.broken.len() {
             0 => "all checks passed".to_owned(),
             count => format!("{count} checks failed"),
         }
-    );
+    )?;
     Ok(summary.broken.is_empty())
 }
 
@@ -310,21 +313,21 @@ fn demo(file: &Path, changes: &[&str], duration: Option<&str>, output: &Output) 
         results.push(run(&scenario, output.options())?);
     }
     let rows: Vec<&RunResult> = results.iter().collect();
-    println!("\n{}", table::demo(&rows));
-    println!(
+    weir_output::sayln!("\n{}", table::demo(&rows))?;
+    weir_output::sayln!(
         "before: mean rate until the deadlock, or of the whole run without one; after: mean rate of the last third"
-    );
+    )?;
     if let Some(path) = &output.svg {
         let titles: Vec<String> = results.iter().map(table::title).collect();
         let columns: Vec<(&str, &RunResult)> =
             titles.iter().map(String::as_str).zip(rows).collect();
         write(path, &plot::svg(&columns, limits))?;
-        println!("curves: {}", path.display());
+        weir_output::sayln!("curves: {}", path.display())?;
     }
     if let Some(path) = &output.json {
         let all = serde_json::json!({ "format": weir_api::run::RUN_FORMAT, "runs": results });
         write(path, &serde_json::to_string_pretty(&all)?)?;
-        println!("result: {}", path.display());
+        weir_output::sayln!("result: {}", path.display())?;
     }
     let failed: Vec<String> = results
         .iter()
@@ -344,7 +347,7 @@ fn demo(file: &Path, changes: &[&str], duration: Option<&str>, output: &Output) 
         })
         .collect();
     for failure in &failed {
-        println!("expectation failed: {failure}");
+        weir_output::sayln!("expectation failed: {failure}")?;
     }
     Ok(failed.is_empty())
 }

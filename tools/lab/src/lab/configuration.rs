@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use weir_config::daemon::{
     default_dscp_map, ApiConfig, ControlFramesConfig, DaemonConfig, DataplaneConfig, Express,
     Fallback, GnmiConfig, LldpConfig, LogConfig, MetricsConfig, PageConfig, PfcwdConfig, Port,
-    RoundTrip, Station, Trust, WatermarkConfig,
+    RoundTrip, SflowConfig, Station, Trust, WatermarkConfig,
 };
 use weir_config::scenario::{HostKind, Scenario};
 use weir_core::{Bytes, ModeKind, PauseRule, Priority};
@@ -149,6 +149,7 @@ pub fn daemon_config(scenario: &Scenario, index: usize, run_dir: PathBuf) -> Dae
         watermark: WatermarkConfig {
             interval: WATERMARK_INTERVAL,
         },
+        sflow: SflowConfig::default(),
     }
 }
 

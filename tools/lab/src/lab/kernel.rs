@@ -51,10 +51,10 @@ impl KernelHosts {
                     hosts.device,
                 ],
             )?;
-            match hosts.attach(scenario, host, &namespace) {
+            match hosts.attach(host, &namespace) {
                 Ok(()) => hosts.attached.push(namespace),
                 Err(why) => {
-                    hosts.limit(scenario, &namespace)?;
+                    hosts.limit(host, &namespace)?;
                     unaware.push((host.name.as_str(), why));
                 }
             }
@@ -76,12 +76,12 @@ impl KernelHosts {
     /// Returns `Err` with the reason for which the host does not obey PFC. Priorities are those
     /// that the switch reads from frames, and the rate, which pause times depend on, is the
     /// switch's: veth reports another one.
-    fn attach(&self, scenario: &Scenario, host: &Host, namespace: &str) -> Result<(), String> {
+    fn attach(&self, host: &Host, namespace: &str) -> Result<(), String> {
         if !host.obeys_pfc {
             return Err("obeys-pfc = false".to_owned());
         }
         let weir_host = program(WEIR_HOST).map_err(|_| format!("{WEIR_HOST} is not built"))?;
-        let rate = bits(scenario);
+        let rate = bits(host);
         let output = inside(namespace, &weir_host)
             .args([
                 "attach",
@@ -103,12 +103,12 @@ impl KernelHosts {
         Err(said.unwrap_or("weir-host attach failed").trim().to_owned())
     }
 
-    /// Sets a line of the scenario's rate. Excess frames wait, as in a NIC: TCP feels it and drops
+    /// Sets the rate of the host's line. Excess frames wait, as in a NIC: TCP feels it and drops
     /// nothing.
-    fn limit(&self, scenario: &Scenario, namespace: &str) -> Result<()> {
+    fn limit(&self, host: &Host, namespace: &str) -> Result<()> {
         const BURST: &str = "16kb";
         const LIMIT: &str = "4mb";
-        let rate = bits(scenario);
+        let rate = bits(host);
         let dev = ["qdisc", "replace", "dev", self.device, "root", "tbf"];
         let rest = ["rate", &rate, "burst", BURST, "limit", LIMIT];
         let mut arguments = vec!["-n", namespace];
@@ -168,8 +168,8 @@ pub fn addresses(scenario: &Scenario, names: &Names) -> String {
     scenario.hosts.iter().enumerate().map(line).collect()
 }
 
-fn bits(scenario: &Scenario) -> String {
-    format!("{}bit", scenario.link_defaults.rate.get())
+fn bits(host: &Host) -> String {
+    format!("{}bit", host.line.rate.get())
 }
 
 fn run(tool: &str, arguments: &[&str]) -> Result<()> {

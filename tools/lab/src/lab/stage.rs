@@ -392,7 +392,7 @@ fn endpoint_config(
     report: PathBuf,
 ) -> Result<EndpointConfig> {
     let host = &scenario.hosts[index];
-    let line = scenario.link_defaults.rate;
+    let line = host.line.rate;
     let flows = || scenario.flows.iter().enumerate();
     let send = flows()
         .filter(|(_, flow)| flow.from == index)

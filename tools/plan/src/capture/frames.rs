@@ -177,7 +177,7 @@ impl<'a> Gathering<'a> {
             return Ok(());
         };
         let on_line = frame.length + LINE_OVERHEAD;
-        let rate = gigabits(self.scenario.link_defaults.rate);
+        let rate = gigabits(self.scenario.hosts[key.0].line.rate);
         let amount = kilobits(on_line.get() as f64);
         // A frame is stamped when it is there: it has come since as long as it takes on the line.
         let origin = *self.origin.get_or_insert(frame.time - amount / rate);

@@ -78,6 +78,7 @@ impl Network {
             impairing: vec![Impairing::default(); plan.impairments.len()],
             scratch: Vec::new(),
             log: log::Log::new(plan.log_capacity),
+            pauses: None,
             samples: None,
             last_part_from: plan.last_part_from,
             totals: Totals::default(),

@@ -45,7 +45,7 @@ impl Imbalance {
     }
 
     pub(super) fn add(&mut self, other: Self) {
-        self.sent += other.sent;
+        self.sent = self.sent.wrapping_add(other.sent);
         self.received += other.received;
         self.inside += other.inside;
         self.lost += other.lost;

@@ -5,13 +5,13 @@ use weir_core::{Event, Instant};
 
 /// One line of the log.
 #[derive(Clone, Copy, Debug)]
-pub struct LogEntry {
+pub struct LogEntry<K = LogKind> {
     /// When.
     pub at: Instant,
     /// The switch.
     pub switch: u32,
     /// What it told.
-    pub kind: LogKind,
+    pub kind: K,
 }
 
 /// What was told.
@@ -25,13 +25,13 @@ pub enum LogKind {
 }
 
 #[derive(Debug)]
-pub(super) struct Log {
-    entries: Vec<LogEntry>,
+pub(super) struct Log<K = LogKind> {
+    entries: Vec<LogEntry<K>>,
     capacity: usize,
     overflow: u64,
 }
 
-impl Log {
+impl<K> Log<K> {
     pub(super) const fn new(capacity: usize) -> Self {
         Self {
             entries: Vec::new(),
@@ -43,9 +43,9 @@ impl Log {
     /// Adds an entry behind those of its moment that switches of the same or a lower number have added. When there is no
     /// room the last one goes, so that the first ones stay in whatever order switches have their turns. O(entries of the
     /// last microseconds).
-    pub(super) fn add(&mut self, at: Instant, switch: usize, kind: LogKind) {
+    pub(super) fn add(&mut self, at: Instant, switch: usize, kind: K) {
         let switch = switch as u32;
-        let is_before = |entry: &LogEntry| (entry.at, entry.switch) <= (at, switch);
+        let is_before = |entry: &LogEntry<K>| (entry.at, entry.switch) <= (at, switch);
         let later = self.entries.iter().rev();
         let later = later.take_while(|entry| !is_before(entry)).count();
         let place = self.entries.len() - later;
@@ -82,7 +82,7 @@ impl Log {
         whole
     }
 
-    pub(super) fn entries(&self) -> &[LogEntry] {
+    pub(super) fn entries(&self) -> &[LogEntry<K>] {
         &self.entries
     }
 

@@ -9,6 +9,7 @@ mod hosts;
 mod line;
 mod log;
 mod node;
+mod pauses;
 pub mod plan;
 mod pool;
 mod samples;
@@ -33,6 +34,7 @@ pub use counters::{Counters, Imbalance};
 pub(crate) use flow::pace_from;
 pub use flow::Flow;
 pub use log::{LogEntry, LogKind};
+pub use pauses::{Pause, PAUSES_MAX};
 pub use samples::Samples;
 
 /// Why a plan cannot run.
@@ -128,6 +130,8 @@ pub struct Network {
     /// A frame as filters see it.
     scratch: Vec<u8>,
     log: log::Log,
+    /// Beginnings and ends of pauses, if they are recorded.
+    pauses: Option<log::Log<Pause>>,
     samples: Option<Samples>,
     last_part_from: Instant,
     totals: Totals,
@@ -152,7 +156,8 @@ pub struct Totals {
     pub lost_in_restarts: u64,
     /// Frames of hosts that found no room while a switch was frozen.
     pub lost_at_doors: u64,
-    /// Copies that switches which flood have sent, less the frames that these were made of.
+    /// Copies that switches which flood have sent, less the frames that these were made of. In a part of a network it may be
+    /// below zero, and wraps.
     pub copied: u64,
     /// Frames that came to hosts that they were not for.
     pub astray: u64,
@@ -182,7 +187,7 @@ impl Totals {
         self.lost_on_lines += lost_on_lines;
         self.lost_in_restarts += lost_in_restarts;
         self.lost_at_doors += lost_at_doors;
-        self.copied += copied;
+        self.copied = self.copied.wrapping_add(*copied);
         self.astray += astray;
         self.answers_refused += answers_refused;
         self.last_movement = self.last_movement.max(*last_movement);
@@ -263,7 +268,7 @@ impl Network {
         let sum = |count: fn(&Flow) -> u64| self.flows.iter().map(count).sum::<u64>();
         let totals = &self.totals;
         Imbalance {
-            sent: sum(|flow| flow.sent + flow.answers_sent) + totals.copied,
+            sent: sum(|flow| flow.sent + flow.answers_sent).wrapping_add(totals.copied),
             received: sum(|flow| flow.received + flow.answers_received) + totals.astray,
             inside: self.frames.len() as u64,
             lost: totals.dropped

@@ -121,7 +121,7 @@ pub enum End {
 
 impl End {
     /// The switch and its port; `None` for a host.
-    pub(super) const fn node_and_port(self) -> Option<(usize, PortId)> {
+    pub(crate) const fn node_and_port(self) -> Option<(usize, PortId)> {
         match self {
             Self::Port { switch, port } => Some((switch as usize, port)),
             Self::Host(_) => None,

@@ -24,12 +24,13 @@ pub(super) fn way(
     flow: &FlowPlan,
 ) -> Option<Vec<Hop>> {
     let (from, to) = (flow.from as usize, flow.to as usize);
+    let sender = &scenario.hosts[from];
     let first = Hop {
-        rate: scenario.link_defaults.rate,
-        delay: scenario.link_defaults.delay,
+        rate: sender.line.rate,
+        delay: sender.line.delay,
     };
     let mut hops = vec![first];
-    let mut switch = scenario.hosts[from].switch;
+    let mut switch = sender.switch;
     // A way that is longer than this comes by some switch twice.
     for _ in 0..scenario.switches.len() {
         let members = &scenario.next_hops[switch][to];

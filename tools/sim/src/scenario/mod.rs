@@ -9,9 +9,11 @@ mod outcome;
 mod plan;
 mod round_trip;
 mod run;
+mod timeline;
 mod ways;
 
 pub use history::{lossless_buffers, Buffer, Recorder};
 pub(crate) use outcome::{outcome as result_of, Delivered};
 pub use plan::{plan, PrepareError};
 pub use run::{run, Options, Progress, RunError};
+pub use timeline::timeline;

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use weir_api::describe;
+use weir_api::describe::{self, Described};
 use weir_api::run::{BufferResult, FlowResult, RunEvent, RunResult, Series};
 use weir_api::words::Runner;
 use weir_config::scenario::{PortPeer, Scenario, SwitchPort};
@@ -11,7 +11,7 @@ use weir_core::{Duration, Instant, PortId, Priority};
 use weir_results::assemble::{assemble, run_event, Parts};
 
 use super::ideal;
-use crate::network::{Counters, LogKind, Network, Totals};
+use crate::network::{Counters, LogEntry, LogKind, Network, Totals};
 
 /// Deliveries of each flow and pauses of neighbours when traffic ended: the drain after it is
 /// neither throughput nor pause of the run.
@@ -179,18 +179,27 @@ fn events(scenario: &Scenario, ports: &[Vec<SwitchPort>], network: &Network) -> 
     let entries = network.log().iter();
     entries
         .map(|entry| {
-            let switch = entry.switch as usize;
-            let port_name = |port: PortId| {
-                let peer = ports[switch].get(port.index()).map(|port| port.peer);
-                peer.map_or(String::new(), |peer| scenario.peer_name(peer).to_owned())
-            };
-            let described = match &entry.kind {
-                LogKind::Event(event) => describe::event(&port_name, event),
-                LogKind::Report(report) => describe::report(&port_name, report),
-            };
-            run_event(&scenario.switches[switch], Instant::ZERO, described)
+            let switch = &scenario.switches[entry.switch as usize];
+            run_event(switch, Instant::ZERO, described(scenario, ports, entry))
         })
         .collect()
+}
+
+/// Returns an entry of the log in the words of the API.
+pub(super) fn described(
+    scenario: &Scenario,
+    ports: &[Vec<SwitchPort>],
+    entry: &LogEntry,
+) -> Described {
+    let ports = &ports[entry.switch as usize];
+    let port_name = |port: PortId| {
+        let peer = ports.get(port.index()).map(|port| port.peer);
+        peer.map_or(String::new(), |peer| scenario.peer_name(peer).to_owned())
+    };
+    match &entry.kind {
+        LogKind::Event(event) => describe::event(&port_name, event),
+        LogKind::Report(report) => describe::report(&port_name, report),
+    }
 }
 
 fn series(scenario: &Scenario, ports: &[Vec<SwitchPort>], network: &Network) -> Series {

@@ -183,7 +183,7 @@ fn introduce(scenario: &Scenario, switch: usize, ports: &[SwitchPort], built: &m
 
 fn hosts(scenario: &Scenario) -> Vec<HostPlan> {
     let host = |host: &weir_config::scenario::Host| HostPlan {
-        rate: scenario.link_defaults.rate,
+        rate: host.line.rate,
         obeys_pfc: host.obeys_pfc,
     };
     scenario.hosts.iter().map(host).collect()
@@ -222,7 +222,7 @@ fn links(scenario: &Scenario, ports: &[Vec<SwitchPort>]) -> (Vec<LinkPlan>, Vec<
         if let Some(port) = port_to(host.switch, PortPeer::Host(index)) {
             plans.push(LinkPlan {
                 ends: [End::Host(index as u32), port],
-                delay: scenario.link_defaults.delay,
+                delay: host.line.delay,
                 priority_map: [PriorityMap::IDENTITY; 2],
             });
         }

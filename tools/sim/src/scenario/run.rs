@@ -19,6 +19,8 @@ pub struct Options<'a> {
     pub progress: Option<&'a mut dyn FnMut(Progress)>,
     /// Is shown the network at the end of each of the run's parts, two hundred at most.
     pub observe: Option<&'a mut dyn FnMut(&Network)>,
+    /// Has pauses recorded, and is shown the network at the end of the run.
+    pub record: Option<&'a mut dyn FnMut(&Network)>,
 }
 
 /// Progress of a run.
@@ -72,6 +74,9 @@ const CHECKS: u64 = 200;
 /// See [`RunError`]. An expectation that does not hold is no error; the result contains it.
 pub fn run(scenario: &Scenario, options: Options<'_>) -> Result<RunResult, RunError> {
     let mut network = Network::new(plan(scenario)?)?;
+    if options.record.is_some() {
+        network.record_pauses();
+    }
     let end = Instant::ZERO + scenario.duration;
     let part = Duration::from_nanos(scenario.duration.as_nanos().div_ceil(CHECKS).max(1));
     let stops = std::iter::successors(Some(Instant::ZERO), |stop| {
@@ -111,6 +116,9 @@ pub fn run(scenario: &Scenario, options: Options<'_>) -> Result<RunResult, RunEr
     let still = standstill(scenario);
     network.drain(still, still.saturating_mul(20) + scenario.duration);
     check(scenario, &network)?;
+    if let Some(record) = options.record {
+        record(&network);
+    }
     Ok(outcome(scenario, &network, &delivered))
 }
 
@@ -135,10 +143,9 @@ impl RunError {
 /// unrefreshed pause lasts, and than the policy takes for a deadlock.
 fn standstill(scenario: &Scenario) -> Duration {
     let rates = scenario.links.iter().map(|link| link.properties.rate);
-    let slowest = rates
-        .min()
-        .unwrap_or(scenario.link_defaults.rate)
-        .min(scenario.link_defaults.rate);
+    let of_hosts = scenario.hosts.iter().map(|host| host.line.rate);
+    let slowest = rates.chain(of_hosts).min();
+    let slowest = slowest.unwrap_or(scenario.link_defaults.rate);
     let pause = scenario.frames().pause_time.at(slowest);
     let deadlock = &scenario.deadlock;
     let policy = deadlock.detect + deadlock.clcm_interval + deadlock.release + deadlock.lifetime;

@@ -8,8 +8,9 @@ use weir_config::scenario::random::Random;
 use weir_config::scenario::Scenario;
 use weir_config::sweep::{Parameter, Run, Sweep, ValueKind, RUN_COUNT_MAX};
 use weir_config::{FileError, Override};
+use weir_recording::table::{Cell, CellKind, Column};
 
-use super::{outcome, Cell, CellKind, Column, SWEEP_FORMAT};
+use super::{outcome, SWEEP_FORMAT};
 use crate::scenario::{run as simulate, Options};
 
 /// Runs that are tried until one can be run, before a sweep is refused.

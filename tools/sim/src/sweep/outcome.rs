@@ -3,9 +3,8 @@
 
 use weir_api::run::{BufferResult, FlowResult, RunResult};
 use weir_config::scenario::Scenario;
+use weir_recording::table::{Cell, CellKind, Column};
 use weir_results::slowdown::{self, percentile};
-
-use super::{Cell, CellKind, Column};
 
 use CellKind::{Count, Flag, Number, Text};
 

@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 
 use anyhow::{ensure, Context, Result};
 
-use super::{Outcome, Verdict};
+use super::{Outcome, Verdict, Wanted};
 use crate::vm::guest::Guest;
 use crate::vm::interrupt;
 use crate::vm::nic::{device, Cable, Nic};
@@ -69,15 +69,16 @@ pub fn devices(nic: Nic) -> Vec<String> {
 /// # Errors
 ///
 /// Only when the run is interrupted.
-pub fn check(nic: Nic, guest: &Guest) -> Result<Vec<Outcome>> {
+pub fn check(nic: Nic, guest: &Guest, wanted: &Wanted) -> Result<Vec<Outcome>> {
     let mut outcomes = Vec::new();
-    for (name, changes) in RUNS {
+    for (name, changes) in RUNS.into_iter().filter(|(name, _)| wanted.has(name)) {
         let began = Instant::now();
         let verdict = Verdict::of(run(nic, guest, changes));
         interrupt::check()?;
         let outcome = Outcome {
             nic: nic.name().into(),
             name: name.to_owned(),
+            figure: None,
             verdict,
             took: began.elapsed(),
         };

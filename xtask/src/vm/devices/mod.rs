@@ -76,6 +76,7 @@ pub fn check(guest: &Guest, kinds: &[String]) -> Result<(Vec<Outcome>, String)> 
             let outcome = Outcome {
                 nic: PLACE.into(),
                 name: format!("{}, {mode}", kind.name),
+                figure: None,
                 verdict,
                 took: began.elapsed(),
             };

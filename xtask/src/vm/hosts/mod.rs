@@ -16,7 +16,7 @@ use std::time::{Duration, Instant};
 
 use anyhow::{ensure, Context as _, Result};
 
-use super::checks::{Outcome, Verdict};
+use super::checks::{Outcome, Verdict, Wanted, NO_WARNING};
 use super::guest::Guest;
 use super::interrupt;
 pub use networks::SCENARIOS;
@@ -59,19 +59,21 @@ struct Hosts<'a> {
     /// A second guest, at the other end of the first one's cable.
     peer: Option<&'a Guest>,
     length: Length,
+    wanted: &'a Wanted,
     outcomes: Vec<Outcome>,
 }
 
-/// Checks everything.
+/// Checks everything that is wanted.
 ///
 /// # Errors
 ///
 /// Only when the run is interrupted.
-pub fn check(guest: &Guest, part: Part, length: Length) -> Result<Vec<Outcome>> {
+pub fn check(guest: &Guest, part: Part, length: Length, wanted: &Wanted) -> Result<Vec<Outcome>> {
     let mut hosts = Hosts {
         guest,
         peer: None,
         length,
+        wanted,
         outcomes: Vec::new(),
     };
     match part {
@@ -129,13 +131,16 @@ pub fn check(guest: &Guest, part: Part, length: Length) -> Result<Vec<Outcome>> 
             )?;
         }
     }
-    hosts.check("no warning of the kernel", churn::no_warning)?;
+    hosts.check(NO_WARNING, churn::no_warning)?;
     Ok(hosts.outcomes)
 }
 
 impl Hosts<'_> {
-    /// Runs one check; its output is printed below its name.
+    /// Runs one check, if it is wanted; its output is printed below its name.
     fn check(&mut self, name: &str, check: fn(&Self) -> Result<String>) -> Result<()> {
+        if !self.wanted.has(name) {
+            return Ok(());
+        }
         let began = Instant::now();
         let result = check(self);
         interrupt::check()?;
@@ -143,6 +148,7 @@ impl Hosts<'_> {
         let outcome = Outcome {
             nic: PLACE.into(),
             name: name.to_owned(),
+            figure: None,
             verdict: Verdict::of(result.map(|_| ())),
             took: began.elapsed(),
         };
@@ -155,6 +161,9 @@ impl Hosts<'_> {
     }
 
     fn with_rdma(&mut self, name: &str, check: fn(&Self) -> Result<String>) -> Result<()> {
+        if !self.wanted.has(name) {
+            return Ok(());
+        }
         let loaded = self.guest.sh("test -d /sys/module/rdma_rxe");
         if loaded.is_ok_and(|said| said.status == 0) {
             return self.check(name, check);
@@ -164,6 +173,7 @@ impl Hosts<'_> {
         let outcome = Outcome {
             nic: PLACE.into(),
             name: name.to_owned(),
+            figure: None,
             verdict: Verdict::DidNotTakePlace(why.to_owned()),
             took: Duration::ZERO,
         };

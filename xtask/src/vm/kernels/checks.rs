@@ -7,6 +7,7 @@ use weir_config::kernels::{
     Release, BPF_QDISC, FULL_VETH, LONG_FRAMES, XDP_FEATURES, ZERO_COPY_OF_IGB_AND_VIRTIO,
 };
 
+use crate::vm::checks::NO_WARNING;
 use crate::vm::guest::Guest;
 
 /// Extent of the checks.
@@ -114,9 +115,7 @@ const CHECKS: [Check; 17] = [
     check("the book's ten minutes", Extent::TenMinutes, |case| {
         case.step_within(Duration::from_secs(1500), "ten_minutes")
     }),
-    check("no warning of the kernel", Extent::Loading, |case| {
-        case.step("no_warning")
-    }),
+    check(NO_WARNING, Extent::Loading, |case| case.step("no_warning")),
 ];
 
 /// Rows of `extent`.

@@ -15,7 +15,7 @@ pub use self::checks::Extent;
 use self::checks::{rows, Case};
 pub use self::kernel::Kernel;
 pub use self::table::Table;
-use super::checks::{Outcome, Verdict};
+use super::checks::{repeating, Outcome, Verdict, Wanted};
 use super::guest::Guest;
 use super::interrupt;
 use super::nic::{device, Cable, Nic};
@@ -44,6 +44,8 @@ pub struct Matrix<'a> {
     pub extent: Extent,
     /// Programs of several compilers are loaded, too.
     pub with_compilers: bool,
+    /// Repeat failed checks once.
+    pub repeat: bool,
 }
 
 impl Matrix<'_> {
@@ -68,8 +70,12 @@ impl Matrix<'_> {
         let mut outcomes = Vec::new();
         for kernel in kernels {
             root::provide(self.cache, kernel.root, &mirror)?;
-            let of_kernel = self.test(kernel, &package, &programs, &mut table);
-            outcomes.extend(of_kernel.with_context(|| format!("{}: the guest", kernel.name))?);
+            let of_kernel = repeating(self.repeat, |wanted| {
+                self.test(kernel, &package, &programs, wanted)
+            });
+            let of_kernel = of_kernel.with_context(|| format!("{}: the guest", kernel.name))?;
+            table.column(&of_kernel);
+            outcomes.extend(of_kernel);
         }
         Ok((outcomes, table))
     }
@@ -92,7 +98,7 @@ impl Matrix<'_> {
         kernel: &Kernel,
         package: &Path,
         programs: &[(String, PathBuf)],
-        table: &mut Table,
+        wanted: &Wanted,
     ) -> Result<Vec<Outcome>> {
         let home = self.cache.join("kernels").join(kernel.file_name());
         make_directory(&home)?;
@@ -132,19 +138,16 @@ impl Matrix<'_> {
             kernel.root,
             began.elapsed().as_secs_f64()
         );
-        table.column(&release);
         let mut outcomes = Vec::new();
-        for check in rows(self.extent, self.with_compilers) {
+        let checks = rows(self.extent, self.with_compilers);
+        for check in checks.filter(|check| wanted.has(check.name)) {
             let began = Instant::now();
             let result = check.run(&case);
             interrupt::check()?;
-            table.cell(result.as_deref().ok());
             let outcome = Outcome {
                 nic: release.clone().into(),
-                name: match &result {
-                    Ok(figure) => format!("{}: {figure}", check.name),
-                    Err(_) => check.name.to_owned(),
-                },
+                name: check.name.to_owned(),
+                figure: result.as_ref().ok().cloned(),
                 verdict: Verdict::of(result.map(drop)),
                 took: began.elapsed(),
             };

@@ -2,6 +2,8 @@
 
 use std::fmt;
 
+use crate::vm::checks::Outcome;
+
 /// Rows of checks, columns of kernels.
 #[derive(Debug, Default)]
 pub struct Table {
@@ -18,16 +20,17 @@ impl Table {
         }
     }
 
-    /// Begins the column of a kernel.
-    pub fn column(&mut self, release: &str) {
-        self.columns.push((release.to_owned(), Vec::new()));
-    }
-
-    /// Fills the next cell of the last column: the figure of a check that passed.
-    pub fn cell(&mut self, figure: Option<&str>) {
-        if let Some((_, cells)) = self.columns.last_mut() {
-            cells.push(figure.unwrap_or("**failed**").to_owned());
-        }
+    /// Adds the column of a kernel from the outcomes of its checks.
+    pub fn column(&mut self, outcomes: &[Outcome]) {
+        let Some(first) = outcomes.first() else {
+            return;
+        };
+        let cell = |row: &&str| match outcomes.iter().find(|it| it.name == *row) {
+            None => "–".to_owned(),
+            Some(outcome) => outcome.figure.clone().unwrap_or("**failed**".to_owned()),
+        };
+        let cells = self.rows.iter().map(cell).collect();
+        self.columns.push((first.nic.to_string(), cells));
     }
 }
 
@@ -48,10 +51,7 @@ impl fmt::Display for Table {
         )?;
         line(f, "---", &mut self.columns.iter().map(|_| "---"))?;
         for (number, row) in self.rows.iter().enumerate() {
-            let mut cells = self
-                .columns
-                .iter()
-                .map(|(_, cells)| cells.get(number).map_or("–", |cell| cell));
+            let mut cells = self.columns.iter().map(|(_, cells)| &*cells[number]);
             line(f, row, &mut cells)?;
         }
         Ok(())
@@ -60,16 +60,29 @@ impl fmt::Display for Table {
 
 #[cfg(test)]
 mod tests {
+    use std::time::Duration;
+
     use super::*;
+    use crate::vm::checks::Verdict;
 
     #[test]
     fn a_failed_cell_is_shown_and_one_that_was_not_reached_is_empty() {
+        let outcome = |release: &'static str, name: &str, figure: Option<&str>| Outcome {
+            nic: release.into(),
+            name: name.to_owned(),
+            figure: figure.map(str::to_owned),
+            verdict: match figure {
+                Some(_) => Verdict::Passed,
+                None => Verdict::Failed("late".to_owned()),
+            },
+            took: Duration::ZERO,
+        };
         let mut table = Table::new(["loads", "pauses"].into_iter());
-        table.column("6.1.0");
-        table.cell(Some("3 forms"));
-        table.cell(None);
-        table.column("7.3.4");
-        table.cell(Some("3 forms"));
+        table.column(&[
+            outcome("6.1.0", "loads", Some("3 forms")),
+            outcome("6.1.0", "pauses", None),
+        ]);
+        table.column(&[outcome("7.3.4", "loads", Some("3 forms"))]);
         assert_eq!(
             table.to_string(),
             "| check | 6.1.0 | 7.3.4 |\n| --- | --- | --- |\n| loads | 3 forms | 3 forms |\n| pauses | **failed** | – |\n"

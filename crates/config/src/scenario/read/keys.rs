@@ -176,7 +176,21 @@ pub const KEYS: &[(&str, &[&str])] = &[
         ],
     ),
     ("switch", &["name", "levels"]),
-    ("host", &["name", "switch", "obeys-pfc", "police", "pause"]),
+    (
+        "host",
+        &[
+            "name",
+            "switch",
+            "obeys-pfc",
+            "police",
+            "pause",
+            "rate",
+            "delay",
+            "cable",
+            "reaction",
+            "round-trip",
+        ],
+    ),
     (
         "link",
         &[

@@ -1,4 +1,4 @@
-//! What `[link-defaults]` and `[[link]]` say of a line and its cable.
+//! What `[link-defaults]`, `[[link]]` and `[[host]]` say of a line and its cable.
 
 use crate::reader::Table;
 use crate::scenario::{Host, Link, LinkProperties};
@@ -44,7 +44,6 @@ pub(super) fn cables(
     frames: &FrameConfig,
     (switches, hosts): (&[String], &[Host]),
     links: &[Link],
-    host_links: LinkProperties,
 ) -> Cables {
     // A switch without Levels pauses by thresholds everywhere.
     let is_edge = true;
@@ -58,19 +57,25 @@ pub(super) fn cables(
         }
     };
     let defaults = root.table("link-defaults", super::keys("link-defaults"));
-    let of_hosts = PortCable {
-        name: "the hosts' links".to_owned(),
-        line_number: defaults
-            .filter(|table| table.has("cable"))
-            .and_then(|table| table.line_of("cable")),
-        is_edge,
-        line: host_links.cable_line(),
-    };
+    let line_of_defaults = defaults
+        .filter(|table| table.has("cable"))
+        .and_then(|table| table.line_of("cable"));
+    let mut of_hosts: Vec<PortCable> = Vec::new();
+    for host in hosts {
+        let line = host.line.cable_line();
+        // A thousand hosts with the same cable are one case.
+        if !of_hosts.iter().any(|seen| seen.line == line) {
+            of_hosts.push(PortCable {
+                name: format!("the link of host `{}`", host.name),
+                line_number: line_of_defaults,
+                is_edge,
+                line,
+            });
+        }
+    }
     let links = links.iter().filter(|link| !link.failed).map(of_link);
     Cables {
         charging: frames.charging(),
-        ports: links
-            .chain((!hosts.is_empty()).then_some(of_hosts))
-            .collect(),
+        ports: links.chain(of_hosts).collect(),
     }
 }

@@ -25,8 +25,9 @@ use crate::names::check_name;
 use crate::reader::{unknown, Names, Problem, Problems, Table};
 use crate::settings::{valid, Value};
 use crate::switch::{
-    check_steps, classes, ecn_profiles, fit_release_buffer, pools, Class, ClassTable,
-    DeadlockConfig, FlowsConfig, FrameConfig, LevelSizing, Lines, PfcwdConfig, Surroundings,
+    check_steps, classes, complain_of_core, ecn_profiles, fit_release_buffer, pools, Class,
+    ClassTable, DeadlockConfig, FlowsConfig, FrameConfig, LevelSizing, Lines, PfcwdConfig,
+    Surroundings,
 };
 use baseline::check_priorities;
 use expect::{check_credit_loop, expect, expected_case};
@@ -50,11 +51,27 @@ pub(super) fn scenario(
             problems.push(problem);
         }
     }
-    let scenario =
-        Table::open(&root, "", keys(""), &problems).and_then(|table| read(&table, directory));
+    let table = Table::open(&root, "", keys(""), &problems);
+    let scenario = table.as_ref().and_then(|table| read(table, directory));
+    if let (Some(table), Some(scenario), false) = (&table, &scenario, problems.any()) {
+        check_core(table, scenario, &problems);
+    }
     match scenario {
         Some(scenario) if !problems.any() => Ok(scenario),
         _ => Err(problems.into_sorted()),
+    }
+}
+
+/// Checks the classes, which all switches share, as the switch core does: a buffer must hold a frame, for example.
+fn check_core(root: &Table<'_>, scenario: &Scenario, problems: &Problems) {
+    let all_ports = scenario.all_ports();
+    let Some(switch) = all_ports.iter().position(|ports| !ports.is_empty()) else {
+        return;
+    };
+    // Routes say nothing about classes, and there may be many.
+    let first = scenario.switch_towards(switch, &all_ports[switch], &[]);
+    if let Err(error) = first.core().validate() {
+        complain_of_core(root, &scenario.classes, &error, problems);
     }
 }
 
@@ -100,7 +117,7 @@ fn read(root: &Table<'_>, directory: &Path) -> Option<Scenario> {
         links,
     } = nodes::network(root, &topology::plan(root, seed), link_defaults);
     let host_names: Vec<String> = hosts.iter().map(|host| host.name.clone()).collect();
-    let adjacency = Adjacency::new(switches.len(), &hosts, &links, link_defaults);
+    let adjacency = Adjacency::new(switches.len(), &hosts, &links);
     check_ports(root, &switches, &adjacency);
     let duration = duration?;
     if duration.is_zero() {
@@ -137,7 +154,7 @@ fn read(root: &Table<'_>, directory: &Path) -> Option<Scenario> {
     let frames = FrameConfig::DEFAULT.with_frames(traffic::longest_frame(root));
     let pools = pools(root);
     let sizing = LevelSizing::new(&frames, lines, Some(depth));
-    let cables = line::cables(root, &frames, (&switches, &hosts), &links, link_defaults);
+    let cables = line::cables(root, &frames, (&switches, &hosts), &links);
     let ecn = ecn_profiles(root);
     let around = Surroundings {
         pools: &pools,
@@ -149,7 +166,7 @@ fn read(root: &Table<'_>, directory: &Path) -> Option<Scenario> {
     check_levels(root, &classes, &has_levels);
     fit_release_buffer(root, &classes, &cables, &mut deadlock);
     let rates = links.iter().map(|link| link.properties.rate);
-    let slowest = rates.chain([link_defaults.rate]).min();
+    let slowest = rates.chain(hosts.iter().map(|host| host.line.rate)).min();
     let lines = Lines {
         slowest: slowest.map(|rate| ("the slowest link".to_owned(), rate)),
         strict_share: SwitchConfig::STRICT_SHARE,

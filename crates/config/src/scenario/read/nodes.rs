@@ -30,7 +30,7 @@ pub(super) fn network(root: &Table<'_>, plan: &Plan, defaults: LinkProperties) -
     }
     let (switches, has_levels) = switches(root, &nodes, plan);
     Network {
-        hosts: hosts(root, &nodes, &switches, plan),
+        hosts: hosts(root, &nodes, &switches, defaults, plan),
         links: links(root, &switches, defaults, plan),
         switches,
         has_levels,
@@ -88,7 +88,13 @@ fn node_name(table: &Table<'_>, nodes: &Names) -> Option<String> {
     Some(name)
 }
 
-fn hosts(root: &Table<'_>, nodes: &Names, switches: &[String], plan: &Plan) -> Vec<Host> {
+fn hosts(
+    root: &Table<'_>,
+    nodes: &Names,
+    switches: &[String],
+    defaults: LinkProperties,
+    plan: &Plan,
+) -> Vec<Host> {
     let mut hosts: Vec<Host> = plan
         .hosts
         .iter()
@@ -100,6 +106,7 @@ fn hosts(root: &Table<'_>, nodes: &Names, switches: &[String], plan: &Plan) -> V
             police: Default::default(),
             pause: PauseRule::of_role(PortRole::Edge),
             address: address(index),
+            line: defaults,
         })
         .collect();
     for table in root.tables("host", keys("host")) {
@@ -108,6 +115,7 @@ fn hosts(root: &Table<'_>, nodes: &Names, switches: &[String], plan: &Plan) -> V
         let obeys_pfc = table.get_or("obeys-pfc", true);
         let police = Police::read(&table, "police").unwrap_or_default();
         let pause = PauseRule::read(&table, "pause");
+        let line = line::line(&table, defaults);
         if let (Some(name), Some(switch)) = (name, switch) {
             let address = address(hosts.len());
             hosts.push(Host {
@@ -117,6 +125,7 @@ fn hosts(root: &Table<'_>, nodes: &Names, switches: &[String], plan: &Plan) -> V
                 police,
                 pause: pause.unwrap_or(PauseRule::of_role(PortRole::Edge)),
                 address,
+                line,
             });
         }
     }

@@ -207,6 +207,7 @@ mod tests {
             police: Police::Off,
             pause: PauseRule::Ignore,
             address: MacAddress::default(),
+            line: PROPERTIES,
         }
     }
 
@@ -225,7 +226,7 @@ mod tests {
                 .map(|(number, (a, b))| link(a, b, failed >> (number % 32) & 7 == 0))
                 .collect();
             let hosts: Vec<Host> = (0..12).filter(|switch| with_hosts >> switch & 1 == 1).map(host).collect();
-            let adjacency = Adjacency::new(12, &hosts, &links, PROPERTIES);
+            let adjacency = Adjacency::new(12, &hosts, &links);
             let tree = spanning_tree(&adjacency, &links, root);
             prop_assert_eq!(check_tree(&adjacency, &links, &tree), Ok(()));
             for without in 0..tree.len() {
@@ -247,7 +248,7 @@ mod tests {
     fn a_ring_is_cut_where_it_is_farthest_from_the_root() {
         let links: Vec<Link> = (0..4).map(|a| link(a, (a + 1) % 4, false)).collect();
         let hosts: Vec<Host> = (0..4).map(host).collect();
-        let adjacency = Adjacency::new(4, &hosts, &links, PROPERTIES);
+        let adjacency = Adjacency::new(4, &hosts, &links);
         assert_eq!(spanning_tree(&adjacency, &links, 0), [0, 1, 3]);
         assert_eq!(spanning_tree(&adjacency, &links, 2), [0, 1, 2]);
     }
@@ -256,7 +257,7 @@ mod tests {
     fn a_spine_that_nobody_needs_is_not_on_the_tree() {
         // Switches 0 and 1 are spines, 2 and 3 leaves with hosts.
         let links = [(0, 2), (0, 3), (1, 2), (1, 3)].map(|(a, b)| link(a, b, false));
-        let adjacency = Adjacency::new(4, &[2, 3].map(host), &links, PROPERTIES);
+        let adjacency = Adjacency::new(4, &[2, 3].map(host), &links);
         assert_eq!(spanning_tree(&adjacency, &links, 0), [0, 1]);
         assert_eq!(spanning_tree(&adjacency, &links, 1), [2, 3]);
     }

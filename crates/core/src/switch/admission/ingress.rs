@@ -104,6 +104,7 @@ impl IngressBuffer {
             return pooled.above();
         }
         match self.mode {
+            BufferMode::Pausing(_) if self.by_credits => Bytes::ZERO,
             BufferMode::Pausing(thresholds) => self.occupancy.saturating_sub(thresholds.xoff()),
             BufferMode::Bounded { .. } | BufferMode::Policed { .. } => Bytes::ZERO,
         }

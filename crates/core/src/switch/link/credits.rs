@@ -37,9 +37,9 @@ pub(in crate::switch) struct PortCredits {
 /// Both ends of the credits of one (port, priority).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct CreditGauges {
-    /// What the neighbour has given.
+    /// Credits that the neighbour has given.
     pub sending: SendingGauges,
-    /// What it is given.
+    /// Credits that the neighbour is given.
     pub receiving: ReceivingGauges,
     /// CC_Updates sent, CF_Updates received, and those of them that were of another epoch or late. Of the whole port.
     pub sender_updates: [u64; 3],
@@ -321,7 +321,9 @@ impl Switch {
 
     /// Promises the neighbour the room that the buffer of (`port`, `priority`) has now.
     pub(in crate::switch) fn promise_credits(&mut self, port: PortId, priority: Priority) {
-        let state = &mut self.ports[port.index()];
+        let Some(state) = self.ports.get_mut(port.index()) else {
+            return;
+        };
         let Some(credits) = &mut state.credits else {
             return;
         };

@@ -186,6 +186,17 @@ impl Switch {
         }
     }
 
+    /// Returns the pauses of one (port, priority), received and sent: the part of
+    /// [`gauges`](Self::gauges) that series are made of. Zero for a port that does not exist. O(1).
+    pub fn pauses(&self, now: Instant, port: PortId, priority: Priority) -> [PauseGauges; 2] {
+        self.ports
+            .get(port.index())
+            .map_or_else(Default::default, |port| {
+                let sent = port.pause_sent[priority.index()].at(now);
+                [port.pause_received.gauges(now, priority), sent]
+            })
+    }
+
     /// Restarts the peaks of all gauges from the present values: to keep the old ones, read
     /// [`gauges`](Self::gauges) first. O(ports).
     pub fn restart_peaks(&mut self) {
@@ -208,6 +219,16 @@ impl Switch {
                 let ingress = &port.ingress[priority.index()];
                 (ingress.occupancy(), port.egress[priority.index()].backlog())
             })
+    }
+
+    /// Returns the number of frames that came in by `ingress` and wait to leave by `egress` at
+    /// `priority`; zero for ports that do not exist. O(Levels).
+    pub fn waiting_between(&self, ingress: PortId, egress: PortId, priority: Priority) -> u64 {
+        let count = self.ports.len();
+        if ingress.index() >= count || egress.index() >= count {
+            return 0;
+        }
+        self.queues.count_from(egress, priority, ingress)
     }
 
     /// The Level Table, those destinations first that have been in it longest.

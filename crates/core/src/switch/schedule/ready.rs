@@ -95,7 +95,8 @@ impl Switch {
             .filter(|priority| may_leave(*priority))
             .map(|priority| state.resumes_at(priority))
             .min()?;
-        Some(resumes.max(free_at))
+        // Who waits for credits is let go by them, not by time.
+        (resumes != Instant::FAR_FUTURE).then(|| resumes.max(free_at))
     }
 
     /// When [`handle_timeout`](Self::handle_timeout) is next due: [`next_timeout`](Self::next_timeout) without

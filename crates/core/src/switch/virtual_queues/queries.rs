@@ -40,6 +40,25 @@ impl VirtualQueues {
         false
     }
 
+    /// Returns the number of frames that came in by `ingress` and wait at (`egress`, `priority`).
+    /// O(Levels).
+    pub(in crate::switch) fn count_from(
+        &self,
+        egress: PortId,
+        priority: Priority,
+        ingress: PortId,
+    ) -> u64 {
+        let first = self.group_index(egress, priority, Level::ZERO);
+        let turn = &self.levels[level_turn_index(egress, priority)];
+        if let Some(lone) = turn.lone {
+            return u64::from(lone.ingress == ingress);
+        }
+        let levels = (0..u32::BITS as usize).filter(|level| turn.waiting >> level & 1 == 1);
+        levels
+            .map(|level| self.frames_from(first + level, ingress))
+            .sum()
+    }
+
     /// Reads the memory that an arriving or departing frame reads first, for
     /// [`ahead`](crate::switch::ahead).
     #[inline]

@@ -327,6 +327,9 @@ proptest! {
             for ingress in (0..4).map(port) {
                 let from = alone.has_frames_from(port(0), P3, ingress);
                 prop_assert_eq!(from, queued.has_frames_from(port(0), P3, ingress));
+                let count = alone.count_from(port(0), P3, ingress);
+                prop_assert_eq!(count, queued.count_from(port(0), P3, ingress));
+                prop_assert_eq!(count > 0, from);
                 let destinations = |queues: &VirtualQueues| -> Vec<u64> {
                     queues.destinations_from(port(0), P3, ingress).collect()
                 };

@@ -59,6 +59,8 @@ pub(super) struct Setup {
     pub(super) link_down_hold: Duration,
     /// By port; none where tags mean nothing.
     pub(super) vlans: Vec<VlanPort>,
+    /// Changes whatever else a test wants otherwise.
+    pub(super) adjust: fn(&mut SwitchConfig),
 }
 
 impl Default for Setup {
@@ -78,6 +80,7 @@ impl Default for Setup {
             spare: PORT_COUNT * (RING + RESERVE),
             link_down_hold: SwitchConfig::LINK_DOWN_HOLD,
             vlans: Vec::new(),
+            adjust: |_| {},
         }
     }
 }
@@ -299,6 +302,7 @@ pub(super) fn switch_config(setup: &Setup) -> SwitchConfig {
         ..SwitchConfig::new(ports, classes, routes)
     };
     config.vlans.clone_from(&setup.vlans);
+    (setup.adjust)(&mut config);
     config.frame_count = config.frames_needed() + setup.spare;
     config
 }

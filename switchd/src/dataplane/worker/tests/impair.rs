@@ -5,7 +5,12 @@ use crate::dataplane::impair::{Action, ImpairFigures, ImpairPlan, Impairment};
 use crate::model::filter;
 use weir_config::daemon::DELAYED_MAX;
 
-fn impair(bench: &mut Bench, filter: &str, one_in: u64, action: Action) -> Arc<Impairment> {
+pub(super) fn impair(
+    bench: &mut Bench,
+    filter: &str,
+    one_in: u64,
+    action: Action,
+) -> Arc<Impairment> {
     let impairment = Arc::new(Impairment::new(ImpairPlan {
         port: id(0),
         filter: filter::parse(filter, [0; 8]).unwrap(),

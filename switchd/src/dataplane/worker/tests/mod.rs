@@ -9,6 +9,8 @@ mod fake_io;
 mod impair;
 mod mirrors;
 mod random;
+mod reports;
+mod series;
 mod slots;
 mod stations;
 mod tables;

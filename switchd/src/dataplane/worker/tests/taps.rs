@@ -3,15 +3,17 @@
 use std::sync::Arc;
 
 use super::*;
-use crate::dataplane::tap::{Record, Tap, TapPlan};
+use crate::dataplane::tap::{Choice, Record, Tap, TapPlan};
 use crate::model::filter::Filter;
 use crate::model::sight::{Direction, Verdict};
 
 pub(super) fn tap(bench: &mut Bench) -> Arc<Tap> {
     let plan = TapPlan {
         ports: (0..PORT_COUNT).map(id).collect(),
-        filter: Filter::default(),
-        sample: 1,
+        choice: Choice::Matching {
+            filter: Filter::default(),
+            sample: 1,
+        },
         count: u64::MAX,
         snap_bytes: 2_048,
         ring_frames: 256,

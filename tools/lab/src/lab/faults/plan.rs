@@ -151,9 +151,11 @@ pub(super) fn plan(scenario: &Scenario) -> Result<Plan, Vec<String>> {
     }
 }
 
-/// Returns the interval at which a storming host repeats its pauses: half of their duration.
+/// Returns the interval at which a storming host repeats its pauses: half of their duration, on the fastest line.
 pub(super) fn storm_interval(scenario: &Scenario) -> Duration {
-    Quanta::MAX.at(scenario.link_defaults.rate).divided_by(2)
+    let rates = scenario.hosts.iter().map(|host| host.line.rate);
+    let fastest = rates.max().unwrap_or(scenario.link_defaults.rate);
+    Quanta::MAX.at(fastest).divided_by(2)
 }
 
 struct Planner<'a> {

@@ -62,6 +62,7 @@ fn switch_config(index: u32, roles: &[PortRole], routes: Vec<RouteConfig>) -> Sw
         secret: 0,
         authentication: None,
         control_limits: Default::default(),
+        credits: Default::default(),
     };
     config.frame_count = config.frames_needed();
     config

@@ -63,6 +63,8 @@ Examples:
   weir-sim run scenarios/ring4.toml
   weir-sim run scenarios/ring4.toml --set deadlock.policy=breaker --svg ring4.svg
   weir-sim run scenarios/ring4.toml --set deadlock.policy=breaker --html ring4.html
+  weir-sim run scenarios/ring4.toml --set deadlock.policy=breaker \\
+    --perfetto ring4.pftrace
   weir-sim run scenarios/fat-tree.toml --seed 7 --until 2ms
   weir-sim run scenarios/fat-tree.toml --threads 2
   weir-sim run scenarios/workload.toml --set traffic.0.sizes=web-search \\
@@ -169,6 +171,10 @@ pub struct RunArguments {
     /// Write the run as one page for a browser: who paused whom when, curves, deadlocks, flows and buffers.
     #[arg(long, value_name = "FILE")]
     pub html: Option<PathBuf>,
+    /// Write the run as a trace for Perfetto (ui.perfetto.dev): pauses, queues, suspicions, CLCM and releases of every port,
+    /// and arrows from each pause to those that it caused.
+    #[arg(long, value_name = "FILE")]
+    pub perfetto: Option<PathBuf>,
     /// Show who pauses whom, and what arrives, while the run goes on.
     #[arg(long, conflicts_with = "quiet")]
     pub watch: bool,
@@ -243,9 +249,10 @@ pub struct HpccArguments {
     /// HPCC's PACKET_PAYLOAD_SIZE: bytes of a flow in a frame.
     #[arg(long, default_value = "1000B", value_name = "SIZE", value_parser = weir_config::units::parse_size)]
     pub payload: Bytes,
-    /// Bytes of headers in a frame: HPCC's without telemetry, which add no FCS.
-    #[arg(long, default_value = "48B", value_name = "SIZE", value_parser = weir_config::units::parse_size)]
-    pub header: Bytes,
+    /// Bytes of headers in a frame. Default: HPCC's, which add no FCS: 48B, and
+    /// 90B with its telemetry under --transport hpcc.
+    #[arg(long, value_name = "SIZE", value_parser = weir_config::units::parse_size)]
+    pub header: Option<Bytes>,
     #[command(flatten)]
     pub control: ControlArguments,
     /// How long traffic is offered. Default: the last start, and twice as long as the

@@ -24,7 +24,7 @@ pub fn compare(arguments: &CompareArguments) -> Result<bool> {
         ..Tolerance::default()
     };
     let comparison = lay_side_by_side(&a, &b, tolerance);
-    print!("{}", comparison.table());
+    weir_output::say!("{}", comparison.table())?;
     Ok(comparison.agrees())
 }
 

@@ -50,7 +50,7 @@ fn tell(arguments: &FairnessArguments, comparisons: &[Comparison]) -> Result<boo
         .as_ref()
         .is_none_or(|path| path.as_os_str() != "-")
     {
-        print!("{table}");
+        weir_output::say!("{table}")?;
     }
     if let Some(path) = &arguments.json {
         write(path, &serde_json::to_string_pretty(&json(comparisons))?)?;

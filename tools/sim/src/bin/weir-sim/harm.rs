@@ -48,7 +48,7 @@ pub fn search(arguments: &SearchArguments) -> Result<bool> {
     bar.finish_and_clear();
     let mut tally = tally.into_inner().unwrap_or_default();
     tally.findings.sort();
-    tally.print(arguments);
+    tally.print(arguments)?;
     if let Some(path) = &arguments.json {
         write(path, &serde_json::to_string_pretty(&tally.json(arguments))?)?;
     }
@@ -73,26 +73,27 @@ impl Tally {
         }
     }
 
-    fn print(&self, arguments: &SearchArguments) {
-        println!(
+    fn print(&self, arguments: &SearchArguments) -> Result<()> {
+        weir_output::sayln!(
             "{} random networks from seed {}: {} findings",
             arguments.networks,
             arguments.first,
             self.findings.len()
-        );
+        )?;
         for (kind, sum) in &self.kinds {
-            println!(
+            weir_output::sayln!(
                 "{kind:?}: {} networks, {} lossless frames of others, {} lost, longest wait {:.0} % of the bound; {} frames of the unlucky lost",
                 sum.networks,
                 sum.sent,
                 sum.lost,
                 100.0 * sum.longest_share,
                 sum.lost_by_the_unlucky,
-            );
+            )?;
         }
         for (seed, what) in self.findings.iter().take(TOLD_MAX) {
-            println!("seed {seed}: {what}; replay with: weir-sim search --harm --first {seed} --networks 1");
+            weir_output::sayln!("seed {seed}: {what}; replay with: weir-sim search --harm --first {seed} --networks 1")?;
         }
+        Ok(())
     }
 
     fn json(&self, arguments: &SearchArguments) -> serde_json::Value {

@@ -8,14 +8,18 @@ use std::path::{Path, PathBuf};
 use anyhow::{bail, Result};
 use clap::error::ErrorKind;
 use clap::{Args, ValueEnum};
-use weir_config::scenario::Scenario;
+use weir_config::scenario::{Scenario, Transport};
 use weir_config::FileError;
 use weir_core::Bytes;
 use weir_sim::import::{
     about_flow, chakra, hpcc, AllReduce, Chakra, ChakraError, Hpcc, Text, TraceFile, RANKS_MAX,
 };
+use weir_sim::transport::telemetry::TELEMETRY_LENGTH_BYTES;
 
 use crate::cli::{ControlArguments, HpccArguments, ImportArguments, ImportFormat};
+
+/// Headers of a frame in HPCC's simulator.
+const HEADER: Bytes = Bytes::new(48);
 
 pub const CHAKRA_HELP: &str = "\
 PREFIX.0.et is the trace of rank 0, and so on; ranks are the hosts of the network
@@ -50,9 +54,10 @@ pub struct ChakraArguments {
     /// Bytes of a message in a frame.
     #[arg(long, default_value = "1000B", value_name = "SIZE", value_parser = weir_config::units::parse_size)]
     pub payload: Bytes,
-    /// Bytes of headers in a frame.
-    #[arg(long, default_value = "48B", value_name = "SIZE", value_parser = weir_config::units::parse_size)]
-    pub header: Bytes,
+    /// Bytes of headers in a frame. Default: 48B, and 90B with the telemetry of
+    /// --transport hpcc.
+    #[arg(long, value_name = "SIZE", value_parser = weir_config::units::parse_size)]
+    pub header: Option<Bytes>,
     /// Operations that a rank computes each second, for nodes with num_ops and no duration: 312e12.
     #[arg(long, value_name = "NUMBER", value_parser = operations)]
     pub ops_per_second: Option<u64>,
@@ -96,7 +101,12 @@ pub fn import(arguments: &ImportArguments) -> Result<bool> {
     }
 }
 
-fn check_frame(payload: Bytes, header: Bytes) {
+/// Bytes of headers in a frame: by default those of HPCC's simulator, which has telemetry in frames of HPCC alone.
+fn header(payload: Bytes, asked: Option<Bytes>, transport: Transport) -> Bytes {
+    let header = asked.unwrap_or(match transport {
+        Transport::Hpcc => HEADER + Bytes::new(TELEMETRY_LENGTH_BYTES),
+        _ => HEADER,
+    });
     let frame = payload + header;
     if payload.get() == 0 || !(FRAME_MIN..=FRAME_MAX).contains(&frame.get()) {
         let message = format!(
@@ -105,10 +115,15 @@ fn check_frame(payload: Bytes, header: Bytes) {
         );
         clap::Error::raw(ErrorKind::ValueValidation, message).exit();
     }
+    header
 }
 
 fn import_chakra(arguments: &ChakraArguments) -> Result<bool> {
-    check_frame(arguments.payload, arguments.header);
+    let header = header(
+        arguments.payload,
+        arguments.header,
+        arguments.control.transport,
+    );
     let path = &arguments.network;
     let text =
         std::fs::read_to_string(path).map_err(|error| FileError::unreadable(path, &error))?;
@@ -154,7 +169,7 @@ fn import_chakra(arguments: &ChakraArguments) -> Result<bool> {
             AllReduceWay::Tree => AllReduce::Tree,
         },
         payload: arguments.payload,
-        header: arguments.header,
+        header,
         transport: arguments.control.transport,
         operations_per_second: arguments.ops_per_second,
     })?;
@@ -168,7 +183,7 @@ fn import_chakra(arguments: &ChakraArguments) -> Result<bool> {
         }
         error
     })?;
-    print!("{scenario}");
+    weir_output::say!("{scenario}")?;
     Ok(true)
 }
 
@@ -213,7 +228,11 @@ fn of_file(file: String, message: String) -> anyhow::Error {
 }
 
 fn import_hpcc(arguments: &HpccArguments) -> Result<bool> {
-    check_frame(arguments.payload, arguments.header);
+    let header = header(
+        arguments.payload,
+        arguments.header,
+        arguments.control.transport,
+    );
     let read = |path: &Path| {
         std::fs::read_to_string(path).map_err(|error| FileError::unreadable(path, &error))
     };
@@ -236,14 +255,14 @@ fn import_hpcc(arguments: &HpccArguments) -> Result<bool> {
         flows: flow_text,
         trace: trace.as_ref().map(|(name, text)| Text { name, text }),
         payload: arguments.payload,
-        header: arguments.header,
+        header,
         transport: arguments.control.transport,
         duration: arguments.duration,
     })?;
     // Reports here what a scenario cannot have, and not when it is run.
     Scenario::parse(&scenario, &arguments.topology, &[])
         .map_err(|error| of_hpcc_files(error, &scenario, flow_text))?;
-    print!("{scenario}");
+    weir_output::say!("{scenario}")?;
     Ok(true)
 }
 

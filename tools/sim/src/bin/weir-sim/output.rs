@@ -8,13 +8,18 @@ use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 /// Writes `text` to `path`, and makes its directory; `-` is standard output.
 pub fn write(path: &Path, text: &str) -> Result<()> {
     if path.as_os_str() == "-" {
-        println!("{text}");
+        weir_output::sayln!("{text}")?;
         return Ok(());
     }
+    write_bytes(path, text.as_bytes())
+}
+
+/// Writes `bytes` to the file `path`, and makes its directory.
+pub fn write_bytes(path: &Path, bytes: &[u8]) -> Result<()> {
     if let Some(directory) = path.parent() {
         std::fs::create_dir_all(directory).with_context(|| directory.display().to_string())?;
     }
-    std::fs::write(path, text).with_context(|| path.display().to_string())
+    std::fs::write(path, bytes).with_context(|| path.display().to_string())
 }
 
 /// A bar over `length` steps on standard error; nothing is drawn where that is no terminal.

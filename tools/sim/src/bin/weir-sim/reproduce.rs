@@ -41,7 +41,7 @@ pub fn reproduce(arguments: &ReproduceArguments) -> Result<bool> {
         Figure::NdpFig14 => ndp::reproduce(threads())?,
     };
     bar.finish_and_clear();
-    print!("{}", made.report);
+    weir_output::say!("{}", made.report)?;
     if let Some(directory) = &arguments.out {
         for file in &made.files {
             write(&directory.join(&file.name), &file.text)?;

@@ -6,11 +6,11 @@ use anyhow::{bail, Context, Result};
 use weir_config::scenario::Scenario;
 use weir_config::Override;
 use weir_results::{chart, plot, report, slowdown, table};
-use weir_sim::network::Network;
-use weir_sim::scenario::{run as simulate, Options, Progress, Recorder};
+use weir_sim::network::{Network, PAUSES_MAX};
+use weir_sim::scenario::{run as simulate, timeline, Options, Progress, Recorder};
 
 use crate::cli::{RunArguments, Source};
-use crate::output::{bar, bar_with_lines, write};
+use crate::output::{bar, bar_with_lines, write, write_bytes};
 use crate::watch::Watch;
 
 const PROGRAM: &str = concat!("weir-sim ", env!("CARGO_PKG_VERSION"));
@@ -42,23 +42,21 @@ pub fn run(arguments: &RunArguments) -> Result<bool> {
             bar.set_message(watch.look(network));
         }
     };
+    let mut trace = None;
+    let mut record = |network: &Network| {
+        trace = Some((timeline(&scenario, network), network.pauses_overflow()));
+    };
     let result = simulate(
         &scenario,
         Options {
             threads: usize::from(arguments.threads),
             progress: Some(&mut tell),
             observe: is_observed.then_some(&mut note),
+            record: arguments.perfetto.is_some().then_some(&mut record),
         },
     );
     bar.finish_and_clear();
     let result = result.with_context(|| replay(&arguments.source, scenario.seed))?;
-    if arguments
-        .json
-        .as_ref()
-        .is_none_or(|path| path.as_os_str() != "-")
-    {
-        print!("{}{}", table::run(&result), table::credit_loops(&scenario));
-    }
     if let Some(path) = &arguments.json {
         write(path, &serde_json::to_string_pretty(&result)?)?;
     }
@@ -82,6 +80,19 @@ pub fn run(arguments: &RunArguments) -> Result<bool> {
             PROGRAM,
         );
         write(path, &page)?;
+    }
+    if let (Some(path), Some((trace, left_out))) = (&arguments.perfetto, trace) {
+        write_bytes(path, &trace)?;
+        if left_out > 0 {
+            eprintln!("weir-sim: {left_out} beginnings and ends of pauses are not in {}: it has the first {PAUSES_MAX}; use a shorter --until", path.display());
+        }
+    }
+    if arguments
+        .json
+        .as_ref()
+        .is_none_or(|path| path.as_os_str() != "-")
+    {
+        weir_output::say!("{}{}", table::run(&result), table::credit_loops(&scenario))?;
     }
     let held = result
         .expectations

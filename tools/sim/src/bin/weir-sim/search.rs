@@ -48,13 +48,13 @@ pub fn search(arguments: &SearchArguments) -> Result<bool> {
     bar.finish_and_clear();
     let mut tally = tally.into_inner().unwrap_or_default();
     tally.failures.sort();
-    tally.print(arguments);
+    tally.print(arguments)?;
     if let Some(path) = &arguments.json {
         write(path, &serde_json::to_string_pretty(&tally.json(arguments))?)?;
     }
     let proves = arguments.faults || arguments.networks < 1000 || tally.pfc_deadlocks > 0;
     if !proves {
-        println!("plain PFC never deadlocked: this search proves nothing");
+        weir_output::sayln!("plain PFC never deadlocked: this search proves nothing")?;
     }
     Ok(tally.failures.is_empty() && proves)
 }
@@ -115,8 +115,8 @@ impl Tally {
         }
     }
 
-    fn print(&self, arguments: &SearchArguments) {
-        println!(
+    fn print(&self, arguments: &SearchArguments) -> Result<()> {
+        weir_output::sayln!(
             "{} random networks from seed {} under Levels{}: {} frames sent, {} received, {} lost, {} frame-hops, {} control frames",
             self.asked,
             arguments.first,
@@ -126,22 +126,25 @@ impl Tally {
             self.lost,
             self.frame_hops,
             self.control_frames,
-        );
+        )?;
         if !arguments.faults {
-            println!(
+            weir_output::sayln!(
                 "the same networks under plain PFC: {} deadlocks, {} frames stuck in them",
-                self.pfc_deadlocks, self.pfc_stuck
-            );
-            println!(
+                self.pfc_deadlocks,
+                self.pfc_stuck
+            )?;
+            weir_output::sayln!(
                 "the same networks under PFC with shared buffers: {} frames received, {} deadlocks",
-                self.pool_received, self.pool_deadlocks
-            );
+                self.pool_received,
+                self.pool_deadlocks
+            )?;
         }
-        println!("{} failures", self.failures.len());
+        weir_output::sayln!("{} failures", self.failures.len())?;
         for (seed, what) in self.failures.iter().take(TOLD_MAX) {
             let faults = if arguments.faults { " --faults" } else { "" };
-            println!("seed {seed}: {what}; replay with: weir-sim search --first {seed} --networks 1{faults}");
+            weir_output::sayln!("seed {seed}: {what}; replay with: weir-sim search --first {seed} --networks 1{faults}")?;
         }
+        Ok(())
     }
 
     fn json(&self, arguments: &SearchArguments) -> serde_json::Value {

@@ -54,7 +54,7 @@ pub fn search(arguments: &SearchArguments) -> Result<bool> {
     let mut tally = tally.into_inner().unwrap_or_default();
     tally.findings.sort_by_key(|(seed, _)| *seed);
     tally.jain.sort_by_key(|(seed, _)| *seed);
-    tally.print(arguments);
+    tally.print(arguments)?;
     for (seed, answer) in tally.findings.iter().take(arguments.shrink) {
         write_shrunk(arguments, *seed, protocol, answer)?;
     }
@@ -78,7 +78,7 @@ fn write_shrunk(
     );
     let path = arguments.findings.join(format!("{mode}-{seed}.toml"));
     write(&path, &case.to_toml(protocol, &told))?;
-    println!("seed {seed} shrunk: weir-sim run {}", path.display());
+    weir_output::sayln!("seed {seed} shrunk: weir-sim run {}", path.display())?;
     Ok(())
 }
 
@@ -140,26 +140,27 @@ impl Tally {
         [0, 1].map(|place| self.jain.iter().map(|(_, both)| both[place]).sum::<f64>() / count)
     }
 
-    fn print(&self, arguments: &SearchArguments) {
+    fn print(&self, arguments: &SearchArguments) -> Result<()> {
         let mode = mode_name(arguments.mode);
         let [own, pfc] = self.jain();
-        println!(
+        weir_output::sayln!(
             "{} wide networks from seed {}, {mode}: {} frames sent, {} lost, {} frame-hops, Jain's index {own:.3}, under PFC {pfc:.3}",
             self.asked, arguments.first, self.sent, self.lost, self.frame_hops
-        );
+        )?;
         for (kind, count) in self.kinds.iter().chain(&self.shapes) {
-            println!("{count:>8} {kind}");
+            weir_output::sayln!("{count:>8} {kind}")?;
         }
-        println!("{} findings", self.findings.len());
+        weir_output::sayln!("{} findings", self.findings.len())?;
         for (broken, count) in &self.broken {
-            println!("{count:>8} {broken:?}");
+            weir_output::sayln!("{count:>8} {broken:?}")?;
         }
         for (seed, answer) in self.findings.iter().take(TOLD_MAX) {
-            println!(
+            weir_output::sayln!(
                 "seed {seed}: {}; replay with: weir-sim search --wide --mode {mode} --first {seed} --networks 1",
                 answer.words
-            );
+            )?;
         }
+        Ok(())
     }
 
     fn json(&self, arguments: &SearchArguments) -> serde_json::Value {

@@ -32,12 +32,6 @@ pub(super) struct Flow {
 pub(super) fn read(files: &Hpcc<'_>, topology: &mut Topology) -> Result<Vec<Flow>, ImportError> {
     let mut words = Words::new(files.flows.name, files.flows.text);
     let count = words.number("how many flows there are", FLOW_COUNT_MAX as u64)?;
-    if count == 0 {
-        let word = words.next("a flow")?;
-        return Err(
-            word.wrong("no flows are announced; write how many there are in the first line")
-        );
-    }
     let mut flows = Vec::new();
     for _ in 0..count {
         flows.push(flow(&mut words, files, topology)?);

@@ -68,16 +68,19 @@ pub fn about_flow(flows: Text<'_>, index: usize, message: String) -> ImportError
     }
 }
 
-/// The nodes whose frames HPCC's simulator writes down.
+/// The nodes whose frames HPCC's simulator writes down. As there, nodes that the topology lacks are skipped: the trace
+/// file that HPCC ships serves topologies of several sizes.
 fn traced(trace: Text<'_>, topology: &Topology) -> Result<Vec<String>, ImportError> {
     let mut words = Words::new(trace.name, trace.text);
     let nodes = topology.node_count();
-    let count = words.number("how many nodes are traced", nodes)?;
+    let count = words.number("how many nodes are traced", u64::from(u32::MAX))?;
     let mut names = Vec::new();
     for _ in 0..count {
         let word = words.next("a node that is traced")?;
-        let node = word.number("a node that is traced", nodes - 1)?;
-        names.push(topology.name(node));
+        let node = word.number("a node that is traced", u64::from(u32::MAX))?;
+        if node < nodes {
+            names.push(topology.name(node));
+        }
     }
     Ok(names)
 }

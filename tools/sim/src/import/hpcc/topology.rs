@@ -2,7 +2,6 @@
 
 use std::collections::BTreeMap;
 
-use weir_config::units::{format_duration, format_rate};
 use weir_core::{BitRate, Duration};
 
 use super::super::units;
@@ -55,12 +54,20 @@ pub(super) struct Topology {
     is_switch: Vec<bool>,
     /// Between switches.
     pub(super) links: Vec<Link>,
-    /// By host that has a link: the switch.
-    pub(super) hosts: BTreeMap<u64, u64>,
-    /// Of the hosts' lines; there is one host at least.
+    /// By host that has a link: the line.
+    pub(super) hosts: BTreeMap<u64, HostLine>,
+    /// Rate and delay that most hosts' lines have; there is one host at least.
     pub(super) host_line: (BitRate, Duration),
     /// By node: the smallest number of a node that it reaches.
     islands: Vec<u64>,
+}
+
+/// A host's line to its switch.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct HostLine {
+    pub(super) switch: u64,
+    pub(super) rate: BitRate,
+    pub(super) delay: Duration,
 }
 
 /// A link between two switches.
@@ -100,17 +107,22 @@ impl Topology {
                 return Err(word.wrong(format!("switch {node} is there twice; remove one")));
             }
         }
-        let mut seen = Seen::default();
+        let mut seen = BTreeMap::new();
         for _ in 0..links {
             topology.add_link(&mut words, &mut seen)?;
         }
-        if seen.host_line.is_none() {
+        let mut lines: BTreeMap<(BitRate, Duration), usize> = BTreeMap::new();
+        for host in topology.hosts.values() {
+            *lines.entry((host.rate, host.delay)).or_default() += 1;
+        }
+        let Some((line, _)) = lines.into_iter().max_by_key(|(_, hosts)| *hosts) else {
             let word = words.next("a link to a host: nodes that are no switches are hosts");
             return Err(word.map_or_else(
                 |error| error,
                 |word| word.wrong("no link leads to a host; is the number of links too small?"),
             ));
-        }
+        };
+        topology.host_line = line;
         topology.join_islands();
         Ok(topology)
     }
@@ -119,7 +131,8 @@ impl Topology {
     /// (Galler and Fischer, 1964).
     fn join_islands(&mut self) {
         let links = self.links.iter().map(|link| link.ends);
-        let lines = self.hosts.iter().map(|(host, switch)| [*host, *switch]);
+        let lines = self.hosts.iter();
+        let lines = lines.map(|(host, line)| [*host, line.switch]);
         let joins: Vec<[u64; 2]> = links.chain(lines).collect();
         for ends in joins {
             let [a, b] = ends.map(|node| self.island(node));
@@ -170,7 +183,12 @@ impl Topology {
     }
 
     /// `src dst rate delay error_rate`.
-    fn add_link(&mut self, words: &mut Words<'_>, seen: &mut Seen) -> Result<(), ImportError> {
+    /// `seen` has the links so far, with their lines.
+    fn add_link(
+        &mut self,
+        words: &mut Words<'_>,
+        seen: &mut BTreeMap<[u64; 2], usize>,
+    ) -> Result<(), ImportError> {
         let first = words.next("the first end of a link")?;
         let from = self.node(&first)?;
         let second = words.next("the second end of a link")?;
@@ -199,7 +217,7 @@ impl Topology {
             return Err(second.wrong(format!("a link from {from} to itself")));
         }
         let ends = [from.min(to), from.max(to)];
-        if let Some(line) = seen.links.insert(ends, first.line) {
+        if let Some(line) = seen.insert(ends, first.line) {
             return Err(first.wrong(format!(
                 "{from} and {to} have a link already, in line {line}; a scenario has one between two nodes: make it as fast as both"
             )));
@@ -216,41 +234,28 @@ impl Topology {
             (false, false) => Err(first.wrong(format!(
                 "{from} and {to} are both hosts; put a switch between them"
             ))),
-            (false, true) => self.add_host([from, to], (rate, delay), &first, seen),
-            (true, false) => self.add_host([to, from], (rate, delay), &first, seen),
+            (false, true) => self.add_host([from, to], (rate, delay), &first),
+            (true, false) => self.add_host([to, from], (rate, delay), &first),
         }
     }
 
     fn add_host(
         &mut self,
         [host, switch]: [u64; 2],
-        line: (BitRate, Duration),
+        (rate, delay): (BitRate, Duration),
         word: &Word<'_>,
-        seen: &mut Seen,
     ) -> Result<(), ImportError> {
-        if let Some(other) = self.hosts.insert(host, switch) {
-            return Err(word.wrong(format!(
-                "host {host} has a link to {other} already; a scenario's host has one: make a host of its own for each link"
-            )));
+        let line = HostLine {
+            switch,
+            rate,
+            delay,
+        };
+        match self.hosts.insert(host, line) {
+            None => Ok(()),
+            Some(other) => Err(word.wrong(format!(
+                "host {host} has a link to {} already; a scenario's host has one: make a host of its own for each link",
+                other.switch
+            ))),
         }
-        let (first, line_of_first) = *seen.host_line.get_or_insert((line, word.line));
-        if first != line {
-            let text =
-                |(rate, delay)| format!("{} and {}", format_rate(rate), format_duration(delay));
-            return Err(word.wrong(format!(
-                "the host's line has {}, and that of line {line_of_first} {}; a scenario's hosts have lines of one kind: put the difference behind the switch",
-                text(line),
-                text(first)
-            )));
-        }
-        self.host_line = line;
-        Ok(())
     }
-}
-
-/// What has been read so far, with its lines.
-#[derive(Default)]
-struct Seen {
-    links: BTreeMap<[u64; 2], usize>,
-    host_line: Option<((BitRate, Duration), usize)>,
 }

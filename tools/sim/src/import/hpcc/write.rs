@@ -52,11 +52,19 @@ pub(super) fn scenario(
     for switch in topology.switches() {
         let _ = write!(out, "\n[[switch]]\nname = \"s{switch}\"\n");
     }
-    for (host, switch) in &topology.hosts {
+    for (host, line) in &topology.hosts {
         let _ = write!(
             out,
-            "\n[[host]]\nname = \"h{host}\"\nswitch = \"s{switch}\"\n"
+            "\n[[host]]\nname = \"h{host}\"\nswitch = \"s{}\"\n",
+            line.switch
         );
+        let (rate, delay) = topology.host_line;
+        if line.rate != rate {
+            let _ = writeln!(out, "rate = \"{}\"", format_rate(line.rate));
+        }
+        if line.delay != delay {
+            let _ = writeln!(out, "delay = \"{}\"", format_duration(line.delay));
+        }
     }
     for link in &topology.links {
         let [a, b] = link.ends;
@@ -113,7 +121,8 @@ fn head(out: &mut String, files: &Hpcc<'_>, (flows, first): (usize, Duration), t
 /// A class for each priority group.
 fn classes(out: &mut String, topology: &Topology, flows: &[Flow]) {
     let lines = topology.links.iter().map(|link| (link.rate, link.delay));
-    let lines = || lines.clone().chain([topology.host_line]);
+    let hosts = topology.hosts.values().map(|line| (line.rate, line.delay));
+    let lines = || lines.clone().chain(hosts.clone());
     let fastest = lines().map(|(rate, _)| rate).max();
     let fastest = fastest.unwrap_or(topology.host_line.0);
     // There and back, the frame that has just begun at each end, and a quarter for what cells round up; as three delays in HPCC.
@@ -161,11 +170,11 @@ fn duration(topology: &Topology, flows: &[Flow], first: Duration) -> Duration {
         by_host.entry(flow.from).or_default()[0] += bytes;
         by_host.entry(flow.to).or_default()[1] += bytes;
     }
-    let busiest = by_host.values().flatten().max();
-    let busy = topology
-        .host_line
-        .0
-        .time_for(Bytes::new(*busiest.unwrap_or(&0)));
+    let busy = by_host.iter().filter_map(|(host, bytes)| {
+        let line = topology.hosts.get(host)?;
+        Some(line.rate.time_for(Bytes::new(bytes[0].max(bytes[1]))))
+    });
+    let busy = busy.max().unwrap_or(Duration::ZERO);
     let last = flows.iter().map(|flow| since(flow.start, first));
     let last = last.max().unwrap_or(Duration::ZERO);
     let wanted = (last + busy.saturating_mul(2)).as_nanos();

@@ -161,7 +161,8 @@ impl Network {
         let bytes = self.messages.get_mut(message);
         let switch = &mut self.nodes[node].switch;
         // What cannot be read is counted by the switch, by reason.
-        if bytes.get(12..14) == Some(&MAC_CONTROL) {
+        let is_mac_control = bytes.get(12..14) == Some(&MAC_CONTROL);
+        if is_mac_control {
             if let Some(map) = map {
                 translate_pauses(bytes, &map);
             }
@@ -170,6 +171,9 @@ impl Network {
             let _ = switch.receive_clcm(now, port, bytes);
         }
         self.messages.give_back(message);
+        if is_mac_control {
+            self.note_pauses(node, port, None);
+        }
     }
 
     /// A port has sent a data frame to its last bit.
@@ -203,7 +207,7 @@ impl Network {
         let frame = state.take_frame(handle);
         // Of a frame that may have been flooded: its copies have left.
         if frame != NO_FRAME {
-            self.totals.copied -= 1;
+            self.totals.copied = self.totals.copied.wrapping_sub(1);
             self.frames.give_back(frame);
         }
     }
@@ -240,7 +244,7 @@ impl Network {
                 let held = &mut state.frames[handle.index()];
                 debug_assert_ne!(*held, NO_FRAME, "the core sends what it holds");
                 let frame = if state.floods {
-                    self.totals.copied += 1;
+                    self.totals.copied = self.totals.copied.wrapping_add(1);
                     let copy = *self.frames.get(*held);
                     let hops = self.frames.no_hops();
                     self.frames.add(copy, hops)
@@ -273,6 +277,9 @@ impl Network {
                 self.queue
                     .push(node as u32, sent, Event::ControlSent { line: line_index });
                 self.send_control(line_index, arrives, bytes);
+                if let ControlFrame::Mac(_) = control {
+                    self.note_pauses(node, port, Some(arrives));
+                }
             }
             None => {
                 if let Some(at) = state.switch.next_transmit(port) {

@@ -118,6 +118,8 @@ impl Network {
         let empty = Schedule::new(0, Duration::ZERO);
         let queues = std::mem::replace(&mut self.queue, empty).split(count, owner);
         let logs = std::mem::replace(&mut self.log, Log::new(0)).split(count);
+        let pauses = self.pauses.take().map(|pauses| pauses.split(count));
+        let mut pauses = pauses.map(Vec::into_iter);
         let mut samples = self.samples.take().map(|samples| {
             let parts = samples.split(count, |switch| partition.switch(switch));
             parts.into_iter()
@@ -140,6 +142,7 @@ impl Network {
                 impairing: self.impairing.clone(),
                 scratch: Vec::new(),
                 log,
+                pauses: pauses.as_mut().and_then(Iterator::next),
                 samples: samples.as_mut().and_then(Iterator::next),
                 last_part_from: self.last_part_from,
                 totals: Totals::default(),
@@ -215,6 +218,7 @@ impl Network {
         let mut flows = Vec::new();
         let mut queues = Vec::new();
         let mut logs = Vec::new();
+        let mut pauses = Vec::new();
         let mut samples = Vec::new();
         for part in parts {
             nodes.push(part.nodes);
@@ -223,6 +227,7 @@ impl Network {
             flows.push(part.flows);
             queues.push(part.queue);
             logs.push(part.log);
+            pauses.extend(part.pauses);
             samples.extend(part.samples);
         }
         self.nodes = Table::join(nodes, |index, _| owner(index), |_, _| {});
@@ -239,6 +244,7 @@ impl Network {
         );
         self.queue = Schedule::join(queues, owner);
         self.log = Log::join(logs);
+        self.pauses = (!pauses.is_empty()).then(|| Log::join(pauses));
         self.samples = Samples::join(samples);
     }
 

@@ -31,12 +31,13 @@ fn carried(network: &Network, payload: Payload) -> String {
 /// Everything.
 fn everything(network: &mut Network) -> String {
     let mut text = format!(
-        "{:?} {:?} {:?}\n{:?}\n{:?}\n{:?}\n{:?}\n{:?}\n{:?}\n",
+        "{:?} {:?} {:?}\n{:?}\n{:?}\n{:?}\n{:?}\n{:?}\n{:?}\n{:?}\n",
         network.now,
         network.totals,
         network.counters(),
         network.log.entries(),
         network.log.overflow(),
+        network.pauses,
         network.samples,
         network.waiting,
         network.impairing,
@@ -166,6 +167,7 @@ fn after(seed: u64, with_faults: bool, longest: Duration, way: Way) -> [String; 
         }
     }
     let mut network = Network::new(plan).expect("the plan is sound");
+    network.record_pauses();
     way.run(&mut network, &stops(case.arrivals().min(longest)));
     let ran = everything(&mut network);
     network.drain(case.standstill(), Duration::from_secs(1));

@@ -6,6 +6,7 @@ mod rdma;
 use anyhow::{ensure, Result};
 
 use super::{churn, Guest, Hosts, Length, Outcome};
+use crate::vm::checks::{Wanted, NO_WARNING};
 use counts::Counts;
 
 /// Scripts with the steps of the checks, and their names in the guest's /etc.
@@ -68,11 +69,17 @@ const fn alone(name: &'static str, check: fn(&Hosts<'_>) -> Result<String>) -> C
 /// # Errors
 ///
 /// Only when the run is interrupted.
-pub fn check(guest: &Guest, peer: Option<&Guest>, cell: Cell) -> Result<Vec<Outcome>> {
+pub fn check(
+    guest: &Guest,
+    peer: Option<&Guest>,
+    cell: Cell,
+    wanted: &Wanted,
+) -> Result<Vec<Outcome>> {
     let mut hosts = Hosts {
         guest,
         peer,
         length: Length::Short,
+        wanted,
         outcomes: Vec::new(),
     };
     match cell.is_pair {
@@ -81,7 +88,7 @@ pub fn check(guest: &Guest, peer: Option<&Guest>, cell: Cell) -> Result<Vec<Outc
     }
     // Linux warns of its own handling of lost frames (libfc); only a cell that loses none shows anything.
     if cell.loses_nothing {
-        hosts.check("no warning of the kernel", churn::no_warning)?;
+        hosts.check(NO_WARNING, churn::no_warning)?;
     }
     Ok(hosts.outcomes)
 }

@@ -23,7 +23,7 @@ pub fn sweep_by_hand(arguments: &SweepArguments) -> Result<bool> {
     let axes = axes(&arguments.over)?;
     let points = points(arguments, &axes)?;
     let results = run_all(&points, arguments)?;
-    print!("{}", table(&axes, &points, &results));
+    weir_output::say!("{}", table(&axes, &points, &results))?;
     if let Some(path) = &arguments.json {
         let all = serde_json::json!({ "format": weir_api::run::RUN_FORMAT, "runs": results });
         write(path, &serde_json::to_string_pretty(&all)?)?;
@@ -41,13 +41,13 @@ pub fn sweep_by_hand(arguments: &SweepArguments) -> Result<bool> {
                 .zip(&point.values)
                 .map(|((path, _), value)| format!(" --set {path}={value}"))
                 .collect();
-            println!(
+            weir_output::sayln!(
                 "expectation failed: {} (seen: {}); replay with: weir-sim run {} --seed {}{values}",
                 failed.what,
                 failed.seen,
                 arguments.source.file.display(),
                 result.seed
-            );
+            )?;
         }
     }
     Ok(held)

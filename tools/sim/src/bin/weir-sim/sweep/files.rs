@@ -9,7 +9,8 @@ use std::path::{Path, PathBuf};
 use anyhow::{bail, Context, Result};
 use nix::errno::Errno;
 use nix::fcntl::{Flock, FlockArg};
-use weir_sim::sweep::{parquet, Finished, Shard};
+use weir_recording::table;
+use weir_sim::sweep::{Finished, Shard};
 
 /// In the footer of a part's files: what they are made of.
 pub const KEY: &str = "weir.shard_sha256";
@@ -31,7 +32,8 @@ impl Files {
             let name = entry?.file_name();
             let name = name.to_string_lossy();
             let stem = name.split('.').next().unwrap_or_default();
-            let is_part = name.ends_with(".parquet") && name.starts_with("runs-");
+            let is_part = (name.ends_with(".parquet") && name.starts_with("runs-"))
+                || (name.ends_with(".jsonl") && name.starts_with("unfinished-"));
             if is_part && !stem.ends_with(&ending) {
                 bail!(
                     "{} is of a sweep in another number of parts; remove the files there, or use another directory with --out",
@@ -66,12 +68,9 @@ impl Files {
             Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(false),
             Err(error) => return Err(error).with_context(|| path.display().to_string()),
         };
-        let of = parquet::note(file, KEY).with_context(|| path.display().to_string())?;
+        let of = table::note(file, KEY).with_context(|| path.display().to_string())?;
         if of.as_deref() != Some(key) {
-            bail!(
-                "{} is of another sweep, scenario or version of weir-sim; remove it, or use another directory with --out",
-                path.display()
-            );
+            return Self::refuse(&path);
         }
         Ok(true)
     }
@@ -88,6 +87,23 @@ impl Files {
             File::open(&self.directory)?.sync_all()
         };
         written().with_context(|| format!("cannot write {}", path.display()))
+    }
+
+    /// Refuses `path`, which is not what this command makes.
+    fn refuse<T>(path: &Path) -> Result<T> {
+        bail!(
+            "{} is of another sweep, scenario or version of weir-sim; remove it, or use another directory with --out",
+            path.display()
+        )
+    }
+
+    /// Refuses the journal.
+    ///
+    /// # Errors
+    ///
+    /// Always.
+    pub fn refuse_journal<T>(&self) -> Result<T> {
+        Self::refuse(&self.journal())
     }
 
     /// Opens the journal exclusively; also returns the runs that were finished before.

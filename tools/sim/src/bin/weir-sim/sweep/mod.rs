@@ -36,7 +36,7 @@ pub fn sweep(arguments: &SweepArguments) -> Result<bool> {
     let campaign = Campaign::new(sweep, text)?;
     let shard = arguments.shard.unwrap_or(Shard { index: 0, count: 1 });
     if arguments.list {
-        print!("{}", list(&campaign, shard));
+        weir_output::say!("{}", list(&campaign, shard))?;
     } else if arguments.check {
         check(&campaign, shard)?;
     } else {
@@ -129,13 +129,13 @@ fn check(campaign: &Campaign, shard: Shard) -> Result<()> {
     let count = shard.runs(sweep.run_count()).count();
     match all {
         None => {
-            println!("{count} runs, all of whose scenarios are valid");
+            weir_output::sayln!("{count} runs, all of whose scenarios are valid")?;
             Ok(())
         }
         Some(error) => {
-            println!(
+            weir_output::sayln!(
                 "{refused} of {count} runs have invalid scenarios and would be rows with an error"
-            );
+            )?;
             Err(error.into())
         }
     }

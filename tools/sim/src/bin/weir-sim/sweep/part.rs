@@ -11,7 +11,8 @@ use std::time::Duration;
 
 use anyhow::{Context, Result};
 use indicatif::{HumanDuration, ProgressBar};
-use weir_sim::sweep::{parquet, Campaign, Cell, Finished, Shard, SWEEP_FORMAT};
+use weir_recording::table::{parquet, Cell};
+use weir_sim::sweep::{Campaign, Finished, Shard, SWEEP_FORMAT};
 
 use super::files::{Files, Journal, KEY};
 use crate::cli::SweepArguments;
@@ -39,10 +40,10 @@ pub fn run(
     let key = campaign.shard_key(shard);
     let files = Files::new(directory, shard)?;
     if files.is_finished(&key)? {
-        println!(
+        weir_output::sayln!(
             "nothing to run: {} has all runs",
             files.table("runs").display()
-        );
+        )?;
         return Ok(());
     }
     let (mut journal, kept) = files.open_journal()?;
@@ -50,6 +51,7 @@ pub fn run(
         // The previous owner of the journal has finished the part meanwhile.
         return journal.remove();
     }
+    let is_kept = !kept.is_empty();
     let kept = kept.into_iter().filter(|one| campaign.is_complete(one));
     let mut by_key: BTreeMap<String, Finished> = kept.map(|one| (one.key.clone(), one)).collect();
     let mut done: BTreeMap<u64, Finished> = BTreeMap::new();
@@ -61,17 +63,20 @@ pub fn run(
         }
     }
     let before = done.len();
+    if before == 0 && is_kept {
+        return files.refuse_journal();
+    }
     finish(campaign, &left, &mut done, &mut journal, arguments)?;
     let failed = done.values().filter(|one| has_failed(one)).count();
     write(campaign, &files, &key, done)?;
     journal.remove()?;
     let (now, path) = (left.len(), files.table("runs"));
     let runs = |count: usize| format!("{count} run{}", if count == 1 { "" } else { "s" });
-    println!(
+    weir_output::sayln!(
         "{}: {before} kept from before, {now} run now, {failed} failed; {}",
         runs(before + now),
         path.display()
-    );
+    )?;
     Ok(())
 }
 
@@ -208,7 +213,7 @@ fn write(
     ];
     for (name, is_wanted, columns, rows) in all {
         if is_wanted {
-            let bytes = parquet::table(&columns, &rows, &notes)?;
+            let bytes = parquet("weir-sim", &columns, &rows, &notes)?;
             files.write(&files.table(name), &bytes)?;
         }
     }

@@ -1,4 +1,4 @@
-//! Rows as a Parquet file.
+//! Tables as Parquet files.
 
 use std::sync::Arc;
 
@@ -12,17 +12,85 @@ use parquet::file::reader::{ChunkReader, FileReader};
 use parquet::file::serialized_reader::SerializedFileReader;
 use parquet::file::writer::SerializedFileWriter;
 use parquet::schema::types::{Type, TypePtr};
-
-use super::{Cell, CellKind, Column};
+use serde::{Deserialize, Serialize};
 
 const GROUP_ROWS: usize = 100_000;
 
-/// A Parquet file with `rows`, each with a cell for each of `columns`, and with `notes` in its footer. The same bytes each time.
+/// A column of a table.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Column {
+    /// Its name.
+    pub name: String,
+    /// Type of its values.
+    pub kind: CellKind,
+    /// True if a value can be missing.
+    pub is_optional: bool,
+}
+
+/// Type of a column's values.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum CellKind {
+    /// Yes or no.
+    Flag,
+    /// Whole numbers.
+    Count,
+    /// Numbers.
+    Number,
+    /// Text.
+    Text,
+}
+
+/// One value.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub enum Cell {
+    /// None.
+    Null,
+    /// Yes or no.
+    Flag(bool),
+    /// A whole number.
+    Count(i64),
+    /// A number; kept as its bits, so that it is the same after it was written and read.
+    Number(#[serde(with = "bits")] f64),
+    /// Text.
+    Text(String),
+}
+
+impl Column {
+    /// Returns a column `name` of this kind.
+    pub fn of(name: impl Into<String>, kind: CellKind, is_optional: bool) -> Self {
+        Self {
+            name: name.into(),
+            kind,
+            is_optional,
+        }
+    }
+}
+
+impl Cell {
+    /// Returns a whole number; the largest one for one that is larger.
+    pub fn count(count: u64) -> Self {
+        Self::Count(i64::try_from(count).unwrap_or(i64::MAX))
+    }
+
+    /// Returns a text.
+    pub fn text(text: impl Into<String>) -> Self {
+        Self::Text(text.into())
+    }
+
+    /// Returns a number, or no value.
+    pub fn number(number: Option<f64>) -> Self {
+        number.map_or(Self::Null, Self::Number)
+    }
+}
+
+/// Returns a Parquet file of `program` with `rows`, each with a cell for each of `columns`, and with `notes` in its footer. The
+/// same bytes each time.
 ///
 /// # Errors
 ///
 /// When a row does not fit the columns.
-pub fn table(
+pub fn parquet(
+    program: &str,
     columns: &[Column],
     rows: &[Vec<Cell>],
     notes: &[(&str, String)],
@@ -35,7 +103,7 @@ pub fn table(
         .iter()
         .map(|(key, value)| KeyValue::new((*key).to_owned(), value.clone()));
     let properties = WriterProperties::builder()
-        .set_created_by(format!("weir-sim version {}", env!("CARGO_PKG_VERSION")))
+        .set_created_by(format!("{program} version {}", env!("CARGO_PKG_VERSION")))
         .set_key_value_metadata(Some(notes.collect()))
         .build();
     let mut file = Vec::new();
@@ -122,4 +190,16 @@ fn write<'a>(
         _ => return Err(wrong(None)),
     }
     Ok(())
+}
+
+mod bits {
+    use serde::{Deserialize, Deserializer, Serializer};
+
+    pub fn serialize<S: Serializer>(number: &f64, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.serialize_u64(number.to_bits())
+    }
+
+    pub fn deserialize<'de, D: Deserializer<'de>>(deserializer: D) -> Result<f64, D::Error> {
+        u64::deserialize(deserializer).map(f64::from_bits)
+    }
 }

@@ -1,0 +1,79 @@
+//! `/v1/recordings`: queues, pauses and drops, up to a thousand times a second.
+
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Serialize};
+use utoipa::ToSchema;
+
+use crate::words::Reason;
+
+/// Media type of the answer: a [`RecordLine`] on each line.
+pub const RECORD_TYPE: &str = "application/x-ndjson";
+
+/// Body of `POST /v1/recordings`; the answer has a line for each reading, and ends with the recording.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub struct RecordRequest {
+    /// Time between two readings, 0.001 to 1.
+    pub every_seconds: f64,
+    /// The recording ends after this long, at most 3600.
+    pub duration_seconds: f64,
+}
+
+/// A reading. The first line has all ports and priorities; the others have those that differ from the line before.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, ToSchema)]
+pub struct RecordLine {
+    /// When, on the machine's monotonic clock.
+    pub monotonic_nanos: u64,
+    /// Readings that were due so far and are missing: the dataplane thread was late, or the client slow. Totals stay right.
+    pub lost_total: u64,
+    /// By port and priority.
+    pub queues: Vec<RecordQueue>,
+    /// By port.
+    pub drops: Vec<RecordDrops>,
+}
+
+/// One (port, priority) in a [`RecordLine`].
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, ToSchema)]
+pub struct RecordQueue {
+    /// The port.
+    pub port: String,
+    /// The priority.
+    pub priority: u8,
+    /// Charged to the ingress buffer.
+    pub ingress_bytes: u64,
+    /// Waiting to leave by the port.
+    pub egress_bytes: u64,
+    /// Pauses by the neighbor; absent if they are as on the line before.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub received: Option<RecordPauses>,
+    /// Pauses of the neighbor; absent if they are as on the line before.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub sent: Option<RecordPauses>,
+}
+
+/// Pauses of one (port, priority) in one direction.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub struct RecordPauses {
+    /// Pauses that have begun since the start.
+    pub transitions_total: u64,
+    /// True while one lasts.
+    pub paused: bool,
+    /// When the last one began, on the machine's monotonic clock.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub last_began_monotonic_nanos: Option<u64>,
+    /// When the last one that is over ended.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub last_ended_monotonic_nanos: Option<u64>,
+    /// Their time since the start, one that lasts included.
+    pub paused_nanos_total: u64,
+}
+
+/// Frames from one port that the switch core dropped since the start.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub struct RecordDrops {
+    /// The port.
+    pub port: String,
+    /// By reason; reasons that never happened are left out.
+    pub frames_total: BTreeMap<Reason, u64>,
+}

@@ -1,0 +1,83 @@
+//! `[sflow]`: reports to collectors.
+
+use std::net::{IpAddr, SocketAddr};
+
+use weir_core::Duration;
+
+use super::access::Listen;
+use crate::reader::{within, Table};
+use crate::settings::{quoted, settings, valid, Form};
+
+/// A datagram of 1400 bytes must have room for a frame's header and the fields in front of it.
+const HEADER_BYTES: (u64, u64) = (64, 512);
+/// The longest interval is that of sFlow's MIB for a collector that wants counters once an hour.
+const COUNTER_INTERVALS: (Duration, Duration) = (Duration::from_secs(1), Duration::from_secs(3600));
+
+settings! {
+    /// `[sflow]`.
+    #[derive(Clone, Debug, PartialEq, Eq)]
+    SflowConfig in "sflow" {
+        "collector" collector: Option<SocketAddr> as Listen = None, "", Restart, valid::anything;
+            "Address and UDP port of an [sFlow](../operations/sflow.md) collector, such as `\"192.0.2.9:6343\"`, or `\"off\"`."
+        "agent" agent: Option<IpAddr> as Address = None => "the daemon's own address towards the collector", "", Restart, valid::anything;
+            "Address by which the collector knows the switch."
+        "interval" interval: Duration = Duration::from_secs(20), "", Restart, valid::between(COUNTER_INTERVALS);
+            "Time between two counter samples of a port, 1 s to 3600 s."
+        "sampling" sampling: Option<u32> as Count<1, 0x00ff_ffff> = None, "", Restart, valid::anything;
+            "One in this many received frames is sampled, 1 to 16777215, or `\"off\"`. While frames are sampled, they do not take the [express path](../guide/express.md)."
+        "drops-per-second" drops_per_second: Option<u32> as Count<1, 10_000> = Some(100), "", Restart, valid::anything;
+            "Reports of dropped frames a second, 1 to 10000, or `\"off\"` for none. Drops beyond that are counted as withheld."
+        "header-bytes" header_bytes: u64 = 128, "", Restart, valid::within(HEADER_BYTES.0, HEADER_BYTES.1);
+            "Bytes of a frame in a sample or report, 64 to 512. They show user data: send them over a trusted network."
+    }
+}
+
+/// A number between two others, or `off` for none.
+pub(super) struct Count<const LEAST: u64, const MOST: u64>;
+
+impl<const LEAST: u64, const MOST: u64> Form<Option<u32>> for Count<LEAST, MOST> {
+    fn read(table: &Table<'_>, key: &str) -> Option<Option<u32>> {
+        if table.is_text(key, "off") {
+            return Some(None);
+        }
+        within(table, key, LEAST, MOST).map(|count| u32::try_from(count).ok())
+    }
+
+    fn written(count: &Option<u32>) -> Option<String> {
+        Some(count.map_or_else(|| quoted("off"), |count| count.to_string()))
+    }
+}
+
+/// An IP address.
+struct Address;
+
+impl Form<Option<IpAddr>> for Address {
+    fn read(table: &Table<'_>, key: &str) -> Option<Option<IpAddr>> {
+        let text: String = table.get(key)?;
+        let address = text.parse().ok();
+        if address.is_none() {
+            table.complain(key, format!("`{text}` is not an IP address"));
+        }
+        Some(address)
+    }
+
+    fn written(address: &Option<IpAddr>) -> Option<String> {
+        address.map(|address| quoted(&address.to_string()))
+    }
+}
+
+/// A collector must have an address and a port that a datagram can be sent to.
+pub(super) fn check_collector(table: &Table<'_>, collector: Option<SocketAddr>) {
+    let cannot = |address: SocketAddr| address.port() == 0 || address.ip().is_unspecified();
+    if collector.is_some_and(cannot) {
+        table.complain(
+            "collector",
+            "nothing can be sent there; write the collector's address and its port, such as \"192.0.2.9:6343\"",
+        );
+    }
+}
+
+/// Checks settings that depend on each other.
+pub(super) fn check_sflow(table: &Table<'_>, config: &SflowConfig) {
+    check_collector(table, config.collector);
+}

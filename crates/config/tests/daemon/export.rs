@@ -1,0 +1,47 @@
+//! `[sflow]`: off by default, and which collectors and limits are refused.
+
+use super::{parse, GOOD};
+
+fn with(settings: &str) -> Result<weir_config::daemon::SflowConfig, String> {
+    parse(&format!("{GOOD}\n[sflow]\n{settings}\n")).map(|config| config.sflow)
+}
+
+#[test]
+fn nothing_is_sent_unless_a_collector_is_set() {
+    let config = parse(GOOD).unwrap().sflow;
+    assert_eq!(config.collector, None);
+    let config = with("collector = \"192.0.2.9:6343\"\nsampling = 400").unwrap();
+    assert_eq!(
+        config.collector.unwrap().to_string(),
+        "192.0.2.9:6343".to_owned()
+    );
+    assert_eq!(
+        (config.sampling, config.drops_per_second),
+        (Some(400), Some(100))
+    );
+    let config = with("collector = \"[2001:db8::9]:6343\"\ndrops-per-second = \"off\"").unwrap();
+    assert_eq!(config.drops_per_second, None);
+}
+
+#[test]
+fn what_cannot_be_sent_to_or_is_out_of_bounds_is_refused_by_name() {
+    for (settings, complaint) in [
+        ("collector = \"192.0.2.9\"", "is not an address"),
+        ("collector = \"192.0.2.9:0\"", "nothing can be sent there"),
+        ("collector = \"0.0.0.0:6343\"", "nothing can be sent there"),
+        ("agent = \"here\"", "is not an IP address"),
+        ("sampling = 0", "0 is not between 1 and 16777215"),
+        ("sampling = 16777216", "not between"),
+        ("drops-per-second = 10001", "not between 1 and 10000"),
+        ("header-bytes = 63", "63 is not between 64 and 512"),
+        ("header-bytes = 513", "513 is not between"),
+        ("interval = \"100ms\"", "must be between \"1s\""),
+    ] {
+        let error = with(settings).unwrap_err();
+        let key = settings.split(' ').next().unwrap();
+        assert!(
+            error.contains(complaint) && error.contains(&format!("sflow.{key}")),
+            "{settings}: {error}"
+        );
+    }
+}

@@ -1,0 +1,8 @@
+//! Recordings as files that other tools read: what a switch did as a trace for
+//! [Perfetto](https://perfetto.dev), and tables as [Parquet](https://parquet.apache.org). No I/O:
+//! the caller writes the bytes.
+
+pub mod perfetto;
+pub mod spans;
+pub mod table;
+pub mod timeline;

@@ -1,0 +1,171 @@
+//! State of the sFlow agent: its taps, and what it has sent.
+
+use std::net::{IpAddr, SocketAddr};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use weir_api::counters::SflowCounters;
+use weir_config::daemon::SflowConfig;
+use weir_core::{Duration, Instant, PortSet};
+
+use crate::dataplane::tap::{Choice, Tap, TapFigures, TapPlan};
+use crate::model::clock;
+
+/// Sampled frames that may wait for the agent: 400 ms of them at 10 000 samples a second.
+const SAMPLES_WAITING: usize = 4_096;
+/// Reports that may wait, in multiples of the rate limit: a burst of one second, and another one while the agent is late.
+const SECONDS_WAITING: usize = 2;
+/// The least number of reports that may wait.
+const DROPS_WAITING_MIN: usize = 64;
+/// Time for which an error of sending is shown.
+const ERROR_SHOWN: Duration = Duration::from_secs(60);
+
+/// Settings of the agent.
+#[derive(Clone, Debug)]
+pub struct SflowSettings {
+    /// The collector.
+    pub collector: SocketAddr,
+    /// The switch's address in datagrams; `None` for that of the socket.
+    pub agent: Option<IpAddr>,
+    /// Time between two counter samples of a port.
+    pub interval: Duration,
+    /// One in this many frames is sampled; `None` for none.
+    pub sampling: Option<u32>,
+    /// The most reports of dropped frames a second; `None` for none.
+    pub drops_per_second: Option<u32>,
+    /// Bytes of a frame in a sample or report.
+    pub header_bytes: usize,
+    /// Randomness of the choice of frames.
+    pub seed: u64,
+}
+
+impl SflowSettings {
+    /// The settings of `[sflow]`; `None` while it is off.
+    pub fn new(config: &SflowConfig, seed: u64) -> Option<Self> {
+        Some(Self {
+            collector: config.collector?,
+            agent: config.agent,
+            interval: config.interval,
+            sampling: config.sampling,
+            drops_per_second: config.drops_per_second,
+            header_bytes: config.header_bytes as usize,
+            seed,
+        })
+    }
+}
+
+/// The agent as its readers see it.
+#[derive(Debug)]
+pub struct SflowAgent {
+    settings: SflowSettings,
+    /// Copies of dropped frames, if they are reported.
+    pub drops: Option<Arc<Tap>>,
+    /// Copies of sampled frames, if there are samples.
+    pub samples: Option<Arc<Tap>>,
+    state: Mutex<State>,
+}
+
+#[derive(Debug, Default)]
+struct State {
+    counters: SflowCounters,
+    agent: Option<IpAddr>,
+    error: Option<(Instant, String)>,
+}
+
+impl SflowAgent {
+    /// An agent that has sent nothing, with the memory that it will need.
+    pub(super) fn new(settings: SflowSettings, port_count: usize) -> Self {
+        let ports: PortSet = (0..port_count)
+            .filter_map(weir_core::PortId::from_index)
+            .collect();
+        let tap = |choice, ring_frames| {
+            let plan = TapPlan {
+                ports,
+                choice,
+                count: u64::MAX,
+                snap_bytes: settings.header_bytes,
+                ring_frames,
+            };
+            Arc::new(Tap::new(plan, port_count))
+        };
+        let drops = settings.drops_per_second.map(|per_second| {
+            let waiting = SECONDS_WAITING * per_second as usize;
+            tap(
+                Choice::Dropped { per_second },
+                waiting.max(DROPS_WAITING_MIN),
+            )
+        });
+        let seed = settings.seed;
+        let samples = settings
+            .sampling
+            .map(|one_in| tap(Choice::Sampled { one_in, seed }, SAMPLES_WAITING));
+        Self {
+            settings,
+            drops,
+            samples,
+            state: Mutex::default(),
+        }
+    }
+
+    /// Its settings.
+    pub fn settings(&self) -> &SflowSettings {
+        &self.settings
+    }
+
+    /// The switch's address in datagrams, once there is one.
+    pub fn agent(&self) -> Option<IpAddr> {
+        self.state().agent
+    }
+
+    /// Notes the switch's address in datagrams.
+    pub fn set_agent(&self, agent: IpAddr) {
+        self.state().agent = Some(agent);
+    }
+
+    /// The last error of sending, if it is recent.
+    pub fn error(&self) -> Option<String> {
+        let now = clock::now();
+        let state = self.state();
+        let recent = state.error.as_ref();
+        let recent = recent.filter(|(at, _)| now.saturating_since(*at) < ERROR_SHOWN);
+        recent.map(|(_, error)| error.clone())
+    }
+
+    /// Notes an error of sending.
+    pub fn note_error(&self, error: String) {
+        self.state().error = Some((clock::now(), error));
+    }
+
+    /// Adds to the counters.
+    pub fn count(&self, add: impl FnOnce(&mut SflowCounters)) {
+        add(&mut self.state().counters);
+    }
+
+    /// All counters.
+    pub fn counters(&self) -> SflowCounters {
+        let mut counters = self.state().counters;
+        let (drops, samples) = (figures(&self.drops), figures(&self.samples));
+        counters.drops_withheld += drops.withheld;
+        counters.drops_lost += drops.lost;
+        counters.packets_lost += samples.lost;
+        counters
+    }
+
+    /// Dropped frames, whether reported or not.
+    pub fn drops_seen(&self) -> u64 {
+        figures(&self.drops).seen
+    }
+
+    /// Frames from which samples were chosen.
+    pub fn packets_seen(&self) -> u64 {
+        figures(&self.samples).seen
+    }
+
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+fn figures(tap: &Option<Arc<Tap>>) -> TapFigures {
+    tap.as_ref()
+        .map_or_else(TapFigures::default, |tap| tap.total())
+}

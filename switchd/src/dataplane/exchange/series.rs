@@ -1,0 +1,226 @@
+//! Series: readings of queues, pauses and drops at intervals of down to a millisecond, for records and
+//! exports.
+//!
+//! The dataplane thread takes a reading when one is due: no request and no answer for each, and the
+//! times are its own. All memory is allocated before the first reading. A [`Series`] is shared by that
+//! thread and one reader, who [takes](Series::take) readings and [gives](Series::recycle) them back. A
+//! reading for which there is no room is counted, as is one whose time the thread has missed. Readings
+//! are totals since the start, so that sums over a series stay right without it.
+
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use crossbeam::queue::ArrayQueue;
+use weir_core::counters::DropCounts;
+use weir_core::switch::PauseGauges;
+use weir_core::units::PRIORITY_COUNT;
+use weir_core::{Bytes, Duration, Instant, PortId, Priority, Switch};
+
+/// Series at a time.
+pub const SERIES_MAX: usize = 4;
+/// The shortest interval.
+pub const INTERVAL_MIN: Duration = Duration::from_millis(1);
+/// The longest one.
+pub const INTERVAL_MAX: Duration = Duration::from_secs(1);
+
+/// Memory of one series that is not exceeded: a switch has at most 256 ports.
+const MEMORY_MAX: usize = 16 << 20;
+const READINGS: std::ops::RangeInclusive<usize> = 16..=1_024;
+
+/// The switch at one moment.
+#[derive(Clone, Debug, Default)]
+pub struct Reading {
+    /// When.
+    pub at: Instant,
+    /// By port.
+    pub ports: Vec<PortReading>,
+}
+
+/// One port.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct PortReading {
+    /// By priority.
+    pub priorities: [QueueReading; PRIORITY_COUNT],
+    /// Frames from this port that the switch core dropped.
+    pub drops: DropCounts,
+}
+
+/// One (port, priority).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct QueueReading {
+    /// Charged to the ingress buffer.
+    pub ingress: Bytes,
+    /// Waiting to leave by the port.
+    pub egress: Bytes,
+    /// Pauses by the neighbour.
+    pub received: PauseGauges,
+    /// Pauses of the neighbour.
+    pub sent: PauseGauges,
+}
+
+impl Reading {
+    /// Reads `switch`. O(ports), and allocates nothing if there is room.
+    fn fill(&mut self, now: Instant, switch: &Switch) {
+        self.at = now;
+        for (index, reading) in self.ports.iter_mut().enumerate() {
+            let Some(port) = PortId::from_index(index) else {
+                return;
+            };
+            reading.drops = switch.counters(port).drops;
+            for (priority, queue) in Priority::ALL.into_iter().zip(&mut reading.priorities) {
+                (queue.ingress, queue.egress) = switch.occupancy(port, priority);
+                [queue.received, queue.sent] = switch.pauses(now, port, priority);
+            }
+        }
+    }
+}
+
+/// One series.
+#[derive(Debug)]
+pub struct Series {
+    interval: Duration,
+    free: ArrayQueue<Box<Reading>>,
+    filled: ArrayQueue<Box<Reading>>,
+    lost: AtomicU64,
+}
+
+impl Series {
+    /// A series for a switch with `port_count` ports; the interval is cut to what is possible.
+    pub fn new(interval: Duration, port_count: usize) -> Self {
+        let bytes = port_count.max(1) * size_of::<PortReading>();
+        let count = (MEMORY_MAX / bytes).clamp(*READINGS.start(), *READINGS.end());
+        let free = ArrayQueue::new(count);
+        for _ in 0..count {
+            let reading = Reading {
+                at: Instant::ZERO,
+                ports: vec![PortReading::default(); port_count],
+            };
+            // As many as there is room for.
+            let _ = free.push(Box::new(reading));
+        }
+        Self {
+            interval: interval.clamp(INTERVAL_MIN, INTERVAL_MAX),
+            free,
+            filled: ArrayQueue::new(count),
+            lost: AtomicU64::new(0),
+        }
+    }
+
+    /// Time between two readings.
+    pub fn interval(&self) -> Duration {
+        self.interval
+    }
+
+    /// The oldest reading that waits.
+    pub fn take(&self) -> Option<Box<Reading>> {
+        self.filled.pop()
+    }
+
+    /// Returns a reading for reuse.
+    pub fn recycle(&self, reading: Box<Reading>) {
+        let _ = self.free.push(reading);
+    }
+
+    /// Readings that were due and are missing.
+    pub fn lost(&self) -> u64 {
+        self.lost.load(Ordering::Relaxed)
+    }
+
+    fn lose(&self, count: u64) {
+        self.lost.fetch_add(count, Ordering::Relaxed);
+    }
+}
+
+/// The series of a dataplane.
+#[derive(Debug, Default)]
+pub(in crate::dataplane) struct Readers {
+    readers: [Option<Reader>; SERIES_MAX],
+    /// When the next reading is due.
+    next: Option<Instant>,
+}
+
+#[derive(Debug)]
+struct Reader {
+    series: Arc<Series>,
+    due: Instant,
+}
+
+impl Readers {
+    /// Begins a series at a place, or ends the one there.
+    pub(in crate::dataplane) fn set(
+        &mut self,
+        now: Instant,
+        place: usize,
+        series: Option<Arc<Series>>,
+    ) {
+        if let Some(slot) = self.readers.get_mut(place) {
+            *slot = series.map(|series| Reader { series, due: now });
+        }
+        self.settle();
+    }
+
+    /// When the next reading is due.
+    pub(in crate::dataplane) fn next(&self) -> Option<Instant> {
+        self.next
+    }
+
+    /// Takes the readings that are due.
+    #[inline]
+    pub(in crate::dataplane) fn read(&mut self, now: Instant, switch: &Switch) {
+        if self.next.is_some_and(|due| due <= now) {
+            self.read_due(now, switch);
+        }
+    }
+
+    #[cold]
+    fn read_due(&mut self, now: Instant, switch: &Switch) {
+        for reader in self.readers.iter_mut().flatten() {
+            if reader.due > now {
+                continue;
+            }
+            let interval = reader.series.interval;
+            let late = now.saturating_since(reader.due).as_nanos() / interval.as_nanos().max(1);
+            reader.series.lose(late);
+            reader.due = reader.due + interval.saturating_mul(late + 1);
+            match reader.series.free.pop() {
+                Some(mut reading) => {
+                    reading.fill(now, switch);
+                    // There are as many places as readings.
+                    let _ = reader.series.filled.push(reading);
+                }
+                None => reader.series.lose(1),
+            }
+        }
+        self.settle();
+    }
+
+    fn settle(&mut self) {
+        let readers = self.readers.iter().flatten();
+        self.next = readers.map(|reader| reader.due).min();
+    }
+}
+
+/// Places of series, taken by those who want one.
+#[derive(Debug, Default)]
+pub struct SeriesPlaces(Mutex<[bool; SERIES_MAX]>);
+
+impl SeriesPlaces {
+    /// Takes a place; `None` when all are taken.
+    pub fn take(&self) -> Option<usize> {
+        let mut places = self.lock();
+        let place = places.iter().position(|taken| !taken)?;
+        places[place] = true;
+        Some(place)
+    }
+
+    /// Gives a place back, after the series there has ended.
+    pub fn give_back(&self, place: usize) {
+        if let Some(taken) = self.lock().get_mut(place) {
+            *taken = false;
+        }
+    }
+
+    fn lock(&self) -> MutexGuard<'_, [bool; SERIES_MAX]> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}

@@ -1,0 +1,195 @@
+//! sFlow to a collector that is there, and to some that are not.
+
+use std::net::{SocketAddr, UdpSocket};
+use std::sync::Mutex;
+
+use crate::support::running::Running;
+use crate::support::{get, port, settings, until, FakeDataplane};
+use sflow_parser::models::{CounterData, FlowData, SampleData};
+use sflow_parser::SFlowDatagram;
+use weir_api::daemon::{Exports, Sflow};
+use weir_core::{DropReason, Duration};
+use weir_switchd::control::sflow::SflowSettings;
+use weir_switchd::dataplane::tap::Taps;
+use weir_switchd::model::clock;
+use weir_switchd::model::sight::{Direction, Sight, Verdict};
+
+const ADMITTED: Verdict = Verdict::Admitted {
+    marked: false,
+    pausing: false,
+    held: false,
+};
+
+fn sflow(collector: SocketAddr) -> SflowSettings {
+    SflowSettings {
+        collector,
+        agent: None,
+        interval: Duration::from_secs(3_600),
+        sampling: Some(1),
+        drops_per_second: Some(100),
+        header_bytes: 64,
+        seed: 7,
+    }
+}
+
+fn collector() -> UdpSocket {
+    let socket = UdpSocket::bind("127.0.0.1:0").unwrap();
+    socket.set_nonblocking(true).unwrap();
+    socket
+}
+
+/// A daemon that exports to `collector`, and the taps of its dataplane once both are there.
+async fn start(collector: SocketAddr) -> (Running, std::sync::Arc<Mutex<Taps>>) {
+    let fake = FakeDataplane::start();
+    let taps = std::sync::Arc::clone(&fake.taps);
+    let mut settings = settings();
+    settings.sflow = Some(sflow(collector));
+    let daemon = Running::start(fake, settings).await;
+    let has_both = |taps: &Taps| {
+        let dropped = taps.wanting(port(0), Verdict::Dropped(DropReason::NoRoute).into());
+        taps.sees_passing() && !dropped.is_empty()
+    };
+    until(async || has_both(&taps.lock().unwrap()).then_some(())).await;
+    (daemon, taps)
+}
+
+/// Shows frames of 100 bytes at port 1 to the taps.
+fn show(taps: &Mutex<Taps>, verdict: Verdict, count: usize) {
+    let taps = taps.lock().unwrap();
+    let at = clock::now();
+    for number in 0..count {
+        let sight = Sight {
+            at,
+            port: port(1),
+            direction: Direction::In,
+            verdict,
+            priority: None,
+            hardware_nanos: None,
+            bytes: &[number as u8; 100],
+        };
+        taps.offer(taps.wanting(port(1), verdict.into()), &sight);
+    }
+}
+
+async fn state(daemon: &Running) -> Sflow {
+    let exports: Exports = get(&daemon.socket, "/v1/exports").await.json();
+    exports.sflow.unwrap()
+}
+
+/// All datagrams that have come.
+fn received(collector: &UdpSocket) -> Vec<SFlowDatagram> {
+    let mut buffer = [0; 2_048];
+    let mut datagrams = Vec::new();
+    while let Ok(length) = collector.recv(&mut buffer) {
+        datagrams.push(sflow_parser::parse_datagram(&buffer[..length]).unwrap());
+    }
+    datagrams
+}
+
+#[tokio::test]
+async fn reports_are_complete_below_the_limit_and_counted_above_it() {
+    let collector = collector();
+    let (daemon, taps) = start(collector.local_addr().unwrap()).await;
+    show(&taps, Verdict::Dropped(DropReason::NoRoute), 40);
+    show(&taps, Verdict::Dropped(DropReason::Aged), 60);
+    show(&taps, Verdict::Dropped(DropReason::Storm), 5);
+    show(&taps, ADMITTED, 30);
+    let sent = until(async || {
+        let state = state(&daemon).await;
+        let is_all = state.drops_sent_total == 100 && state.packets_sent_total == 30;
+        (is_all && state.counters_sent_total == 3).then_some(state)
+    })
+    .await;
+    assert_eq!((sent.drops_seen_total, sent.drops_withheld_total), (105, 5));
+    assert_eq!((sent.packets_seen_total, sent.packets_lost_total), (30, 0));
+    assert_eq!(sent.drops_lost_total + sent.counters_lost_total, 0);
+    assert_eq!(
+        (sent.agent.as_deref(), sent.error),
+        (Some("127.0.0.1"), None)
+    );
+    assert_eq!(
+        (sent.datagrams_refused_total, sent.datagrams_lost_total),
+        (0, 0)
+    );
+
+    let datagrams = received(&collector);
+    assert_eq!(datagrams.len() as u64, sent.datagrams_sent_total);
+    let numbers: Vec<u32> = datagrams.iter().map(|it| it.sequence_number).collect();
+    assert_eq!(numbers, (1..=numbers.len() as u32).collect::<Vec<_>>());
+    let (mut reasons, mut sequences, mut samples, mut speeds) = (vec![], vec![], vec![], vec![]);
+    for sample in datagrams.into_iter().flat_map(|datagram| datagram.samples) {
+        match sample.sample_data {
+            SampleData::DiscardedPacket(report) => {
+                let FlowData::ExtendedFunction(function) = &report.flow_records[1].flow_data else {
+                    panic!("{report:?}");
+                };
+                reasons.push(function.symbol.clone());
+                sequences.push(report.sequence_number);
+                assert_eq!(report.input_ifindex, 1_000_001);
+            }
+            SampleData::FlowSampleExpanded(sample) => {
+                let FlowData::SampledHeader(header) = &sample.flow_records[0].flow_data else {
+                    panic!("{sample:?}");
+                };
+                assert_eq!((header.frame_length, header.header.len()), (104, 64));
+                samples.push(sample.sequence_number);
+            }
+            SampleData::CountersSampleExpanded(sample) => {
+                let CounterData::GenericInterface(counters) = &sample.counters[0].counter_data
+                else {
+                    panic!("{sample:?}");
+                };
+                speeds.push((counters.if_index, counters.if_speed));
+            }
+            other => panic!("{other:?}"),
+        }
+    }
+    let count = |name: &str| reasons.iter().filter(|reason| *reason == name).count();
+    assert_eq!(
+        [count("no_route"), count("aged"), count("storm")],
+        [40, 60, 0]
+    );
+    assert_eq!(sequences, (1..=100).collect::<Vec<_>>());
+    assert_eq!(samples, (1..=30).collect::<Vec<_>>());
+    let ports = [0, 1, 2].map(|index| (1_000_000 + index, 100_000_000));
+    assert_eq!(speeds, ports);
+    daemon.end().await.unwrap();
+}
+
+#[tokio::test]
+async fn a_collector_that_is_gone_is_reported_and_harms_nothing() {
+    let gone = collector().local_addr().unwrap();
+    let (daemon, taps) = start(gone).await;
+    let refused = until(async || {
+        show(&taps, Verdict::Dropped(DropReason::NoRoute), 1);
+        let state = state(&daemon).await;
+        (state.datagrams_refused_total > 2).then_some(state)
+    })
+    .await;
+    // The kernel took every datagram.
+    assert_eq!(refused.datagrams_lost_total, 0);
+    assert!(refused.error.unwrap().contains("refused"));
+    daemon.end().await.unwrap();
+}
+
+#[tokio::test]
+async fn a_collector_that_cannot_be_reached_leaves_memory_free() {
+    // A socket for broadcasts alone may send there.
+    let (daemon, taps) = start("255.255.255.255:6343".parse().unwrap()).await;
+    let unsent = until(async || {
+        // More than may wait.
+        show(&taps, ADMITTED, 1_000);
+        let state = state(&daemon).await;
+        (state.packets_lost_total > 10_000).then_some(state)
+    })
+    .await;
+    assert_eq!(
+        (unsent.packets_sent_total, unsent.datagrams_sent_total),
+        (0, 0)
+    );
+    assert_eq!(unsent.agent, None);
+    assert!(unsent.error.unwrap().contains("denied"));
+    // What waits is less than the memory, so that the rest is accounted for.
+    assert!(unsent.packets_seen_total - unsent.packets_lost_total <= 4_096 + 1_000);
+    daemon.end().await.unwrap();
+}

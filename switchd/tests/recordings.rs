@@ -1,0 +1,57 @@
+//! `/v1/recordings`: what is refused, and that a client that goes ends its series.
+
+use crate::support::running::Running;
+use crate::support::{begin, request_with, settings, until, FakeDataplane};
+use weir_switchd::dataplane::series::SERIES_MAX;
+
+const EACH_MILLISECOND: &str = r#"{"every_seconds": 0.001, "duration_seconds": 60}"#;
+
+#[tokio::test]
+async fn intervals_and_durations_out_of_range_are_refused() {
+    let daemon = Running::start(FakeDataplane::start(), settings()).await;
+    for (body, said) in [
+        (
+            r#"{"every_seconds": 0.0005, "duration_seconds": 1}"#,
+            "every_seconds must be 0.001 to 1, not 0.0005",
+        ),
+        (
+            r#"{"every_seconds": 1.5, "duration_seconds": 1}"#,
+            "every_seconds must be 0.001 to 1, not 1.5",
+        ),
+        (
+            r#"{"every_seconds": 0.01, "duration_seconds": 0}"#,
+            "duration_seconds must be above 0 and at most 3600, not 0",
+        ),
+        (
+            r#"{"every_seconds": 0.01}"#,
+            "missing field `duration_seconds`",
+        ),
+    ] {
+        let answer = request_with(&daemon.socket, "POST", "/v1/recordings", body).await;
+        assert!(answer.status == 400 || answer.status == 422, "{answer:?}");
+        assert!(answer.body.contains(said), "{body}: {}", answer.body);
+    }
+    daemon.end().await.unwrap();
+}
+
+#[tokio::test]
+async fn a_client_that_goes_gives_its_place_back() {
+    let dataplane = FakeDataplane::start();
+    let series = std::sync::Arc::clone(&dataplane.series);
+    let running = move || series.lock().unwrap().iter().flatten().count();
+    let daemon = Running::start(dataplane, settings()).await;
+    let mut clients = Vec::new();
+    for _ in 0..SERIES_MAX {
+        let stream = begin(&daemon.socket, "/v1/recordings", EACH_MILLISECOND).await;
+        clients.push(stream);
+    }
+    assert_eq!(running(), SERIES_MAX);
+    let path = "/v1/recordings";
+    let refused = request_with(&daemon.socket, "POST", path, EACH_MILLISECOND).await;
+    assert_eq!(refused.status, 409, "{refused:?}");
+    drop(clients.pop());
+    until(async || (running() < SERIES_MAX).then_some(())).await;
+    drop(clients);
+    until(async || (running() == 0).then_some(())).await;
+    daemon.end().await.unwrap();
+}

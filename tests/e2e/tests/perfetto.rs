@@ -1,0 +1,216 @@
+//! Traces for Perfetto, decoded by Perfetto's own Python classes. Its trace processor, which would be
+//! asked by SQL, is downloaded from outside the Python Package Index.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::Path;
+use std::process::Command;
+
+use serde::Deserialize;
+use weir_api::run::RunResult;
+use weir_sim::scenario::{run, timeline, Options};
+use weir_tests::{python, scenario};
+
+#[derive(Deserialize)]
+struct Decoded {
+    slices: Vec<Entry>,
+    instants: Vec<Entry>,
+    values: Vec<Value>,
+}
+
+#[derive(Deserialize)]
+struct Entry {
+    track: Vec<String>,
+    name: String,
+    at: u64,
+    #[serde(default)]
+    to: u64,
+    details: BTreeMap<String, String>,
+    out: Vec<u64>,
+    into: Vec<u64>,
+}
+
+#[derive(Deserialize)]
+struct Value {
+    track: Vec<String>,
+    at: u64,
+    value: u64,
+}
+
+impl Entry {
+    fn is_at(&self, place: &[&str]) -> bool {
+        self.track == place
+    }
+}
+
+fn decode(python: &Path, bytes: &[u8]) -> Decoded {
+    let directory = tempfile::tempdir().unwrap();
+    let file = directory.path().join("run.pftrace");
+    std::fs::write(&file, bytes).unwrap();
+    let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("python/perfetto_trace.py");
+    let output = Command::new(python)
+        .arg(script)
+        .arg(&file)
+        .output()
+        .unwrap();
+    let error = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success(), "{error}");
+    serde_json::from_slice(&output.stdout).unwrap()
+}
+
+/// The moment of an event of the record, which has seconds.
+fn nanos(seconds: f64) -> u64 {
+    (seconds * 1e9).round() as u64
+}
+
+#[test]
+fn a_trace_of_ring4_has_the_times_of_the_record() {
+    let Some(python) = python("perfetto") else {
+        return;
+    };
+    let overrides = ["duration=2s", "deadlock.policy=breaker"];
+    let scenario = scenario("ring4.toml", &overrides);
+    let mut trace = Vec::new();
+    let mut record = |network: &_| trace = timeline(&scenario, network);
+    let options = Options {
+        record: Some(&mut record),
+        ..Options::default()
+    };
+    let result = run(&scenario, options).unwrap();
+    let decoded = decode(&python, &trace);
+    events_are_those_of_the_record(&decoded, &result);
+    pauses_are_those_of_the_record(&decoded, &result);
+    queues_are_those_of_the_record(&decoded, &result);
+    arrows_lead_round_the_ring(&decoded);
+}
+
+/// Detection, election and release among them.
+fn events_are_those_of_the_record(decoded: &Decoded, result: &RunResult) {
+    let track = |switch: &str, port: &Option<String>, priority: Option<u8>| {
+        let priority = priority.map(|priority| format!("priority {priority}"));
+        let named = [Some(switch.to_owned()), port.clone(), priority];
+        named.into_iter().flatten().collect::<Vec<String>>()
+    };
+    let mut expected: Vec<_> = result
+        .events
+        .iter()
+        .map(|event| {
+            let mut track = track(&event.switch, &event.port, event.priority);
+            track.push("events".to_owned());
+            let kind = event.kind.as_str().to_owned();
+            (nanos(event.seconds), track, kind, event.details.clone())
+        })
+        .collect();
+    let seen = decoded.instants.iter().map(|it| {
+        let details = it.details.clone();
+        (it.at, it.track.clone(), it.name.clone(), details)
+    });
+    let mut seen: Vec<_> = seen.collect();
+    expected.sort();
+    seen.sort();
+    assert_eq!(seen, expected);
+    let kinds: BTreeSet<&str> = seen.iter().map(|it| it.2.as_str()).collect();
+    for kind in [
+        "suspected",
+        "spuid_assigned",
+        "loop_found",
+        "release_started",
+    ] {
+        assert!(kinds.contains(kind), "{kind} is not among {kinds:?}");
+    }
+    for (begins, ends, name) in [
+        ("suspected", "suspicion_ended", "suspected"),
+        ("release_started", "release_ended", "release"),
+    ] {
+        let of = |kind: &str| -> Vec<u64> {
+            let events = result.events.iter().filter(|it| it.kind.as_str() == kind);
+            events.map(|it| nanos(it.seconds)).collect()
+        };
+        let slices = || decoded.slices.iter().filter(|it| it.name == name);
+        let mut began: Vec<u64> = slices().map(|it| it.at).collect();
+        let mut ended: Vec<u64> = slices().map(|it| it.to).collect();
+        began.sort_unstable();
+        ended.sort_unstable();
+        assert_eq!(began, of(begins), "{name}");
+        // What is still going on ends with the trace.
+        let end = decoded.slices.iter().map(|it| it.to).max().unwrap_or(0);
+        let mut expected = of(ends);
+        expected.resize(began.len(), end);
+        assert_eq!(ended, expected, "{name}");
+    }
+}
+
+fn pauses_are_those_of_the_record(decoded: &Decoded, result: &RunResult) {
+    let end = nanos(result.duration_seconds);
+    assert!(!result.buffers.is_empty());
+    for buffer in &result.buffers {
+        let priority = format!("priority {}", buffer.priority);
+        let place = [&buffer.switch, &buffer.port, &priority, "pauses neighbour"];
+        let slices = decoded.slices.iter().filter(|it| it.is_at(&place));
+        let length = |it: &Entry| it.to.min(end).saturating_sub(it.at.min(end));
+        let total: u64 = slices.map(length).sum();
+        assert_eq!(total, buffer.pause_nanos, "{place:?}");
+    }
+}
+
+fn queues_are_those_of_the_record(decoded: &Decoded, result: &RunResult) {
+    let interval = nanos(result.series.interval_seconds);
+    for (name, curve) in &result.series.occupancy {
+        let mut parts = name.split(':');
+        let [switch, port, priority] = [(); 3].map(|()| parts.next().unwrap());
+        let priority = format!("priority {priority}");
+        let place = [switch, port, &priority, "ingress buffer"];
+        let values = decoded.values.iter().filter(|it| it.track == place);
+        let values: BTreeMap<u64, u64> = values.map(|it| (it.at, it.value)).collect();
+        for (point, bytes) in (0..).zip(curve) {
+            let last = values.range(..=point * interval).next_back();
+            assert_eq!(last.map(|(_, value)| value), Some(bytes), "{place:?}");
+        }
+    }
+}
+
+/// Each arrow goes forward in time, from a port to its neighbour or through a switch; and the pauses
+/// that lock the ring are one chain of them.
+fn arrows_lead_round_the_ring(decoded: &Decoded) {
+    let mut from: BTreeMap<u64, &Entry> = BTreeMap::new();
+    let mut before: BTreeMap<(&[String], u64), &Entry> = BTreeMap::new();
+    for slice in &decoded.slices {
+        from.extend(slice.out.iter().map(|arrow| (*arrow, slice)));
+    }
+    let mut crossed = 0;
+    for slice in &decoded.slices {
+        for arrow in &slice.into {
+            let source = from[arrow];
+            assert!(source.at <= slice.at);
+            assert!(source.to > slice.at || source.track[0] != slice.track[0]);
+            let lanes = (source.track[3].as_str(), slice.track[3].as_str());
+            if source.track[0] == slice.track[0] {
+                assert_eq!(lanes, ("paused by neighbour", "pauses neighbour"));
+            } else {
+                assert_eq!(lanes, ("pauses neighbour", "paused by neighbour"));
+                assert_eq!(source.track[1], slice.track[0]);
+                assert_eq!(source.track[0], slice.track[1]);
+                // 10 µs of the cable and 64 bytes at 100 Mbit/s, with preamble and gap.
+                assert_eq!(slice.at - source.at, 10_000 + 84 * 80);
+                crossed += 1;
+            }
+            before.insert((&slice.track, slice.at), source);
+        }
+    }
+    let received = decoded.slices.iter();
+    let received = received.filter(|it| it.track.ends_with(&["paused by neighbour".to_owned()]));
+    // Hosts of this scenario pause nobody.
+    assert_eq!(
+        received.count(),
+        crossed,
+        "an arrow for each pause received"
+    );
+    let ring = ["s1", "s2", "s3", "s4"].map(str::to_owned);
+    let goes_round = decoded.slices.iter().any(|last| {
+        let chain = std::iter::successors(Some(last), |it| {
+            before.get(&(it.track.as_slice(), it.at)).copied()
+        });
+        let switches: BTreeSet<&String> = chain.map(|it| &it.track[0]).collect();
+        ring.iter().all(|switch| switches.contains(switch))
+    });
+    assert!(goes_round, "a chain of pauses through all switches");
+}

@@ -1,0 +1,247 @@
+//! Classes with credits: nothing is lost whatever stands still, and no credit leaks.
+
+use std::fmt::Write;
+use std::path::Path;
+
+use weir_config::scenario::Scenario;
+use weir_core::credit::CreditState;
+use weir_core::{Duration, Instant, PortId, Priority};
+use weir_sim::network::Network;
+use weir_sim::random::Random;
+use weir_sim::scenario::plan;
+
+const P3: Priority = Priority::ALL[3];
+
+const PFC: &str = "mode = \"pfc\"\nxoff = \"128KiB\"\nxon = \"96KiB\"\nheadroom = \"128KiB\"";
+/// The same memory.
+const CREDIT: &str = "mode = \"credit\"\ncredit-limit = \"256KiB\"";
+
+fn network(text: &str) -> Network {
+    let scenario = Scenario::parse(text, Path::new("credits.toml"), &[])
+        .unwrap_or_else(|error| panic!("{error}"));
+    let plan = plan(&scenario).unwrap_or_else(|error| panic!("{error}"));
+    Network::new(plan).unwrap_or_else(|error| panic!("{error}"))
+}
+
+/// Switches in a line, with a host at each and a flow from end to end.
+fn chain(class: &str, seconds: u32, faults: &str) -> Network {
+    network(&format!(
+        r#"
+name = "chain"
+duration = "{seconds}s"
+[link-defaults]
+rate = "200Mbit"
+delay = "10us"
+[topology]
+kind = "line"
+switches = 2
+hosts = 1
+[[class]]
+name = "lossless"
+priority = 3
+{class}
+[deadlock]
+detect = "20s"
+[[flow]]
+name = "there"
+from = "h1"
+to = "h2"
+class = "lossless"
+frame = "1500B"
+[[flow]]
+name = "back"
+from = "h2"
+to = "h1"
+class = "lossless"
+frame = "300B"
+rate = "20Mbit"
+{faults}
+"#
+    ))
+}
+
+fn fault(kind: &str, rest: &str) -> String {
+    format!("[[fault]]\nkind = \"{kind}\"\n{rest}\n")
+}
+
+/// Runs to the end and drains. Frames that were sent, and those lost for any reason.
+fn finish(network: &mut Network, seconds: u64) -> (u64, u64) {
+    network.run_until(Instant::ZERO + Duration::from_secs(seconds));
+    let is_empty = network.drain(Duration::from_secs(1), Duration::from_secs(20));
+    assert!(is_empty, "{} frames stay", network.frames_in_network());
+    network.check_conservation().unwrap();
+    for flow in network.flows() {
+        assert_eq!(flow.reordered, 0);
+    }
+    let sent = network.flows().iter().map(|flow| flow.sent).sum();
+    let received: u64 = network.flows().iter().map(|flow| flow.received).sum();
+    (sent, sent - received)
+}
+
+/// Both ends of every link agree, and all credits are there again.
+fn assert_no_leak(network: &mut Network) {
+    let later = network.now() + Duration::from_secs(1);
+    network.run_until(later);
+    for index in 0..network.plan().switches.len() {
+        let switch = network.switch(index);
+        for port in (0..switch.config().ports.len()).filter_map(PortId::from_index) {
+            let gauges = switch
+                .credit_gauges(port, P3)
+                .expect("a class with credits");
+            let (sending, receiving) = (gauges.sending, gauges.receiving);
+            assert_eq!(sending.state, CreditState::Credits, "{index} {port}");
+            assert_eq!(sending.used, 0, "{index} {port}: {gauges:?}");
+            assert_eq!(receiving.outstanding, receiving.limit, "{index} {port}");
+        }
+    }
+    for host in 0..network.plan().hosts.len() {
+        let (used, given) = network.credits_of_host(host, P3).expect("credits");
+        assert_eq!((used, given), (0, 128), "host {host}");
+    }
+}
+
+#[test]
+fn a_switch_that_stands_still_loses_frames_under_pfc_and_none_under_credits() {
+    let freezes = (0..4).fold(String::new(), |mut text, index| {
+        let at = 1 + 3 * index;
+        let rest = format!("switch = \"s2\"\nat = \"{at}s\"\nfor = \"2s\"");
+        let _ = write!(text, "{}", fault("switch-freeze", &rest));
+        text
+    });
+    let mut with_pfc = chain(PFC, 12, &freezes);
+    let (sent, lost) = finish(&mut with_pfc, 12);
+    println!("pfc: {lost} of {sent} lost");
+    assert!(lost > 10_000, "{lost} of {sent}");
+
+    let mut with_credits = chain(CREDIT, 12, &freezes);
+    let (sent, lost) = finish(&mut with_credits, 12);
+    println!("credits: {lost} of {sent} lost");
+    // 200 Mbit/s for 4 s of 12, and a little beside.
+    assert!(sent > 60_000, "{sent}");
+    assert_eq!(lost, 0);
+    assert_no_leak(&mut with_credits);
+}
+
+#[test]
+fn credits_carry_what_pfc_carries() {
+    let sent = [PFC, CREDIT].map(|class| {
+        let mut network = chain(class, 2, "");
+        let (sent, lost) = finish(&mut network, 2);
+        assert_eq!(lost, 0);
+        sent
+    });
+    println!("{sent:?}");
+    assert!(sent[1] * 100 >= sent[0] * 98, "{sent:?}");
+}
+
+#[test]
+fn lost_control_frames_cost_no_frame_and_no_credit() {
+    for percent in [1, 10, 50] {
+        let rest = format!("probability = 0.{percent:02}\nat = \"0s\"\nfor = \"3s\"");
+        let mut network = chain(CREDIT, 4, &fault("control-loss", &rest));
+        let (sent, lost) = finish(&mut network, 4);
+        println!("{percent} %: {sent} sent");
+        assert!(sent > 50_000, "{percent} %: {sent}");
+        assert_eq!(lost, 0, "{percent} %");
+        assert_no_leak(&mut network);
+    }
+}
+
+#[test]
+fn repeated_control_frames_cost_no_frame_and_no_credit() {
+    let rest = "probability = 0.2\nat = \"0s\"\nfor = \"1s\"";
+    let mut network = chain(CREDIT, 2, &fault("control-duplication", rest));
+    let (_, lost) = finish(&mut network, 2);
+    assert_eq!(lost, 0);
+    assert_no_leak(&mut network);
+}
+
+#[test]
+fn a_restart_loses_what_was_there_and_leaks_nothing() {
+    for (kind, rest, most) in [
+        // What the switch holds, and what comes while it is away: no more than it has given credits for.
+        ("switch-restart", "switch = \"s2\"", 1_000),
+        ("switch-restart", "switch = \"s1\"", 1_000),
+    ] {
+        let rest = format!("{rest}\nat = \"500ms\"\nfor = \"200ms\"");
+        let mut network = chain(CREDIT, 2, &fault(kind, &rest));
+        let (sent, lost) = finish(&mut network, 2);
+        println!("{kind} {rest}: {lost} of {sent}");
+        assert!(sent > 20_000, "{kind}: {sent}");
+        assert!(lost <= most, "{kind}: {lost} of {sent}");
+        let exceeded = network.counters().drops[weir_core::DropReason::HeadroomExceeded.index()];
+        assert_eq!(exceeded, 0, "{kind}");
+        assert_no_leak(&mut network);
+    }
+}
+
+/// Rings that lock, with the Deadlock Breaker, while switches stand still now and then.
+#[test]
+fn frozen_rings_lose_nothing_and_go_on() {
+    for switches in 3..=6usize {
+        let mut random = Random::new(switches as u64);
+        let mut text = String::from(
+            r#"
+name = "ring"
+duration = "6s"
+[link-defaults]
+rate = "100Mbit"
+delay = "10us"
+[[class]]
+name = "lossless"
+priority = 3
+mode = "credit"
+credit-limit = "64KiB"
+[deadlock]
+policy = "breaker"
+detect = "20ms"
+clcm-interval = "5ms"
+release = "10ms"
+[routing]
+mode = "explicit"
+"#,
+        );
+        let behind = |index: usize, by: usize| (index + by) % switches + 1;
+        for index in 0..switches {
+            let (own, next, last) = (index + 1, behind(index, 1), behind(index, 2));
+            let _ = write!(
+                text,
+                r#"
+[[switch]]
+name = "s{own}"
+[[host]]
+name = "h{own}"
+switch = "s{own}"
+[[link]]
+ends = ["s{own}", "s{next}"]
+[[route]]
+to = "h{last}"
+via = ["s{own}", "s{next}", "s{last}"]
+[[flow]]
+name = "f{own}"
+from = "h{own}"
+to = "h{last}"
+class = "lossless"
+frame = "1500B"
+"#
+            );
+        }
+        // Another host that breaks the symmetry.
+        let target = behind(0, 2);
+        let _ = write!(
+            text,
+            "[[host]]\nname = \"more\"\nswitch = \"s1\"\n[[flow]]\nname = \"more\"\nfrom = \"more\"\nto = \"h{target}\"\nclass = \"lossless\"\n"
+        );
+        for _ in 0..20 {
+            let (switch, at) = (1 + random.below(switches as u64), random.below(5_000));
+            let lasts = 1 + random.below(300);
+            let rest = format!("switch = \"s{switch}\"\nat = \"{at}ms\"\nfor = \"{lasts}ms\"");
+            let _ = write!(text, "{}", fault("switch-freeze", &rest));
+        }
+        let mut network = network(&text);
+        let (sent, lost) = finish(&mut network, 6);
+        println!("{switches} switches: {lost} of {sent} lost");
+        assert_eq!(lost, 0, "{switches} switches");
+        assert!(sent > 10_000, "{switches} switches: {sent}");
+    }
+}
