@@ -112,8 +112,8 @@ metrics! {
         "Credits that slots of the port's RX ring surely cover.";
     CREDIT_UPDATES Counter "weir_credit_updates_total" ["port", "message", "direction"]
         "Messages about credits: of credits freed (cf_update) and consumed (cc_update), sent (tx) and received (rx).";
-    CREDIT_UPDATES_IGNORED Counter "weir_credit_updates_ignored_total" ["port"]
-        "Received messages about credits that were late or of another epoch.";
+    CREDIT_UPDATES_IGNORED Counter "weir_credit_updates_ignored_total" ["port", "reason"]
+        "Received messages about credits that were late or of another epoch (epoch), or that no neighbour in order can have sent (implausible).";
     SUSPECTED Gauge "weir_suspected" ["port", "priority"]
         "1 while the egress is suspected of a deadlock.";
     STORM Gauge "weir_storm" ["port", "priority"]

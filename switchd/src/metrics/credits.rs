@@ -16,8 +16,8 @@ pub(super) fn collect(families: &mut Families, port: &str, state: &PortSnapshot)
         &[port],
         f64::from(state.credit_slots),
     );
-    let [cc_sent, cf_received, cf_ignored] = any.sender_updates;
-    let [cf_sent, cc_received, cc_ignored] = any.receiver_updates;
+    let [cc_sent, cf_received, cf_ignored, cf_implausible] = any.sender_updates;
+    let [cf_sent, cc_received, cc_ignored, cc_implausible] = any.receiver_updates;
     for (message, direction, count) in [
         ("cf_update", "tx", cf_sent),
         ("cf_update", "rx", cf_received),
@@ -27,8 +27,13 @@ pub(super) fn collect(families: &mut Families, port: &str, state: &PortSnapshot)
         let labels = [port, message, direction];
         families.add(&define::CREDIT_UPDATES, &labels, count as f64);
     }
-    let ignored = (cf_ignored + cc_ignored) as f64;
-    families.add(&define::CREDIT_UPDATES_IGNORED, &[port], ignored);
+    for (reason, count) in [
+        ("epoch", cf_ignored + cc_ignored),
+        ("implausible", cf_implausible + cc_implausible),
+    ] {
+        let labels = [port, reason];
+        families.add(&define::CREDIT_UPDATES_IGNORED, &labels, count as f64);
+    }
     for (priority, gauges) in Priority::ALL.into_iter().zip(&state.credits) {
         let Some(gauges) = gauges else { continue };
         let number = priority.to_string();

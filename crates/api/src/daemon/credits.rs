@@ -69,4 +69,6 @@ pub struct CreditMessages {
     pub cc_updates_received_total: u64,
     /// Those received that were late, or of another epoch.
     pub ignored_total: u64,
+    /// Those received that no neighbour in order can have sent: spoilt on their way.
+    pub implausible_total: u64,
 }

@@ -12,8 +12,8 @@ pub fn credits(info: &SwitchInfo, snapshot: &Snapshot) -> Vec<Credits> {
     for (port, state) in info.ports.iter().zip(&snapshot.ports) {
         for (priority, gauges) in Priority::ALL.into_iter().zip(&state.credits) {
             let Some(gauges) = gauges else { continue };
-            let [cc_sent, cf_received, cf_ignored] = gauges.sender_updates;
-            let [cf_sent, cc_received, cc_ignored] = gauges.receiver_updates;
+            let [cc_sent, cf_received, cf_ignored, cf_implausible] = gauges.sender_updates;
+            let [cf_sent, cc_received, cc_ignored, cc_implausible] = gauges.receiver_updates;
             let (sending, receiving) = (&gauges.sending, &gauges.receiving);
             all.push(Credits {
                 port: port.name.clone(),
@@ -41,6 +41,7 @@ pub fn credits(info: &SwitchInfo, snapshot: &Snapshot) -> Vec<Credits> {
                     cc_updates_sent_total: cc_sent,
                     cc_updates_received_total: cc_received,
                     ignored_total: cf_ignored + cc_ignored,
+                    implausible_total: cf_implausible + cc_implausible,
                 },
             });
         }
