@@ -245,3 +245,27 @@ frame = "1500B"
         assert!(sent > 10_000, "{switches} switches: {sent}");
     }
 }
+
+/// Frames wait for a link in either mode, for `link-down-hold` at most. Those on the wire are lost.
+#[test]
+fn a_flap_loses_no_more_than_under_pfc() {
+    for (millis, is_held) in [(1, true), (20, true), (90, true), (200, false)] {
+        let rest = format!("link = [\"s1\", \"s2\"]\nat = \"500ms\"\nfor = \"{millis}ms\"");
+        let [by_pfc, by_credits] = [PFC, CREDIT].map(|class| {
+            let mut network = chain(class, 2, &fault("link-down", &rest));
+            let (sent, lost) = finish(&mut network, 2);
+            if class == CREDIT {
+                assert_no_leak(&mut network);
+            }
+            let drops = network.counters().drops;
+            let late = drops[weir_core::DropReason::PortDown.index()];
+            println!("{millis} ms: {lost} of {sent} lost, {late} of them as port_down");
+            assert_eq!(late > 0, !is_held, "{millis} ms");
+            lost
+        });
+        assert!(
+            by_credits <= by_pfc,
+            "{millis} ms: {by_credits}, {by_pfc} by PFC"
+        );
+    }
+}

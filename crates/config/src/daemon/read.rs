@@ -161,13 +161,6 @@ fn read(root: &Table<'_>) -> DaemonConfig {
         cables: &cables,
     };
     let classes = classes(root, &around);
-    if let Some(class) = classes.iter().find(|class| class.credits.is_some()) {
-        let name = &class.name;
-        root.complain(
-            "class",
-            format!("class `{name}`: the daemon has no `mode = \"credit\"` yet; use `\"pfc\"`"),
-        );
-    }
     check_pool_thresholds(root, &ports, &classes, &pools);
     fit_release_buffer(root, &classes, &cables, &mut deadlock);
     let slowest = ports.iter().min_by_key(|port| port.rate);
