@@ -23,6 +23,7 @@ fn half_of_the_ring_is_kept_unless_the_port_says_otherwise() {
         assert_eq!(config.kept_slots(&config.ports[0]), Some(kept));
         assert_eq!(config.slots_of_a_credit(), 1);
         assert_eq!(config.core(&[]).ports[0].credit_slots, Some(0));
+        assert_eq!(parse(&config.to_toml()).as_ref(), Ok(&config));
         let without = config.without_credits();
         assert_eq!(without.kept_slots(&without.ports[0]), None);
         assert_eq!(without.core(&[]).ports[0].credit_slots, None);

@@ -3,7 +3,7 @@
 //! R_CF is a promise here. It is only raised to R_CC + window − limit, where the window is what surely can be stored at that
 //! moment. In an epoch without losses that is the number of credits whose frames have left.
 
-use super::{ahead, CreditState, CreditTerms, CreditTimes};
+use super::{ahead, CreditState, CreditTerms, CreditTimes, CREDIT_LIMIT_MAX};
 use crate::units::{Bytes, Instant, Priority, PRIORITY_COUNT};
 use crate::wire::credit::{Consumed, CreditRecords, CreditUpdate, Freed};
 
@@ -120,12 +120,12 @@ impl Channel {
         ahead(self.given(), self.arrived).max(0) as u32
     }
 
-    /// Returns true if a sender can have consumed as much, and can know this R_CF. It consumes no more than it was given, and
-    /// all but twice the limit of that has arrived.
+    /// Returns true if a sender can have consumed as much, and can know this R_CF. It consumes no more than it was given. Less it
+    /// may have, since a message may be late.
     fn is_plausible(&self, record: &Consumed) -> bool {
+        const MOST: i32 = 2 * CREDIT_LIMIT_MAX as i32;
         let unused = ahead(self.given(), record.consumed);
-        let most = 2 * self.terms.limit() as i32;
-        (0..=most).contains(&unused) && ahead(record.heard, self.told) <= 0
+        (0..=MOST).contains(&unused) && ahead(record.heard, self.told) <= 0
     }
 
     /// Raises the promise as far as there is room.
