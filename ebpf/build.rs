@@ -13,6 +13,7 @@ const PROGRAMS: [(&str, &str); 2] = [
 const EXPRESS: &str = "src/bpf/express.bpf.h";
 const LINES: &str = "src/bpf/lines.bpf.h";
 const ROOM: &str = "src/bpf/room.bpf.h";
+const SLOTS: &str = "src/bpf/slots.bpf.h";
 const HEADER: &str = "../crates/abi/include/weir_abi.h";
 const REMEDY: &str =
     "is clang installed? `apt-get install clang libclang-dev`, or `cargo xtask setup`";
@@ -25,6 +26,7 @@ fn main() -> Result<()> {
     println!("cargo:rerun-if-changed={EXPRESS}");
     println!("cargo:rerun-if-changed={LINES}");
     println!("cargo:rerun-if-changed={ROOM}");
+    println!("cargo:rerun-if-changed={SLOTS}");
     println!("cargo:rerun-if-changed={HEADER}");
     let out = PathBuf::from(env::var_os("OUT_DIR").context("cargo sets OUT_DIR")?);
 

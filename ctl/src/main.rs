@@ -86,6 +86,7 @@ fn act(cli: &Cli, output: &Output) -> anyhow::Result<bool> {
         Command::Pfc {
             command: Some(PfcCommand::Counters { history, ports }),
         } => show::pfc_counters(target, output, ports, *history)?,
+        Command::Credits { ports } => show::credits(target, output, ports)?,
         Command::Ecn { command } => change::ecn::ecn(target, output, command.as_ref())?,
         Command::Buffers { ports } => show::buffers(target, output, ports)?,
         Command::Watermark(arguments) => show::watermark(target, output, arguments)?,

@@ -19,6 +19,7 @@ mod meta;
 mod program;
 mod promiscuous;
 mod settings;
+mod slots;
 mod test_run;
 mod twin;
 
@@ -36,6 +37,7 @@ pub use meta::{HardwareTime, Meta, META_LENGTH};
 pub use program::{pinned_device, AttachMode, AttachedMode, Extras, PortProgram};
 pub use promiscuous::Promiscuous;
 pub use settings::{Fallback, Lldp, PortSettings, Trust};
+pub use slots::{SlotShares, SlotWords};
 pub use test_run::TestRun;
 pub use weir_abi::{FrameClass, Verdict};
 

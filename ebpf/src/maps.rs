@@ -15,6 +15,8 @@ pub(crate) struct PortMaps {
     pub(crate) settings: MapHandle,
     pub(crate) traffic: MapHandle,
     pub(crate) verdicts: MapHandle,
+    /// Where slots of RX rings are kept for frames with a credit. Not pinned: they are of no use to another switch.
+    pub(crate) slots: Option<MapHandle>,
 }
 
 impl PortMaps {
@@ -26,6 +28,7 @@ impl PortMaps {
             settings: map("settings")?,
             traffic: map("traffic")?,
             verdicts: map("verdicts")?,
+            slots: None,
         })
     }
 

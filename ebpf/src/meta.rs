@@ -28,6 +28,9 @@ pub struct Meta {
     pub is_ipv4: bool,
     /// True when an IPv6 header is at `l3_offset`.
     pub is_ipv6: bool,
+    /// True when its sender had a credit for it, and it took none of the slots that all other frames
+    /// share.
+    pub has_credit: bool,
     /// When the device received it.
     pub hardware: HardwareTime,
 }
@@ -85,6 +88,7 @@ impl Meta {
             l3_offset: u16_at(offset_of!(weir_meta, l3_offset)),
             is_ipv4: flags & abi::WEIR_META_IPV4 != 0,
             is_ipv6: flags & abi::WEIR_META_IPV6 != 0,
+            has_credit: flags & abi::WEIR_META_CREDIT != 0,
             hardware: HardwareTime {
                 high: u16_at(offset_of!(weir_meta, hardware_nanos_high)),
                 low: u32_at(offset_of!(weir_meta, hardware_nanos_low)),

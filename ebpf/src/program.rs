@@ -20,6 +20,7 @@ use crate::kernel::device::attached_mode;
 use crate::kernel::refusal::VerifierLog;
 use crate::maps::{Counted, PortMaps};
 use crate::settings::PortSettings;
+use crate::slots::SlotWords;
 use crate::twin::{self, Identity};
 
 #[allow(missing_docs, clippy::all, clippy::undocumented_unsafe_blocks)]
@@ -79,6 +80,8 @@ pub struct Extras<'a> {
     /// It asks this device when it received each frame ([`HardwareTime`](crate::HardwareTime)). The program is good for no other device then,
     /// and not in generic mode.
     pub hardware_time_of: Option<u32>,
+    /// It keeps slots of the RX rings for frames with a credit, by [`SlotWords`].
+    pub keeps_slots: bool,
 }
 
 /// A loaded program with its maps. It stays attached for as long as this lives or its link is pinned.
@@ -123,7 +126,13 @@ impl PortProgram {
                 constants.weir_room_spare = spare;
             }
         }
+        if let (true, Some(constants)) = (extras.keeps_slots, &mut open.maps.rodata_data) {
+            constants.weir_has_slots = 1;
+        }
         let maps = &mut open.maps;
+        maps.weir_slots
+            .set_autocreate(extras.keeps_slots)
+            .map_err(failed)?;
         ExpressMaps::prepare(
             shared,
             [
@@ -175,6 +184,10 @@ impl PortProgram {
                 settings: duplicate(&loaded.maps.weir_settings)?,
                 traffic: duplicate(&loaded.maps.weir_traffic)?,
                 verdicts: duplicate(&loaded.maps.weir_verdicts)?,
+                slots: match extras.keeps_slots {
+                    true => Some(duplicate(&loaded.maps.weir_slots)?),
+                    false => None,
+                },
             },
             before: Counted::default(),
             shares_maps: shared.is_some(),
@@ -209,6 +222,16 @@ impl PortProgram {
                 MapFlags::ANY,
             )
             .map_err(map_error("weir_xsks"))
+    }
+
+    /// Returns the words of a receive queue, if the program [keeps slots](Extras::keeps_slots).
+    ///
+    /// # Errors
+    ///
+    /// [`EbpfError::Map`] when they cannot be mapped.
+    pub fn slot_words(&self, queue: u32) -> Result<Option<SlotWords>, EbpfError> {
+        let slots = self.maps.slots.as_ref();
+        slots.map(|map| SlotWords::map(map, queue)).transpose()
     }
 
     /// No frame goes to a socket any more: each gets the fallback, and is counted so. The kernel would forget a socket only once it is closed,
@@ -353,7 +376,8 @@ impl PortProgram {
             Identity::of(self.program.as_fd())?,
         );
         let maps = PortMaps::pinned(dir)?;
-        if self.shares_maps || !there.has(&maps.ids()?) || !there.is_twin_of(&ours) {
+        let is_own = !self.shares_maps && self.maps.slots.is_none();
+        if !is_own || !there.has(&maps.ids()?) || !there.is_twin_of(&ours) {
             return None;
         }
         let before = maps.counted().ok()?;

@@ -2,4 +2,5 @@
 
 mod attach;
 mod express;
+mod slots;
 mod verdicts;

@@ -8,13 +8,13 @@ use weir_ebpf::{
     Verdict, META_LENGTH,
 };
 
-const XDP_DROP: u32 = 1;
+pub(crate) const XDP_DROP: u32 = 1;
 const XDP_PASS: u32 = 2;
-const XDP_REDIRECT: u32 = 4;
+pub(crate) const XDP_REDIRECT: u32 = 4;
 
 const HOST: [u8; 6] = [2, 0, 0, 0, 0, 1];
 const NEAREST_BRIDGE: [u8; 6] = [0x01, 0x80, 0xc2, 0, 0, 0x0e];
-const MAC_CONTROL: [u8; 6] = [0x01, 0x80, 0xc2, 0, 0, 0x01];
+pub(crate) const MAC_CONTROL: [u8; 6] = [0x01, 0x80, 0xc2, 0, 0, 0x01];
 
 fn load(settings: &PortSettings) -> PortProgram {
     PortProgram::load(settings).expect("these tests need root (CAP_BPF, CAP_NET_ADMIN)")
@@ -22,7 +22,7 @@ fn load(settings: &PortSettings) -> PortProgram {
 
 /// Opens an AF_XDP socket that is bound to nothing: enough for an entry of the XSKMAP in a test
 /// run.
-fn socket() -> OwnedFd {
+pub(crate) fn socket() -> OwnedFd {
     // The kernel takes only sockets with an RX ring into the map, so a real one is bound on loopback.
     unbound::socket_with_rx_ring()
 }
@@ -78,7 +78,7 @@ impl Port {
     }
 }
 
-fn ethernet(destination: [u8; 6], ethertype: u16, payload: &[u8]) -> Vec<u8> {
+pub(crate) fn ethernet(destination: [u8; 6], ethertype: u16, payload: &[u8]) -> Vec<u8> {
     let mut frame = destination.to_vec();
     frame.extend([2, 0, 0, 0, 0, 2]);
     frame.extend(ethertype.to_be_bytes());
@@ -86,7 +86,7 @@ fn ethernet(destination: [u8; 6], ethertype: u16, payload: &[u8]) -> Vec<u8> {
     frame
 }
 
-fn tagged(tags: &[(u16, u16)], ethertype: u16, payload: &[u8]) -> Vec<u8> {
+pub(crate) fn tagged(tags: &[(u16, u16)], ethertype: u16, payload: &[u8]) -> Vec<u8> {
     let mut body = Vec::new();
     for (index, (_, tci)) in tags.iter().enumerate() {
         body.extend(tci.to_be_bytes());

@@ -13,7 +13,7 @@ use weir_core::config::LevelRules;
 use weir_core::control::{IgnoreReason, Policy};
 use weir_core::counters::VlanCounters;
 use weir_core::level::LEVEL_MAX;
-use weir_core::switch::{CableGauges, LevelGauges, PoolGauges, VlanTraffic};
+use weir_core::switch::{CableGauges, CreditGauges, LevelGauges, PoolGauges, VlanTraffic};
 use weir_core::{
     BitRate, Budgets, Bytes, ClassMode, Duration, Level, PfcThresholds, PoolShare, Threshold,
     VlanId,
@@ -46,6 +46,11 @@ async fn scrape() -> Scraped {
         port.counters.priority[0].rx_frames = 3;
         port.gauges[usize::from(LOSSLESS)].xoff = Bytes::new(61_440);
         port.gauges[usize::from(LOSSLESS)].ingress = Bytes::new(61_440 + 4_096);
+        port.credits[usize::from(LOSSLESS)] = Some(CreditGauges {
+            sender_updates: [1, 2, 3, 4],
+            receiver_updates: [10, 20, 30, 40],
+            ..CreditGauges::default()
+        });
         port.rings.fill = Ring {
             used: 2_000,
             size: 2_048,
@@ -242,6 +247,9 @@ async fn values_are_those_of_the_snapshot() {
         "weir_port_bytes_total{port=\"p1\",priority=\"3\",direction=\"tx\"} 4711",
         "weir_port_frames_total{port=\"p1\",priority=\"0\",direction=\"rx\"} 3",
         "weir_xoff_bytes{port=\"p1\",priority=\"3\"} 61440",
+        "weir_credit_updates_total{port=\"p1\",message=\"cf_update\",direction=\"rx\"} 2",
+        "weir_credit_updates_ignored_total{port=\"p1\",reason=\"epoch\"} 33",
+        "weir_credit_updates_ignored_total{port=\"p1\",reason=\"implausible\"} 44",
         "weir_xdp_frames_total{port=\"p2\",class=\"data\"} 102",
         "weir_xdp_verdicts_total{port=\"p2\",verdict=\"redirected\"} 107",
         "weir_vlan_frames_total{vlan=\"20\",direction=\"tx\"} 5",

@@ -7,7 +7,7 @@ use crate::support::{begin, get, port, priority, settings, until, FakeDataplane,
 use serde_json::{json, Value};
 use tokio::net::UnixStream;
 use weir_api::routes::{Endpoint, Method, Parameter, Place, Route, ROUTES};
-use weir_core::switch::{FlowRecord, LevelEntry, PinEntry, PinnedBy};
+use weir_core::switch::{CreditGauges, FlowRecord, LevelEntry, PinEntry, PinnedBy};
 use weir_core::{
     Bytes, DropReason, Duration, Level, MacAddress, PortSet, StormAction, WatchdogConfig,
 };
@@ -29,6 +29,7 @@ fn busy() -> FakeDataplane {
     }
     of_port.gauges[lossless].release_ingress = Some(port(1));
     of_port.gauges[lossless].storm = Some(StormAction::Drop);
+    of_port.credits[lossless] = Some(CreditGauges::default());
     of_port.watchdog = Some(WatchdogConfig {
         action: StormAction::Forward,
         detection: Duration::from_millis(200),

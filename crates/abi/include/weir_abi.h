@@ -9,7 +9,7 @@
 #include <linux/types.h>
 
 #define WEIR_ABI_MAGIC 0x5752 /* "WR" */
-#define WEIR_ABI_VERSION 3
+#define WEIR_ABI_VERSION 4
 
 #define WEIR_PRIORITIES 8
 #define WEIR_PORTS_MAX 256
@@ -35,7 +35,8 @@ enum weir_verdict {
 	WEIR_VERDICT_NO_META = 4,        /* the driver left no room for the metadata: dropped */
 	WEIR_VERDICT_CUT = 5,            /* a part of a frame that the driver has cut: dropped */
 	WEIR_VERDICT_EXPRESS = 6,        /* it went to its egress device at once */
-	WEIR_VERDICTS = 7,
+	WEIR_VERDICT_NO_SLOT = 7,        /* the RX ring has no slot beside those kept for frames with a credit: dropped */
+	WEIR_VERDICTS = 8,
 };
 
 /* Flags of struct weir_meta. */
@@ -43,6 +44,7 @@ enum weir_verdict {
 #define WEIR_META_IPV4 0x02     /* l3_offset is that of an IPv4 header */
 #define WEIR_META_IPV6 0x04     /* l3_offset is that of an IPv6 header */
 #define WEIR_META_FRAGMENT 0x08 /* an IP fragment: flow_hash covers the addresses alone */
+#define WEIR_META_CREDIT 0x10   /* its sender had a credit for it: it is not in weir_slots.entered */
 
 /* Stands immediately in front of a redirected frame's first byte. All fields in host byte order. */
 struct weir_meta {
@@ -97,6 +99,24 @@ struct weir_settings {
 struct weir_traffic {
 	__u64 frames;
 	__u64 bytes;
+};
+
+/*
+ * Slots of the RX ring of one queue, where some are kept for frames with a credit: entry of the queue in the map weir_slots. The first
+ * cache line is the program's, the second the loop's. docs/src/internals/design/credits-rings.md says why no slot is promised twice.
+ */
+struct weir_slots {
+	__u64 begun; /* frames that the program has begun to hand to the socket */
+	__u64 entered; /* slots taken by those without a credit */
+	__u64 returned; /* of the begun ones, frames that the socket will not get */
+	__u64 reserved0[5];
+	__u64 limit; /* frames without a credit may take slots up to this number, which only grows */
+	__u64 kept_from_lossless; /* slots below the limit that data frames leave to control frames */
+	__u64 kept_from_lossy; /* the same for frames of lossy classes, also for lossless ones */
+	__u64 part_bytes; /* bytes of a frame in one slot; zero: every frame takes one slot */
+	__u64 credited; /* one bit for each priority whose frames have a credit */
+	__u64 lossless; /* one bit for each other lossless priority */
+	__u64 reserved1[2];
 };
 
 /*
@@ -162,6 +182,7 @@ _Static_assert(sizeof(struct weir_meta) == 32, "metadata: a multiple of 4, at mo
 _Static_assert(sizeof(struct weir_settings) == 80, "settings are a map value");
 _Static_assert(sizeof(struct weir_mode) == 64 && sizeof(struct weir_line) == 128 && sizeof(struct weir_flow) == 128,
 	       "words that both sides write are in cache lines of their own");
+_Static_assert(sizeof(struct weir_slots) == 128, "each side's words are in a cache line");
 _Static_assert(sizeof(struct weir_traffic) == 16, "counters are a map value");
 
 #endif

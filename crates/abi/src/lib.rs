@@ -77,6 +77,8 @@ pub enum Verdict {
     Cut,
     /// It went to its egress device at once.
     Express,
+    /// All slots of the RX ring that are not kept for frames with a credit were taken.
+    NoSlot,
 }
 
 impl Verdict {
@@ -89,6 +91,7 @@ impl Verdict {
         Self::NoMeta,
         Self::Cut,
         Self::Express,
+        Self::NoSlot,
     ];
 
     /// The name in metrics and JSON.
@@ -101,6 +104,7 @@ impl Verdict {
             Self::NoMeta => "no_meta",
             Self::Cut => "cut",
             Self::Express => "express",
+            Self::NoSlot => "no_slot",
         }
     }
 }

@@ -51,7 +51,7 @@ metrics! {
     XDP_FRAMES Counter "weir_xdp_frames_total" ["port", "class"]
         "Frames seen by the XDP program, by the class it assigned.";
     XDP_VERDICTS Counter "weir_xdp_verdicts_total" ["port", "verdict"]
-        "What became of them: redirected to the switch, passed to the kernel, or dropped for want of a socket (dropped), of a whole header (too_short), of room for metadata (no_meta), or as a part of a frame that the driver has cut (cut).";
+        "What became of them: redirected to the switch, passed to the kernel, or dropped for want of a socket (dropped), of a whole header (too_short), of room for metadata (no_meta), of a slot of the RX ring beside those kept for credits (no_slot), or as a part of a frame that the driver has cut (cut).";
     PAUSE_SECONDS Counter "weir_pause_seconds_total" ["port", "priority"]
         "Total time that the neighbour has paused the priority, including any pause in progress.";
     PAUSED Gauge "weir_paused" ["port", "priority"]
@@ -96,6 +96,24 @@ metrics! {
         "Buffers of the pool that are above their threshold and pause their neighbour.";
     POOL_THRESHOLD_BYTES Gauge "weir_pool_threshold_bytes" ["pool", "priority"]
         "What each buffer of the priority may take of the pool beside its reserve, as the pool is now.";
+    CREDIT_STATE Gauge "weir_credit_state" ["port", "priority", "direction", "state"]
+        "1 for the state of the direction (tx: frames that the switch sends): waiting for the neighbour, credits, or fallback.";
+    CREDITS_USED Gauge "weir_credits_used" ["port", "priority"]
+        "Credits of the neighbour that are consumed and not freed.";
+    CREDITS_USED_MAX Gauge "weir_credits_used_max" ["port", "priority"]
+        "The most credits of the neighbour that were ever used.";
+    CREDIT_LIMIT Gauge "weir_credit_limit" ["port", "priority", "direction"]
+        "Credits at most: the neighbour's (tx), and those given to it (rx).";
+    CREDITS_OUTSTANDING Gauge "weir_credits_outstanding" ["port", "priority"]
+        "Credits given to the neighbour whose frames have not arrived.";
+    CREDITS_RETURNED Counter "weir_credits_returned_total" ["port", "priority"]
+        "Credits of frames that were lost on the link, and returned.";
+    CREDIT_SLOTS Gauge "weir_credit_slots" ["port"]
+        "Credits that slots of the port's RX ring surely cover.";
+    CREDIT_UPDATES Counter "weir_credit_updates_total" ["port", "message", "direction"]
+        "Messages about credits: of credits freed (cf_update) and consumed (cc_update), sent (tx) and received (rx).";
+    CREDIT_UPDATES_IGNORED Counter "weir_credit_updates_ignored_total" ["port", "reason"]
+        "Received messages about credits that were late or of another epoch (epoch), or that no neighbour in order can have sent (implausible).";
     SUSPECTED Gauge "weir_suspected" ["port", "priority"]
         "1 while the egress is suspected of a deadlock.";
     STORM Gauge "weir_storm" ["port", "priority"]

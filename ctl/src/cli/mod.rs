@@ -164,6 +164,22 @@ Examples:
         #[command(subcommand)]
         command: Option<PfcCommand>,
     },
+    /// Credits of classes of mode `credit`, in both directions of each link.
+    #[command(after_help = "\
+`sends by` and `receives by`: `waiting` until the neighbour answers, `credits`,
+or `fallback`: the neighbour does not use credits. `used` of the limit that the
+neighbour has set, and the most ever used; `given` and not used yet of our
+limit. `returned`: credits of lost frames. `slots` of the port's ring are kept
+for frames with a credit.
+
+Examples:
+  switchctl credits
+  switchctl --json credits | jq '.[] | select(.sending.state == \"fallback\")'")]
+    Credits {
+        /// Only these ports.
+        #[arg(value_name = "PORT", add = complete::ports())]
+        ports: Vec<String>,
+    },
     /// ECN marking by profile, as SONiC's `ecnconfig`.
     #[command(after_help = congestion::ECN_HELP)]
     Ecn {

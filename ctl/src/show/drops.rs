@@ -160,6 +160,7 @@ const REMEDIES: &[(Layer, &str, &str)] = &[
     (Layer::Xdp, "dropped", "A queue of the device has no socket: `switchctl doctor`."),
     (Layer::Xdp, "too_short", "Look at the neighbour: frames end within their Ethernet header."),
     (Layer::Xdp, "no_meta", "The driver leaves no room in front of frames: `xdp-mode = \"generic\"`."),
+    (Layer::Xdp, "no_slot", "Give the dataplane thread a CPU (`dataplane.cpu`), a longer `rx-ring`, or the port fewer `credit-slots`."),
     (Layer::Xdp, "cut", "The driver merges or cuts frames: switch `lro` and `rx-gro-hw` off."),
     (Layer::Kernel, "rx_dropped", "Give the dataplane thread a CPU (`dataplane.cpu`)."),
     (Layer::Kernel, "rx_ring_full", "Give the dataplane thread a CPU (`dataplane.cpu`), or a longer `rx-ring`."),

@@ -2,6 +2,7 @@
 
 mod audit;
 mod buffers;
+mod credits;
 mod drops;
 mod events;
 mod exports;
@@ -26,6 +27,7 @@ use weir_output::Output;
 
 pub use audit::{audit, Unbalanced};
 pub use buffers::buffers;
+pub use credits::credits;
 pub use drops::drops;
 pub use events::events;
 pub use flight::{flight, flight_text};

@@ -284,6 +284,7 @@ static __always_inline int is_cut(const struct weir_settings *settings, __u32 qu
 }
 
 #include "express.bpf.h"
+#include "slots.bpf.h"
 
 /* The kernel asks the driver. Only a program that is bound to its device may. */
 extern int bpf_xdp_metadata_rx_timestamp(const struct xdp_md *ctx, __u64 *timestamp) __ksym __weak;
@@ -296,9 +297,11 @@ static __always_inline int forward(struct xdp_md *ctx, int is_bound)
 	__u32 queue = ctx->rx_queue_index;
 	struct parsed parsed = {};
 	const struct weir_settings *settings;
+	struct weir_slots *slots = 0;
 	struct weir_meta *meta;
 	__u64 hardware = 0;
 	__u8 priority;
+	int action;
 
 	settings = bpf_map_lookup_elem(&weir_settings, &zero);
 	if (!settings)
@@ -329,8 +332,7 @@ static __always_inline int forward(struct xdp_md *ctx, int is_bound)
 		return XDP_DROP;
 	}
 	if (weir_has_express) {
-		int action = express(ctx, settings, &parsed, priority);
-
+		action = express(ctx, settings, &parsed, priority);
 		if (action >= 0)
 			return action;
 	}
@@ -345,6 +347,20 @@ static __always_inline int forward(struct xdp_md *ctx, int is_bound)
 	if ((const void *)(meta + 1) > data) {
 		count_verdict(WEIR_VERDICT_NO_META);
 		return XDP_DROP;
+	}
+	if (weir_has_slots) {
+		int entry;
+
+		slots = bpf_map_lookup_elem(&weir_slots, &queue);
+		if (!slots)
+			return XDP_ABORTED;
+		entry = enter_ring(slots, parsed.class, priority, bpf_xdp_get_buff_len(ctx));
+		if (entry < 0) {
+			count_verdict(WEIR_VERDICT_NO_SLOT);
+			return XDP_DROP;
+		}
+		if (entry > 0)
+			parsed.flags |= WEIR_META_CREDIT;
 	}
 	*meta = (struct weir_meta){
 		.magic = WEIR_ABI_MAGIC,
@@ -364,8 +380,11 @@ static __always_inline int forward(struct xdp_md *ctx, int is_bound)
 	if (weir_has_express && parsed.class == WEIR_CLASS_DATA)
 		note_entered(settings->port, priority);
 	/* The socket may go between the look-up and here: the flag's action is the port's fallback. */
-	return bpf_redirect_map(&weir_xsks, queue,
-				settings->fallback == WEIR_FALLBACK_PASS ? XDP_PASS : XDP_DROP);
+	action = bpf_redirect_map(&weir_xsks, queue,
+				  settings->fallback == WEIR_FALLBACK_PASS ? XDP_PASS : XDP_DROP);
+	if (weir_has_slots && slots && action != XDP_REDIRECT)
+		__sync_fetch_and_add(&slots->returned, 1);
+	return action;
 }
 
 /* A frame may be longer than the first buffer: the headers are in that. */

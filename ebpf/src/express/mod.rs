@@ -18,7 +18,7 @@ pub use grace::grace_period;
 pub use losses::RedirectLosses;
 pub use room::can_look_for_room;
 pub use words::ExpressWords;
-use words::Region;
+pub(crate) use words::Region;
 
 /// The maps. They live for as long as a program or this does.
 #[derive(Debug)]

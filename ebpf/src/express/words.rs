@@ -199,7 +199,7 @@ fn place(port: u8, priority: u8) -> usize {
 }
 
 #[derive(Debug)]
-pub(super) struct Region {
+pub(crate) struct Region {
     begin: NonNull<AtomicU64>,
     words: usize,
 }
@@ -211,7 +211,7 @@ unsafe impl Send for Region {}
 unsafe impl Sync for Region {}
 
 impl Region {
-    pub(super) fn map(map: &MapHandle, name: &'static str) -> Result<Self, EbpfError> {
+    pub(crate) fn map(map: &MapHandle, name: &'static str) -> Result<Self, EbpfError> {
         let length = map.value_size() as usize * map.max_entries() as usize;
         let access = libc::PROT_READ | libc::PROT_WRITE;
         let fd = map.as_fd().as_raw_fd();
@@ -239,7 +239,7 @@ impl Region {
 
     /// Returns the word with this number, which is below their count: ports and priorities are a
     /// byte's.
-    fn word(&self, at: usize) -> &AtomicU64 {
+    pub(crate) fn word(&self, at: usize) -> &AtomicU64 {
         debug_assert!(at < self.words, "word {at} of {}", self.words);
         // SAFETY: the index is within the mapping, which begins at a page and lives as long as `self`; any bytes are an
         // integer.

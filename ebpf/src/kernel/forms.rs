@@ -14,11 +14,21 @@ pub enum Form {
     Express,
     /// Like `Express`, for lossless classes: the program checks for room in a veth's ring.
     ExpressWithRoom,
+    /// The XDP program that keeps slots of the RX ring for frames with a credit.
+    Slots,
+    /// All of these at once.
+    Whole,
 }
 
 impl Form {
     /// All forms, smallest first.
-    pub const ALL: [Self; 3] = [Self::Plain, Self::Express, Self::ExpressWithRoom];
+    pub const ALL: [Self; 5] = [
+        Self::Plain,
+        Self::Express,
+        Self::ExpressWithRoom,
+        Self::Slots,
+        Self::Whole,
+    ];
 
     /// The name in JSON and messages.
     pub const fn name(self) -> &'static str {
@@ -26,6 +36,8 @@ impl Form {
             Self::Plain => "plain",
             Self::Express => "express",
             Self::ExpressWithRoom => "express_with_room",
+            Self::Slots => "slots",
+            Self::Whole => "whole",
         }
     }
 
@@ -36,16 +48,20 @@ impl Form {
     /// Those of [`PortProgram::load_with`] and [`RedirectLosses::new`].
     pub fn try_load(self) -> Result<(), EbpfError> {
         let settings = PortSettings::default();
-        if self == Self::Plain {
-            return PortProgram::load(&settings).map(drop);
+        let extras = Extras {
+            keeps_slots: matches!(self, Self::Slots | Self::Whole),
+            ..Extras::default()
+        };
+        if matches!(self, Self::Plain | Self::Slots) {
+            return PortProgram::load_with(&settings, &extras).map(drop);
         }
         let mut maps = ExpressMaps::new()?;
-        if self == Self::ExpressWithRoom {
+        if self != Self::Express {
             maps.look_for_room(SPARE);
         }
         let extras = Extras {
             express: Some(&maps),
-            hardware_time_of: None,
+            ..extras
         };
         PortProgram::load_with(&settings, &extras)?;
         RedirectLosses::new(&maps).map(drop)

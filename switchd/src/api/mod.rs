@@ -37,8 +37,8 @@ use tokio::net::UnixListener;
 use weir_api::audit::Audit;
 use weir_api::counters::Counters;
 use weir_api::daemon::{
-    Buffers, Deadlocks, Error, EventPage, FlightRecord, Flows, History, Levels, PauseCounters, Pfc,
-    Queue, Status, WatermarkClear, Watermarks,
+    Buffers, Credits, Deadlocks, Error, EventPage, FlightRecord, Flows, History, Levels,
+    PauseCounters, Pfc, Queue, Status, WatermarkClear, Watermarks,
 };
 use weir_api::neighbors::Neighbor;
 use weir_api::overview::Overview;
@@ -83,6 +83,7 @@ fn handler(route: &Route) -> MethodRouter<Arc<Shared>> {
         Endpoint::SetPort => on(method, ports::set),
         Endpoint::Queues => on(method, queues),
         Endpoint::Pfc => on(method, pfc),
+        Endpoint::Credits => on(method, credits),
         Endpoint::PauseCounters => on(method, pause_counters),
         Endpoint::Buffers => on(method, buffers),
         Endpoint::Watermarks => on(method, watermarks),
@@ -224,6 +225,11 @@ async fn pfc(State(shared): State<Arc<Shared>>) -> Json<Vec<Pfc>> {
 async fn pause_counters(State(shared): State<Arc<Shared>>) -> Json<Vec<PauseCounters>> {
     let snapshot = shared.dataplane.fresh_snapshot().await;
     Json(views::pauses::counters(&shared.info, &snapshot))
+}
+
+async fn credits(State(shared): State<Arc<Shared>>) -> Json<Vec<Credits>> {
+    let snapshot = shared.dataplane.fresh_snapshot().await;
+    Json(views::credits::credits(&shared.info, &snapshot))
 }
 
 async fn buffers(State(shared): State<Arc<Shared>>) -> Json<Buffers> {

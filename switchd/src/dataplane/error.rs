@@ -112,6 +112,16 @@ pub enum DataplaneError {
         /// The first that has none.
         queue: u32,
     },
+    /// Credits stand for slots of one ring.
+    #[error("port {port}: device `{device}` receives by {has} queues, and classes with credits need ports with one: use one queue (`ethtool -L {device} combined 1`; `ethtool -l` shows how many there are once the program is attached), or write mode = \"pfc\"")]
+    CreditQueues {
+        /// The port.
+        port: String,
+        /// The device.
+        device: String,
+        /// Its queues.
+        has: u32,
+    },
     /// The device changes frames before the switch has them.
     #[error("port {port}: {what} of device `{device}` is on: it {does}; switch it off (`ethtool -K {device} {what} off`), or set dataplane.offloads = \"manage\"{}", if *.refused { " (it was, and the device refuses)" } else { "" })]
     Offload {

@@ -97,13 +97,13 @@ impl Dataplane {
         let rest = has.map_or(1, |has| has.saturating_sub(settings.queue).max(1));
         settings.queue_count = Some(made_for.min(rest));
         attach::check_queues(&config.ports, settings, has)?;
-        let mode = attached.mode;
+        attach::check_credits(config, settings)?;
         let shares = &mut self.late.shares;
         let wish = Wish {
             zero_copy: config.dataplane.zero_copy,
             patience: queue::PATIENCE,
         };
-        let sockets = binding::open(config, settings, port, device, mode, wish, shares)?;
+        let sockets = binding::open(config, settings, device, attached, wish, shares)?;
         binding::check_buffers(config, settings, device, &sockets)?;
         let door = door_to(config, device, &sockets)?;
         let ways = &self.running.threads.ways;

@@ -43,6 +43,7 @@ impl LonePort {
     ///
     /// As [`Dataplane::start`](super::Dataplane::start). Nothing stays attached then.
     pub fn open(config: &DaemonConfig, device: &str) -> Result<Self, DataplaneError> {
+        let config = &config.without_credits();
         let is_it = |index: &usize| {
             config
                 .ports

@@ -16,6 +16,7 @@ use weir_core::wire::lldp::dcbx::PfcMismatch;
 use weir_core::{ClassMode, DropReason, PortId, Priority};
 use weir_monitoring::definitions as define;
 
+use super::credits;
 use super::families::Families;
 use super::priorities::QueueState;
 use crate::api::views::shown_priorities;
@@ -232,6 +233,7 @@ impl SnapshotCollector {
             families.add(&define::XDP_VERDICTS, &[port, verdict], count as f64);
         }
         families.add_counters(PORT_COUNTERS, &[port], counters);
+        credits::collect(families, port, state);
     }
 
     fn collect_lldp(&self, families: &mut Families, id: PortId, info: &PortInfo) {

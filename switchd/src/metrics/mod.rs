@@ -4,6 +4,7 @@
 //! Design: docs/src/internals/design/api.md.
 
 mod collector;
+mod credits;
 mod families;
 pub mod gnmi;
 mod guesses;

@@ -12,6 +12,7 @@ mod clients;
 mod confirm;
 mod containers;
 mod control_flood;
+mod credits;
 mod device_kinds;
 mod doctor;
 mod doctor_loop;

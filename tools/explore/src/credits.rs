@@ -101,6 +101,8 @@ struct Link {
     back: VecDeque<CreditUpdate>,
     stored: u8,
     budget: Budget,
+    /// An end took a message for spoilt.
+    is_doubted: bool,
 }
 
 /// What was explored.
@@ -112,6 +114,8 @@ pub struct Outcome {
     pub drop: Option<Vec<Action>>,
     /// Events after which credits are missing although everything has arrived; `None` if there are none.
     pub leak: Option<Vec<Action>>,
+    /// Events that lead to a message which its receiver takes for spoilt; `None` if there is none.
+    pub doubt: Option<Vec<Action>>,
 }
 
 /// A link of which everything is explored.
@@ -152,6 +156,7 @@ impl Exploration {
             states: 0,
             drop: None,
             leak: None,
+            doubt: None,
         };
         while let Some(link) = queue.pop_front() {
             outcome.states += 1;
@@ -169,6 +174,11 @@ impl Exploration {
                     events.push(action);
                     outcome.drop = Some(events);
                     return Some(outcome);
+                }
+                if outcome.doubt.is_none() && next.is_doubted {
+                    let mut events = story(&parents, here);
+                    events.push(action);
+                    outcome.doubt = Some(events);
                 }
                 let there = digest(&next);
                 parents.entry(there).or_insert_with(|| {
@@ -189,6 +199,7 @@ impl Exploration {
             back: VecDeque::new(),
             stored: 0,
             budget: self.budget,
+            is_doubted: false,
         }
     }
 
@@ -282,6 +293,8 @@ impl Exploration {
                 }
             }
         }
+        let doubts = [link.sender.updates(), link.receiver.updates()];
+        link.is_doubted |= doubts.iter().any(|[.., implausible]| *implausible > 0);
         link.sender.fold();
         link.receiver.fold();
         true

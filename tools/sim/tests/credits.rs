@@ -245,3 +245,74 @@ frame = "1500B"
         assert!(sent > 10_000, "{switches} switches: {sent}");
     }
 }
+
+/// PFC whose neighbour is paused no earlier than it is out of credits.
+const DEEP_PFC: &str = "mode = \"pfc\"\nxoff = \"256KiB\"\nxon = \"192KiB\"\nheadroom = \"128KiB\"";
+
+/// Frames wait for a link in either mode, for the 100 ms of `link-down-hold`. Those on the wire are lost.
+#[test]
+fn a_flap_loses_no_more_than_under_pfc() {
+    for millis in [1, 20, 90, 200] {
+        let rest = format!("link = [\"s1\", \"s2\"]\nat = \"500ms\"\nfor = \"{millis}ms\"");
+        let [by_pfc, by_credits] = [DEEP_PFC, CREDIT].map(|class| {
+            let mut network = chain(class, 2, &fault("link-down", &rest));
+            let (sent, lost) = finish(&mut network, 2);
+            if class == CREDIT {
+                assert_no_leak(&mut network);
+            }
+            let late = network.counters().drops[weir_core::DropReason::PortDown.index()];
+            println!("{millis} ms: {lost} of {sent} lost, {late} as port_down");
+            assert_eq!(late > 0, millis > 100);
+            (lost, late)
+        });
+        // On the wire the two have not the same.
+        assert!(by_credits.0 - by_credits.1 <= by_pfc.0 - by_pfc.1 + 1);
+        assert!(
+            by_credits.1 <= by_pfc.1 * 101 / 100,
+            "{by_credits:?}, {by_pfc:?}"
+        );
+    }
+}
+
+/// Kills of either switch, while links flap and the other one stands still.
+#[test]
+fn a_thousand_kills_leak_no_credit_and_lose_no_more_than_under_pfc() {
+    const NETWORKS: u64 = 25;
+    const KILLS: u64 = 40;
+    let mut all_lost = [0, 0];
+    for seed in 0..NETWORKS {
+        let mut random = Random::new(seed);
+        let mut faults = String::new();
+        for kill in 0..KILLS {
+            let (killed, other) = match random.below(2) {
+                0 => (1, 2),
+                _ => (2, 1),
+            };
+            let at = 100 + 60 * kill + random.below(10);
+            let lasts = 1 + random.below(30);
+            let rest = format!("switch = \"s{killed}\"\nat = \"{at}ms\"\nfor = \"{lasts}ms\"");
+            faults += &fault("switch-restart", &rest);
+            let (at, lasts) = (at + random.below(40), 1 + random.below(8));
+            let when = format!("at = \"{at}ms\"\nfor = \"{lasts}ms\"");
+            faults += &match random.below(3) {
+                0 => fault("link-down", &format!("link = [\"s1\", \"s2\"]\n{when}")),
+                1 => fault("switch-freeze", &format!("switch = \"s{other}\"\n{when}")),
+                _ => String::new(),
+            };
+        }
+        for (class, all_lost) in [PFC, CREDIT].into_iter().zip(&mut all_lost) {
+            let mut network = chain(class, 3, &faults);
+            let (sent, lost) = finish(&mut network, 3);
+            assert!(sent > 10_000, "{seed}: {sent}");
+            *all_lost += lost;
+            if class == CREDIT {
+                let drops = network.counters().drops;
+                let exceeded = drops[weir_core::DropReason::HeadroomExceeded.index()];
+                assert_eq!(exceeded, 0, "{seed}");
+                assert_no_leak(&mut network);
+            }
+        }
+    }
+    println!("lost under PFC and under credits: {all_lost:?}");
+    assert!(all_lost[1] <= all_lost[0], "{all_lost:?}");
+}

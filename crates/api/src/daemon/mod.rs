@@ -4,6 +4,7 @@
 //! an [`Error`].
 
 mod buffers;
+mod credits;
 mod ecn;
 mod exports;
 mod flight;
@@ -30,6 +31,7 @@ use crate::words::{
 };
 
 pub use buffers::{Buffers, Cable, Pool, PooledBuffer};
+pub use credits::{CreditMessages, Credits, ReceivingCredits, SendingCredits};
 pub use ecn::{EcnChange, EcnProfile};
 pub use exports::{Exports, Sflow};
 pub use flight::{FlightLevels, FlightPort, FlightPortSample, FlightRecord, FlightSample, Master};
@@ -210,7 +212,8 @@ pub struct Port {
     /// What the XDP program saw, by class: `data`, `mac_control`, `lldp`, `clcm`.
     pub xdp_frames_total: BTreeMap<String, u64>,
     /// What became of them: `redirected` to the switch, `express` to their egress, `passed` to the kernel, and what was dropped: `dropped` (a queue
-    /// without a socket), `too_short`, `no_meta` (no room for metadata), `cut` (a part of a frame that the driver has cut).
+    /// without a socket), `too_short`, `no_meta` (no room for metadata), `cut` (a part of a frame that the driver has cut), `no_slot`
+    /// (all slots of the RX ring that are not kept for credits were taken).
     #[serde(default)]
     pub xdp_verdicts_total: BTreeMap<String, u64>,
     /// CLCM frames sent.

@@ -27,6 +27,7 @@ pub enum Endpoint {
     Queues,
     Pfc,
     PauseCounters,
+    Credits,
     Buffers,
     Watermarks,
     ClearWatermarks,

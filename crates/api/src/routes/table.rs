@@ -11,7 +11,7 @@ use crate::counters::Counters;
 use crate::daemon::trace::{Trace, TraceRequest};
 use crate::daemon::Restarting;
 use crate::daemon::{
-    Buffers, Changed, Deadlocks, EcnChange, EcnProfile, EventPage, Exports, Fdb, FdbFlush,
+    Buffers, Changed, Credits, Deadlocks, EcnChange, EcnProfile, EventPage, Exports, Fdb, FdbFlush,
     FlightRecord, Flows, History, ImpairRequest, Impairment, Levels, MirrorState, PauseCounters,
     Pfc, Port, PortChange, Queue, RouteDetail, Routes, SetRoute, Status, ToPort, Vlans,
     WatermarkClear, Watermarks,
@@ -87,6 +87,13 @@ pub const ROUTES: &[Route] = &[
         "Pauses sent and received: frames, how often, when and for how long.",
         Content::list_of::<PauseCounters>(),
         &["pfc counters"],
+    ),
+    shown(
+        Endpoint::Credits,
+        "/v1/credits",
+        "Credits in both directions, by (port, priority) of classes that have them.",
+        Content::list_of::<Credits>(),
+        &["credits"],
     ),
     shown(
         Endpoint::Buffers,

@@ -13,8 +13,8 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use weir_core::control::Policy;
 use weir_core::switch::PinnedBy;
 use weir_core::{
-    named, DropReason, FeedbackCoding, MarkAt, ModeKind, Neighbour, PortRole, StormAction,
-    SuspicionReason,
+    named, CreditState as OfCredits, DropReason, FeedbackCoding, MarkAt, ModeKind, Neighbour,
+    PortRole, StormAction, SuspicionReason,
 };
 
 pub use event::EventName;
@@ -440,6 +440,8 @@ vocabularies! {
     NeighborKind of Neighbour;
     /// How a neighbour sends Feedback.
     Coding of FeedbackCoding;
+    /// State of one direction of a link for a class with credits.
+    CreditState of OfCredits;
     /// What a frame is to the port that receives it.
     TracedKind of FrameKind;
     /// What decides about a frame's priority.

@@ -4,6 +4,7 @@ mod access;
 mod by_class;
 mod by_hand;
 mod changes;
+mod credits;
 mod dataplane;
 mod export;
 mod memory;
@@ -202,7 +203,8 @@ impl DaemonConfig {
             }),
             watchdog: self.watchdog(port),
             address_limit: port.learned_at_most(),
-            credit_slots: None,
+            // The dataplane has more as soon as its rings are filled.
+            credit_slots: self.kept_slots(port).map(|_| 0),
             priorities: port.allowed_priorities(),
         };
         Switch {

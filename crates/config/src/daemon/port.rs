@@ -64,6 +64,8 @@ entries! {
             "Whether the XDP program asks the device when it received each frame, so that [captures](../operations/capture.md#hardware-time) say so. For devices whose driver tells XDP programs, in native mode; the switch does not start with it on others."
         "wait" wait: bool = false, "", Live, valid::anything;
             "Whether the switch starts without the device. The port is down until the [device appears](../guide/deploy.md#devices-that-come-and-go)."
+        "credit-slots" credit_slots: Option<u32> = None => "half of `rx-ring`", "", Restart, valid::given(valid::within(1, 32_704));
+            "For classes of mode `credit`: slots of the RX ring that are kept for their frames, whatever else arrives. The neighbour never has credits for more frames than that, so that they bound what may be under way on the link. All other frames share the rest."
         "address" address: Option<MacAddress> = None => "the device's own", "", Restart, valid::anything;
             "Source MAC address of control frames."
         "default-priority" default_priority: Priority = Priority::ALL[0], "", Live, valid::anything;

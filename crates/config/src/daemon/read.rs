@@ -10,6 +10,7 @@ use std::path::PathBuf;
 use weir_core::{MacAddress, PortRole};
 
 use super::access::ApiTable;
+use super::credits;
 use super::export::check_sflow;
 use super::mirror::{mirrors, MirrorTable};
 use super::station::stations;
@@ -122,6 +123,9 @@ pub(super) fn daemon(text: &str) -> Result<DaemonConfig, Vec<Problem>> {
     let problems = Problems::default();
     let table = Table::open(&root, "", KEYS[0].1, &problems);
     let config = table.as_ref().map(read);
+    if let (Some(table), Some(config)) = (&table, &config) {
+        credits::check(table, config);
+    }
     if let (Some(table), Some(config), false) = (&table, &config, problems.any()) {
         check_core(table, config, &problems);
     }
@@ -157,13 +161,6 @@ fn read(root: &Table<'_>) -> DaemonConfig {
         cables: &cables,
     };
     let classes = classes(root, &around);
-    if let Some(class) = classes.iter().find(|class| class.credits.is_some()) {
-        let name = &class.name;
-        root.complain(
-            "class",
-            format!("class `{name}`: the daemon has no `mode = \"credit\"` yet; use `\"pfc\"`"),
-        );
-    }
     check_pool_thresholds(root, &ports, &classes, &pools);
     fit_release_buffer(root, &classes, &cables, &mut deadlock);
     let slowest = ports.iter().min_by_key(|port| port.rate);

@@ -198,8 +198,8 @@ pub struct TooShort {
     pub has: Bytes,
 }
 
-/// In zero-copy: bytes of a chunk in a frame of several.
-fn chained_part(chunk: Bytes) -> Bytes {
+/// In zero-copy: bytes of a chunk in a frame of several. In copy mode they are no fewer.
+pub(crate) fn chained_part(chunk: Bytes) -> Bytes {
     let room = chunk.saturating_sub(DataplaneConfig::XDP_HEADROOM + SHARED_INFO);
     round_down(room, CHAIN_UNIT)
 }

@@ -2,6 +2,7 @@
 
 mod access;
 mod cables;
+mod credits;
 mod ecn;
 mod export;
 mod express;
@@ -423,7 +424,8 @@ fn a_host_has_so_many_addresses_and_the_priorities_that_the_file_names() {
 fn every_key_of_a_port_is_written() {
     let text = parse(LEVELS).unwrap().to_toml();
     for key in KEYS.iter().find(|(table, _)| *table == "port").unwrap().1 {
-        // What is not said: the device's own address and queues, maps that are as usual, shares that are the classes', and VLANs.
+        // What is not said: the device's own address and queues, maps that are as usual, shares that are the classes', slots for
+        // credits, and VLANs.
         let written = text.contains(&format!("\n{key} = "));
         assert!(
             written
@@ -432,6 +434,7 @@ fn every_key_of_a_port_is_written() {
                     "alpha",
                     "static-threshold",
                     "queues",
+                    "credit-slots",
                     "dscp-map",
                     "pfcwd",
                     "tag",

@@ -3,9 +3,9 @@
 //! R_CF is a promise here. It is only raised to R_CC + window − limit, where the window is what surely can be stored at that
 //! moment. In an epoch without losses that is the number of credits whose frames have left.
 
-use super::{ahead, CreditState, CreditTerms, CreditTimes};
+use super::{ahead, CreditState, CreditTerms, CreditTimes, CREDIT_LIMIT_MAX};
 use crate::units::{Bytes, Instant, Priority, PRIORITY_COUNT};
-use crate::wire::credit::{CreditRecords, CreditUpdate, Freed};
+use crate::wire::credit::{Consumed, CreditRecords, CreditUpdate, Freed};
 
 /// Answers in an epoch after which everything older has been delivered.
 const ANSWERS_NEEDED: u8 = 2;
@@ -28,12 +28,15 @@ pub struct CreditReceiver {
     /// Credits that the rings before the buffer hold; `None` for any number.
     slots: Option<u32>,
     number: u8,
+    /// The last CC_Update was implausible.
+    doubts: bool,
     update_due: bool,
     sent_at: Option<Instant>,
     next_at: Instant,
     updates_sent: u64,
     updates_received: u64,
     updates_ignored: u64,
+    updates_implausible: u64,
     /// Deliberate faults, for an explorer.
     #[cfg(feature = "testing")]
     faults: crate::testing::CreditFaults,
@@ -50,7 +53,7 @@ struct Channel {
     told: u32,
     /// R_CF as the sender has repeated it.
     heard: u32,
-    /// S_CC of the last CC_Update.
+    /// S_CC of the last plausible CC_Update.
     consumed: u32,
     /// R_CC when it came.
     arrived_then: u32,
@@ -107,10 +110,22 @@ impl Channel {
         };
     }
 
+    /// Credits given since the epoch began.
+    fn given(&self) -> u32 {
+        self.freed.wrapping_add(self.terms.limit())
+    }
+
     /// Credits given whose frames have not arrived.
     fn outstanding(&self) -> u32 {
-        let given = self.freed.wrapping_add(self.terms.limit());
-        ahead(given, self.arrived).max(0) as u32
+        ahead(self.given(), self.arrived).max(0) as u32
+    }
+
+    /// Returns true if a sender can have consumed as much, and can know this R_CF. It consumes no more than it was given. Less it
+    /// may have, since a message may be late.
+    fn is_plausible(&self, record: &Consumed) -> bool {
+        const MOST: i32 = 2 * CREDIT_LIMIT_MAX as i32;
+        let unused = ahead(self.given(), record.consumed);
+        (0..=MOST).contains(&unused) && ahead(record.heard, self.told) <= 0
     }
 
     /// Raises the promise as far as there is room.
@@ -169,12 +184,14 @@ impl CreditReceiver {
             channels: terms.map(|terms| terms.map(Channel::new)),
             slots: None,
             number: 0,
+            doubts: false,
             update_due: true,
             sent_at: None,
             next_at: Instant::ZERO,
             updates_sent: 0,
             updates_received: 0,
             updates_ignored: 0,
+            updates_implausible: 0,
             #[cfg(feature = "testing")]
             faults: crate::testing::CreditFaults::default(),
         }
@@ -191,6 +208,7 @@ impl CreditReceiver {
         self.epoch = after.wrapping_add(1).max(1);
         self.answers = 0;
         self.last_number = None;
+        self.doubts = false;
         for channel in self.channels.iter_mut().flatten() {
             channel.begin_epoch(channel.terms);
         }
@@ -217,7 +235,8 @@ impl CreditReceiver {
             self.updates_sent,
             self.updates_received,
             self.updates_ignored,
-        ) = (0, 0, 0);
+            self.updates_implausible,
+        ) = (0, 0, 0, 0);
         for channel in self.channels.iter_mut().flatten() {
             channel.returned = 0;
         }
@@ -245,6 +264,14 @@ impl CreditReceiver {
             return false;
         }
         let follows = self.last_number.replace(update.number).is_some();
+        if !self.is_plausible(records) {
+            self.updates_implausible += 1;
+            if core::mem::replace(&mut self.doubts, true) {
+                self.begin_epoch(self.epoch);
+            }
+            return was_open != self.is_open();
+        }
+        self.doubts = false;
         if !was_open {
             self.answers += 1;
         }
@@ -266,7 +293,7 @@ impl CreditReceiver {
             if !was_open {
                 // Frames that were sent before this epoch are no part of it.
                 (channel.arrived, channel.consumed) = (record.consumed, record.consumed);
-            } else if follows && ahead(record.consumed, channel.consumed) >= 0 {
+            } else if follows {
                 channel.compare(record.consumed, hurries);
             }
             if channel.withholds {
@@ -275,6 +302,20 @@ impl CreditReceiver {
             }
         }
         true
+    }
+
+    /// Returns true if a sender can be in this state. If not, the message was spoilt on its way, or the ends have lost count of
+    /// each other.
+    fn is_plausible(&self, records: &[Option<Consumed>; PRIORITY_COUNT]) -> bool {
+        #[cfg(feature = "testing")]
+        if self.faults.epoch_ignored {
+            return true;
+        }
+        let mut pairs = self.channels.iter().zip(records);
+        pairs.all(|pair| match pair {
+            (Some(channel), Some(record)) => channel.is_plausible(record),
+            _ => true,
+        })
     }
 
     /// Returns true if a CC_Update is of the epochs in force. Follows one of another epoch.
@@ -340,7 +381,8 @@ impl CreditReceiver {
             return false;
         };
         let size = u64::from(channel.terms.size());
-        let mut window = (room.get() / size).min(u64::from(u32::MAX >> 2));
+        // A sender has no use for more than the limit, and takes an R_CF beyond what it has consumed for a spoilt one.
+        let mut window = (room.get() / size).min(u64::from(channel.terms.limit()));
         if let Some(slots) = self.slots {
             let share = u64::from(slots) * u64::from(channel.terms.limit()) / limits.max(1);
             window = window.min(share);
@@ -433,12 +475,13 @@ impl CreditReceiver {
         })
     }
 
-    /// CF_Updates sent, CC_Updates received, and those of them that were ignored: of another epoch.
-    pub const fn updates(&self) -> [u64; 3] {
+    /// CF_Updates sent, CC_Updates received, and those of them that were ignored: of another epoch, and implausible.
+    pub const fn updates(&self) -> [u64; 4] {
         [
             self.updates_sent,
             self.updates_received,
             self.updates_ignored,
+            self.updates_implausible,
         ]
     }
 }

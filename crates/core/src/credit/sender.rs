@@ -16,6 +16,8 @@ pub struct CreditSender {
     peer: u32,
     channels: [Option<Channel>; PRIORITY_COUNT],
     number: u8,
+    /// The last CF_Update was implausible.
+    doubts: bool,
     update_due: bool,
     sent_at: Option<Instant>,
     next_at: Instant,
@@ -25,6 +27,7 @@ pub struct CreditSender {
     updates_sent: u64,
     updates_received: u64,
     updates_ignored: u64,
+    updates_implausible: u64,
 }
 
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
@@ -80,6 +83,7 @@ impl CreditSender {
             peer: 0,
             channels,
             number: 0,
+            doubts: false,
             update_due: true,
             sent_at: None,
             next_at: Instant::ZERO,
@@ -88,6 +92,7 @@ impl CreditSender {
             updates_sent: 0,
             updates_received: 0,
             updates_ignored: 0,
+            updates_implausible: 0,
         }
     }
 
@@ -102,6 +107,7 @@ impl CreditSender {
     fn begin_epoch(&mut self, after: u32) {
         self.epoch = after.wrapping_add(1).max(1);
         self.peer = 0;
+        self.doubts = false;
         for channel in self.channels.iter_mut().flatten() {
             *channel = Channel {
                 used_max: channel.used_max,
@@ -136,11 +142,21 @@ impl CreditSender {
         }
         let is_new = self.peer == 0 || progress > 0;
         self.peer = update.receiver_epoch;
-        let mut has_news = is_new;
-        for (channel, record) in self.channels.iter_mut().zip(records) {
-            if let Some(channel) = channel {
-                has_news |= channel.receive(*record, is_new);
+        let pairs = self.channels.iter_mut().zip(records);
+        let pairs = pairs.filter_map(|(channel, record)| Some((channel.as_mut()?, record)));
+        let (mut has_news, mut is_plausible) = (is_new, true);
+        for (channel, record) in pairs {
+            match channel.receive(*record, is_new) {
+                Some(is_news) => has_news |= is_news,
+                None => is_plausible = false,
             }
+        }
+        if !is_plausible {
+            self.updates_implausible += 1;
+        }
+        if core::mem::replace(&mut self.doubts, !is_plausible) && !is_plausible {
+            self.begin_epoch(self.epoch);
+            return true;
         }
         // An answer to what is repeated, so that the receiver can cease.
         self.update_due |= is_new || !has_news;
@@ -296,12 +312,13 @@ impl CreditSender {
         })
     }
 
-    /// CC_Updates sent, CF_Updates received, and those of them that were ignored: of another epoch, or late.
-    pub const fn updates(&self) -> [u64; 3] {
+    /// CC_Updates sent, CF_Updates received, and those of them that were ignored: of another epoch or late, and implausible.
+    pub const fn updates(&self) -> [u64; 4] {
         [
             self.updates_sent,
             self.updates_received,
             self.updates_ignored,
+            self.updates_implausible,
         ]
     }
 
@@ -313,7 +330,8 @@ impl CreditSender {
             self.updates_sent,
             self.updates_received,
             self.updates_ignored,
-        ) = (0, 0, 0);
+            self.updates_implausible,
+        ) = (0, 0, 0, 0);
         for channel in self.channels.iter_mut().flatten() {
             channel.used_max = 0;
         }
@@ -332,24 +350,31 @@ impl CreditSender {
 }
 
 impl Channel {
-    /// Takes a record of the epoch in force. Returns true if it says something new.
-    fn receive(&mut self, record: Option<Freed>, begins: bool) -> bool {
+    /// Takes a record of the epoch in force, and returns true if it says something new. `None` if a receiver cannot be in this
+    /// state: the message was spoilt on its way, or the ends have lost count of each other.
+    fn receive(&mut self, record: Option<Freed>, begins: bool) -> Option<bool> {
+        let terms = record.map(|record| record.terms);
         if begins {
-            self.terms = record.map(|record| record.terms);
+            self.terms = terms;
             // All credits are used until the receiver frees them.
             let limit = self.limit();
             (self.consumed, self.freed) = (0, 0u32.wrapping_sub(limit));
         }
-        let (Some(terms), Some(record)) = (self.terms, record) else {
-            return false;
-        };
-        // A limit does not change within an epoch, and a counter never goes back.
-        let progress = ahead(record.freed, self.freed);
-        if record.terms != terms || progress <= 0 {
-            return false;
+        // Terms do not change within an epoch.
+        if self.terms != terms {
+            return None;
         }
-        self.freed = record.freed;
-        true
+        let freed = record.map_or(self.freed, |record| record.freed);
+        // No more is freed than was sent.
+        if ahead(freed, self.consumed) > 0 {
+            return None;
+        }
+        // A counter never goes back.
+        let has_news = ahead(freed, self.freed) > 0;
+        if has_news {
+            self.freed = freed;
+        }
+        Some(has_news)
     }
 }
 

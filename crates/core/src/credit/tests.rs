@@ -7,7 +7,7 @@ use proptest::prelude::*;
 
 use super::{CreditReceiver, CreditSender, CreditState, CreditTerms, CreditTimes};
 use crate::units::{Bytes, Duration, Instant, Priority, PRIORITY_COUNT};
-use crate::wire::credit::CreditUpdate;
+use crate::wire::credit::{CreditRecords, CreditUpdate};
 
 const P3: Priority = Priority::ALL[3];
 const LONGEST: Bytes = Bytes::new(1500);
@@ -418,4 +418,123 @@ fn slots_are_shared_between_classes_by_their_limits() {
     }
     let outstanding = classes.map(|class| receiver.gauges(class).unwrap().outstanding);
     assert_eq!(outstanding, [15, 5]);
+}
+
+impl Link {
+    /// One end begins an epoch of both, in which the model begins as well.
+    fn begin_anew(&mut self) {
+        self.receiver.begin_anew(Instant::ZERO);
+        (self.consumed, self.arrived, self.freed) = (0, 0, 0);
+    }
+
+    /// Each end sends what is due, which `spoil` may change.
+    fn exchange(&mut self, mut spoil: impl FnMut(&mut CreditUpdate)) {
+        self.update_sender();
+        if let Some(mut freed) = self.to_sender.pop_front() {
+            spoil(&mut freed);
+            self.sender.receive(&freed);
+        }
+        self.update_receiver();
+        if let Some((mut consumed, _)) = self.to_receiver.pop_front() {
+            spoil(&mut consumed);
+            self.receiver.receive(&TIMES, &consumed);
+        }
+        self.promise();
+    }
+
+    /// All credits come back, and are not more than there is room for.
+    fn assert_heals(&mut self, what: &str) {
+        for _ in 0..3 {
+            while self.sender.may_send(P3, LONGEST) {
+                self.sender
+                    .consume(Instant::ZERO, &TIMES, P3, Bytes::new(1400));
+                self.wire.push_back((1400, 0));
+            }
+            let under_way: u64 = self.wire.iter().map(|(length, _)| self.cost(*length)).sum();
+            assert!(under_way <= u64::from(self.terms.limit()), "{what}");
+            while let Some((length, _)) = self.wire.pop_front() {
+                self.receiver.note_arrival(P3, Bytes::new(length));
+            }
+            self.promise();
+            for _ in 0..12 {
+                self.exchange(|_| ());
+            }
+        }
+        let sending = self.sender.gauges(P3).unwrap();
+        let receiving = self.receiver.gauges(P3).unwrap();
+        assert_eq!(sending.state, CreditState::Credits, "{what}");
+        assert_eq!(sending.used, 0, "{what}: {receiving:?}");
+        assert_eq!(receiving.outstanding, self.terms.limit(), "{what}");
+    }
+}
+
+/// The first ones decide from where an epoch counts, later ones whether frames were lost.
+#[test]
+fn a_flipped_bit_in_a_cc_update_gives_no_credit_that_nothing_stands_for() {
+    let mut refused = 0;
+    for (turn, bit) in (0..6).flat_map(|turn| (0..64).map(move |bit| (turn, bit))) {
+        let mut link = Link::new(12);
+        link.begin_anew();
+        for now in 0..6 {
+            link.exchange(|update| {
+                let CreditRecords::Consumed(records) = &mut update.records else {
+                    return;
+                };
+                if let Some(record) = records[P3.index()].as_mut().filter(|_| now == turn) {
+                    match bit {
+                        0..32 => record.consumed ^= 1 << bit,
+                        _ => record.heard ^= 1 << (bit - 32),
+                    }
+                }
+            });
+        }
+        refused += link.receiver.updates()[3];
+        link.assert_heals(&format!("bit {bit} of message {turn}"));
+    }
+    assert!(refused > 100, "{refused} were refused");
+}
+
+#[test]
+fn a_flipped_bit_in_a_cf_update_gives_no_more_than_the_limit_and_heals() {
+    for (turn, bit) in (0..6).flat_map(|turn| (0..49).map(move |bit| (turn, bit))) {
+        let mut link = Link::new(12);
+        link.begin_anew();
+        for now in 0..6 {
+            link.exchange(|update| {
+                let CreditRecords::Freed(records) = &mut update.records else {
+                    return;
+                };
+                let record = &mut records[P3.index()];
+                let Some(freed) = record.as_mut().filter(|_| now == turn) else {
+                    return;
+                };
+                match bit {
+                    0..32 => freed.freed ^= 1 << bit,
+                    32 => *record = None,
+                    _ => {
+                        let size = terms(12).size() ^ (1 << (bit - 33));
+                        let spoilt = CreditTerms::new(size, 16, 12 ^ (1 << (bit % 20)));
+                        freed.terms = spoilt.unwrap_or(freed.terms);
+                    }
+                }
+            });
+        }
+        link.assert_heals(&format!("bit {bit} of message {turn}"));
+    }
+}
+
+/// Frames of another station that come in by the same link.
+#[test]
+fn ends_that_have_lost_count_of_each_other_begin_anew() {
+    for frames in [1, 4, 20, 1000] {
+        let mut link = Link::new(12);
+        for _ in 0..frames {
+            link.receiver.note_arrival(P3, Bytes::new(1400));
+            link.promise();
+        }
+        for _ in 0..12 {
+            link.exchange(|_| ());
+        }
+        link.assert_heals(&format!("{frames} frames"));
+    }
 }

@@ -2,6 +2,7 @@
 
 mod assume_paused;
 mod copies;
+mod credit_fallback;
 mod link_back;
 mod link_down;
 mod marking;

@@ -200,7 +200,7 @@ pub struct Host {
 /// A form of the XDP program, and whether this kernel takes it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct TriedProgram {
-    /// `plain`, `express` or `express_with_room`.
+    /// `plain`, `express`, `express_with_room`, `slots` or `whole`.
     pub form: String,
     /// The kernel's reason, where it refuses the form.
     pub refused: Option<String>,

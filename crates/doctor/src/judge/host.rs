@@ -35,14 +35,21 @@ fn programs(host: &Host, config: &DaemonConfig) -> Option<Finding> {
         let mut tried = tried.iter().filter(|program| program.form == form);
         tried.find_map(|program| program.refused.as_deref())
     };
-    if let Some(why) = refused("plain") {
+    let needed = match config.has_credits() {
+        true => "slots",
+        false => "plain",
+    };
+    if let Some(why) = refused(needed) {
         let remedy =
             Remedy::Other("boot a kernel of the book's table (reference/kernels.md)".into());
         return Some(Finding::problem(check, why, remedy));
     }
-    let form = match config.classes.iter().any(Class::needs_room) {
-        true => "express_with_room",
-        false => "express",
+    let form = if config.has_credits() {
+        "whole"
+    } else if config.classes.iter().any(Class::needs_room) {
+        "express_with_room"
+    } else {
+        "express"
     };
     let default = config.dataplane.express;
     let wishes = |port: &Port| port.express.unwrap_or(default) != Express::Off;

@@ -39,7 +39,7 @@ pub fn recordings() -> Vec<Recording> {
         ),
         recording(
             "weir:xdp_losses:increase5m",
-            format!("sum by ({PORT}, verdict) (increase({XDP_VERDICTS}{{verdict=~\"dropped|no_meta|cut\"}}[5m]))"),
+            format!("sum by ({PORT}, verdict) (increase({XDP_VERDICTS}{{verdict=~\"dropped|no_meta|cut|no_slot\"}}[5m]))"),
         ),
         recording("weir:learning_table_full:increase5m", increase(ADDRESSES_CROWDED, PORT, "5m")),
         recording("weir:dataplane_stalls:increase5m", increase(STALLS, SWITCH, "5m")),

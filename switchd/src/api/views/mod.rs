@@ -1,6 +1,7 @@
 //! A snapshot as the API shows it.
 
 pub mod buffers;
+pub mod credits;
 pub mod pauses;
 pub mod watermarks;
 

@@ -27,7 +27,7 @@ use windows::{PortSample, QueueSample, Sample, Windows};
 /// Polling interval, and least interval between log lines of a port.
 const INTERVAL: Duration = Duration::from_secs(1);
 /// Verdicts of the XDP program that lose frames. Packets that are too short are no frames.
-const LOST_AT_XDP: [&str; 3] = ["dropped", "no_meta", "cut"];
+const LOST_AT_XDP: [&str; 4] = ["dropped", "no_meta", "cut", "no_slot"];
 
 /// Looks for as long as the daemon runs.
 pub async fn watch(shared: Arc<Shared>) {

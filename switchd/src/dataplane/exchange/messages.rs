@@ -11,7 +11,9 @@ use weir_api::words::Express;
 use weir_config::daemon::MIRRORS_MAX;
 use weir_core::config::PoolShare;
 use weir_core::counters::PortCounters;
-use weir_core::switch::{CableGauges, Explanation, LevelEntry, PoolGauges, PriorityGauges};
+use weir_core::switch::{
+    CableGauges, CreditGauges, Explanation, LevelEntry, PoolGauges, PriorityGauges,
+};
 use weir_core::units::PRIORITY_COUNT;
 use weir_core::{
     Command, CommandError, Duration, Instant, MacAddress, PortId, Priority, RedConfig, Switch,
@@ -178,6 +180,10 @@ pub struct PortSnapshot {
     pub pool_thresholds: [Option<Threshold>; PRIORITY_COUNT],
     /// Settings of the port's storm watchdog.
     pub watchdog: Option<WatchdogConfig>,
+    /// By priority: credits, of classes that have them.
+    pub credits: [Option<CreditGauges>; PRIORITY_COUNT],
+    /// Credits that slots of its RX ring surely cover.
+    pub credit_slots: u32,
     /// Measurements beside the room that its cable gives.
     pub cable: Option<CableGauges>,
     /// VLANs in which it floods nothing because of a loop.

@@ -7,7 +7,7 @@ use nix::errno::Errno;
 use nix::sys::socket::{recv, send, MsgFlags};
 use weir_config::daemon::ZeroCopy;
 use weir_core::Duration;
-use weir_ebpf::queue;
+use weir_ebpf::{queue, SlotShares, SlotWords};
 use xsk_rs::config::{BindFlags, Interface, LibxdpFlags, QueueSize, SocketConfig};
 use xsk_rs::{CompQueue, FillQueue, FrameDesc, RxQueue, Socket, TxQueue, Umem};
 
@@ -16,6 +16,7 @@ use crate::dataplane::exchange::messages::{KernelLosses, Ring, Rings};
 use crate::dataplane::memory::umem::with_cause;
 use crate::dataplane::rings::io::BATCH;
 use crate::dataplane::rings::lane::Lane;
+use crate::dataplane::rings::slots::{KeptSlots, Ledger, Shared, Words};
 use crate::dataplane::DataplaneError;
 
 /// `SOL_XDP`, `XDP_OPTIONS` and `XDP_OPTIONS_ZEROCOPY` of linux/if_xdp.h.
@@ -48,6 +49,8 @@ pub(in crate::dataplane) struct XdpSocket {
     /// The receiver polls the device.
     polls: bool,
     device_drops: u64,
+    /// Where slots are kept for frames with a credit.
+    slots: Option<Ledger<SlotWords>>,
     /// Count of the empty fill ring before it was first filled: no loss. `None` until it is filled.
     empty_before: Option<u64>,
 }
@@ -69,6 +72,28 @@ pub(in crate::dataplane) struct SocketOptions<'a> {
     pub(in crate::dataplane) has_long_frames: bool,
     /// Time for which another socket may still have the queue.
     pub(in crate::dataplane) patience: std::time::Duration,
+}
+
+impl Words for SlotWords {
+    fn entered(&self) -> u64 {
+        Self::entered(self)
+    }
+
+    fn begun(&self) -> u64 {
+        Self::begun(self)
+    }
+
+    fn returned(&self) -> u64 {
+        Self::returned(self)
+    }
+
+    fn raise_limit(&self, limit: u64) {
+        Self::raise_limit(self, limit);
+    }
+
+    fn set_credited(&self, priorities: u8) {
+        Self::set_credited(self, priorities);
+    }
 }
 
 impl XdpSocket {
@@ -136,6 +161,7 @@ impl XdpSocket {
             fill_kick_due: false,
             polls: !options.busy_poll.is_zero(),
             device_drops: 0,
+            slots: None,
             empty_before: None,
         };
         socket.raise_transmit_budget();
@@ -145,6 +171,19 @@ impl XdpSocket {
                 .map_err(|error| failed(format!("preferred busy polling: {error}")))?;
         }
         Ok(socket)
+    }
+
+    /// Keeps `kept` slots of the RX ring for frames with a credit, by the words of the program that
+    /// will hand frames to this socket.
+    pub(in crate::dataplane) fn keep_slots(&mut self, words: SlotWords, slots: KeptSlots) {
+        let shared = Shared::of(self.fill_size as u32, slots.kept);
+        words.set_shares(SlotShares {
+            kept_from_lossless: shared.kept_from_lossless,
+            kept_from_lossy: shared.kept_from_lossy,
+            lossless: slots.lossless,
+            part_bytes: slots.part_bytes,
+        });
+        self.slots = Some(Ledger::new(words, shared, slots));
     }
 
     /// Returns true when the driver shares memory with this socket.
@@ -338,6 +377,37 @@ impl Lane for XdpSocket {
             tx_invalid_descs_total: statistics.tx_invalid_descs(),
             tx_device_drops_total: self.device_drops,
             ..KernelLosses::default()
+        }
+    }
+
+    fn keeps_slots(&self) -> bool {
+        self.slots.is_some()
+    }
+
+    fn count_out(&mut self, length: u64, has_credit: bool) {
+        if let Some(slots) = &mut self.slots {
+            slots.count_out(length, has_credit);
+        }
+    }
+
+    fn settle_slots(&mut self) -> u32 {
+        let lent = self.lent;
+        self.slots.as_mut().map_or(0, |slots| slots.settle(lent))
+    }
+
+    fn forget_lost(&mut self) {
+        let Some(slots) = self.slots.as_mut().filter(|slots| slots.may_have_lost()) else {
+            return;
+        };
+        // A frame that the program has passed on gets to the ring, or into one of these.
+        if let Ok(statistics) = self.rx.fd().xdp_statistics() {
+            slots.forget_lost(statistics.rx_dropped() + statistics.rx_ring_full());
+        }
+    }
+
+    fn set_credited(&mut self, priorities: u8) {
+        if let Some(slots) = &mut self.slots {
+            slots.set_credited(priorities);
         }
     }
 

@@ -190,6 +190,34 @@ impl<L: Lane> Io for XdpIo<L> {
         }
     }
 
+    fn keeps_slots(&self, port: usize) -> bool {
+        let lane = self.ports.get(port).and_then(|port| port.lanes.first());
+        lane.is_some_and(Lane::keeps_slots)
+    }
+
+    fn count_out(&mut self, port: usize, length: u64, has_credit: bool) {
+        if let Some(lane) = self.ports.get_mut(port).and_then(PortLanes::first) {
+            lane.count_out(length, has_credit);
+        }
+    }
+
+    fn settle_slots(&mut self, port: usize) -> u32 {
+        let lane = self.ports.get_mut(port).and_then(PortLanes::first);
+        lane.map_or(0, Lane::settle_slots)
+    }
+
+    fn forget_lost(&mut self, port: usize) {
+        if let Some(lane) = self.ports.get_mut(port).and_then(PortLanes::first) {
+            lane.forget_lost();
+        }
+    }
+
+    fn set_credited(&mut self, port: usize, priorities: u8) {
+        if let Some(lane) = self.ports.get_mut(port).and_then(PortLanes::first) {
+            lane.set_credited(priorities);
+        }
+    }
+
     fn losses(&self, port: usize) -> KernelLosses {
         let lanes = self
             .ports

@@ -173,6 +173,24 @@ pub(in crate::dataplane) trait Io {
     /// Lends chunks to receive into; there is [room](Self::fill_room).
     fn fill(&mut self, port: usize, chunks: &[Chunk]);
 
+    /// Returns true if slots of `port`'s RX ring are kept for frames with a credit; the next calls
+    /// are only for such ports.
+    fn keeps_slots(&self, port: usize) -> bool;
+
+    /// Counts a received frame of this length out of `port`'s ring.
+    fn count_out(&mut self, port: usize, length: u64, has_credit: bool);
+
+    /// Frees slots of `port` as far as its fill ring allows. Returns the number of credits that are
+    /// surely covered by slots.
+    fn settle_slots(&mut self, port: usize) -> u32;
+
+    /// Frees slots of frames that the kernel has lost behind `port`'s program. It makes a system
+    /// call if there may be any.
+    fn forget_lost(&mut self, port: usize);
+
+    /// Sets the priorities whose frames have a credit, one bit for each.
+    fn set_credited(&mut self, port: usize, priorities: u8);
+
     /// Returns the kernel's losses at `port`.
     fn losses(&self, port: usize) -> KernelLosses;
 

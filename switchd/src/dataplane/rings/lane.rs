@@ -43,6 +43,26 @@ pub(crate) trait Lane {
         true
     }
 
+    /// Returns true if slots are kept for frames with a credit; the next calls are only for such
+    /// lanes.
+    fn keeps_slots(&self) -> bool {
+        false
+    }
+
+    /// See [`Ledger::count_out`](super::slots::Ledger::count_out).
+    fn count_out(&mut self, _length: u64, _has_credit: bool) {}
+
+    /// See [`Ledger::settle`](super::slots::Ledger::settle).
+    fn settle_slots(&mut self) -> u32 {
+        0
+    }
+
+    /// See [`Ledger::forget_lost`](super::slots::Ledger::forget_lost).
+    fn forget_lost(&mut self) {}
+
+    /// See [`Ledger::set_credited`](super::slots::Ledger::set_credited).
+    fn set_credited(&mut self, _priorities: u8) {}
+
     /// Returns true when something has come that no descriptor reports to poll(2), or nothing will
     /// come any more.
     fn has_news(&self) -> bool {

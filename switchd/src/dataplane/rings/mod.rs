@@ -3,5 +3,6 @@
 
 pub(super) mod io;
 pub(super) mod lane;
+pub(super) mod slots;
 
 use super::exchange::messages;

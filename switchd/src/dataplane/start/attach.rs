@@ -372,8 +372,24 @@ pub(in crate::dataplane) fn settle(
     let settled = config.settled(&has, &drivers);
     for (port, has) in settled.ports.iter().zip(has) {
         check_queues(&settled.ports, port, has)?;
+        check_credits(&settled, port)?;
     }
     Ok(settled)
+}
+
+/// Refuses several queues where classes have credits, which stand for slots of one ring.
+pub(in crate::dataplane) fn check_credits(
+    config: &DaemonConfig,
+    port: &Port,
+) -> Result<(), DataplaneError> {
+    match port.queue_count {
+        Some(has @ 2..) if config.has_credits() => Err(DataplaneError::CreditQueues {
+            port: port.name.clone(),
+            device: port.device.clone(),
+            has,
+        }),
+        _ => Ok(()),
+    }
 }
 
 /// Refuses a queue that frames come in by and that no port receives from.

@@ -4,7 +4,7 @@ use std::os::fd::{AsFd, AsRawFd};
 use std::time::Duration;
 
 use weir_config::daemon::{DaemonConfig, HugePages, Port, ZeroCopy};
-use weir_core::PortId;
+use weir_core::{Bytes, Priority};
 use weir_ebpf::AttachedMode;
 
 use super::attach::{AttachedProgram, PortDoor};
@@ -12,6 +12,7 @@ use crate::dataplane::kernel::devices::Device;
 use crate::dataplane::kernel::socket::{SocketOptions, XdpSocket};
 use crate::dataplane::memory::shares::Shares;
 use crate::dataplane::memory::umem::{self, Memory, MemoryOptions};
+use crate::dataplane::rings::slots::KeptSlots;
 use crate::dataplane::DataplaneError;
 
 /// The memory with all sockets bound to it. By port, and of sockets within a port by queue; a port
@@ -147,15 +148,15 @@ impl Bound {
         attached: &[Option<AttachedProgram>],
         wish: Wish,
     ) -> Result<(), DataplaneError> {
-        let ports = crate::dataplane::ids().zip(&config.ports);
-        for ((id, port), (device, attached)) in ports.zip(devices.iter().zip(attached)) {
+        let ports = config.ports.iter();
+        for (port, (device, attached)) in ports.zip(devices.iter().zip(attached)) {
             let (Some(device), Some(attached)) = (device, attached) else {
                 self.sockets.push(Vec::new());
                 self.doors.push(None);
                 continue;
             };
             let shares = &mut self.shares;
-            let opened = open(config, port, id, device, attached.mode, wish, shares)?;
+            let opened = open(config, port, device, attached, wish, shares)?;
             check_buffers(config, port, device, &opened)?;
             self.doors.push(Some(door_to(config, device, &opened)?));
             self.sockets.push(opened);
@@ -178,9 +179,8 @@ pub(in crate::dataplane) fn door_to(
 pub(in crate::dataplane) fn open(
     config: &DaemonConfig,
     port: &Port,
-    id: PortId,
     device: &Device,
-    mode: AttachedMode,
+    attached: &AttachedProgram,
     wish: Wish,
     shares: &mut Shares,
 ) -> Result<Vec<XdpSocket>, DataplaneError> {
@@ -189,7 +189,7 @@ pub(in crate::dataplane) fn open(
         let options = SocketOptions {
             device: &port.device,
             driver: device.driver.name,
-            generic: mode == AttachedMode::Generic,
+            generic: attached.mode == AttachedMode::Generic,
             queue,
             rx_ring: config.dataplane.rx_ring(),
             tx_ring: config.dataplane.tx_ring,
@@ -198,11 +198,32 @@ pub(in crate::dataplane) fn open(
             has_long_frames: config.dataplane.has_long_frames(),
             patience: wish.patience,
         };
-        let socket = XdpSocket::open(shares.umem(), options)?;
-        shares.note_open(id.index(), socket.as_fd().as_raw_fd());
+        let mut socket = XdpSocket::open(shares.umem(), options)?;
+        let words = attached.program.slot_words(queue);
+        let words = words.map_err(|source| DataplaneError::Program {
+            port: port.name.clone(),
+            source,
+        })?;
+        if let (Some(words), Some(kept)) = (words, config.kept_slots(port)) {
+            socket.keep_slots(words, kept_slots(config, kept));
+        }
+        shares.note_open(attached.number.index(), socket.as_fd().as_raw_fd());
         sockets.push(socket);
     }
     Ok(sockets)
+}
+
+fn kept_slots(config: &DaemonConfig, kept: u32) -> KeptSlots {
+    let lossless = Priority::ALL.into_iter().filter(|priority| {
+        let class = config.class_of(*priority);
+        class.is_some_and(|class| class.mode.is_lossless())
+    });
+    KeptSlots {
+        kept,
+        per_credit: config.slots_of_a_credit(),
+        lossless: lossless.fold(0, |bits, priority| bits | 1 << priority.index()),
+        part_bytes: config.slot_part().map_or(0, Bytes::get),
+    }
 }
 
 /// Refuses sockets in zero-copy whose buffers do not hold a frame.

@@ -96,6 +96,7 @@ pub(super) fn load(
     let extras = Extras {
         express: express.and_then(|path| path.maps_for(number, device)),
         hardware_time_of: port.hardware_time.then_some(device.index),
+        keeps_slots: config.has_credits(),
     };
     let mut loaded = PortProgram::load_with(&closed, &extras);
     if let (Err(error @ EbpfError::Refused { .. }), Some(_)) = (&loaded, extras.express) {

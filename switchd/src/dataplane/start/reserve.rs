@@ -1,7 +1,7 @@
 //! Slow parts of a start that need no place yet: made while another switch still forwards, so that
 //! neighbours wait only for the rest.
 
-use std::time::Duration;
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use tracing::subscriber::NoSubscriber;
 use weir_config::daemon::DaemonConfig;
@@ -156,6 +156,8 @@ pub(in crate::dataplane) struct Secrets {
     key: Option<AuthenticationConfig>,
     /// The secret of probes for loops.
     own: u64,
+    /// The epoch of credits: later than that of any switch before.
+    epoch: u32,
 }
 
 impl Secrets {
@@ -164,6 +166,7 @@ impl Secrets {
         Ok(Self {
             key: key_file.map(fabric_key::load).transpose()?,
             own: random::seed().map_err(DataplaneError::Random)?,
+            epoch: credit_epoch(),
         })
     }
 }
@@ -178,5 +181,13 @@ pub(in crate::dataplane) fn core(
     let mut core = config.core(&addresses);
     core.authentication = secrets.key;
     core.secret = secrets.own;
+    core.credits.epoch = secrets.epoch;
     core
+}
+
+/// Milliseconds of the wall clock: a later start has a later epoch, modulo 2^32. Zero is none.
+fn credit_epoch() -> u32 {
+    let since = SystemTime::now().duration_since(UNIX_EPOCH);
+    let millis = since.map_or(0, |since| since.as_millis());
+    (millis as u32).max(1)
 }

@@ -44,6 +44,10 @@ impl<I: Io> Worker<I> {
                 self.accounts.lend(port, self.batch.as_slice());
                 self.io.fill(port, self.batch.as_slice());
             }
+            // Before the first frame, too: without a limit only frames with a credit would enter.
+            if self.has_slots && self.io.keeps_slots(port) {
+                self.io.settle_slots(port);
+            }
         }
     }
 
@@ -114,6 +118,8 @@ impl<I: Io> Worker<I> {
             state.watchdog = self.switch.watchdog(port);
             let config = self.switch.config().ports.get(index);
             state.pool_thresholds = config.map_or_else(Default::default, |it| it.pool_thresholds);
+            state.credits = Priority::ALL.map(|priority| self.switch.credit_gauges(port, priority));
+            state.credit_slots = self.ports.get(index).map_or(0, |it| it.credit_slots);
             state.cable = self.switch.cable_gauges(port);
             state.blocked = BlockedIn::of(&self.switch, port);
             state.learned = self.switch.learnt_at(port);

@@ -21,6 +21,7 @@ mod mirrors;
 mod parting;
 mod receive;
 mod send;
+mod slots;
 mod spin;
 mod stations;
 mod taps;
@@ -124,6 +125,9 @@ pub(super) struct Worker<I> {
     express: Express,
     /// When the switch core has something to do by the clock, or earlier.
     timer: Option<Instant>,
+    /// Some port keeps slots for frames with a credit.
+    has_slots: bool,
+    slots_searched: Instant,
     /// More waited for this round in some RX ring than a small share.
     is_filling: bool,
     stats: RoundStats,
@@ -166,6 +170,8 @@ struct PortState {
     gone: bool,
     /// It has no rings.
     parted: bool,
+    /// Credits that its ring surely covers, as last told to the core.
+    credit_slots: u32,
     /// Frames that devices had when they went.
     lost_with_device: u64,
     /// What was lost by the kernel at devices that went.
@@ -191,6 +197,7 @@ impl PortState {
             stuck: false,
             gone: false,
             parted: false,
+            credit_slots: 0,
             lost_with_device: 0,
             lost_before: KernelLosses::default(),
         }
@@ -241,7 +248,7 @@ impl<I: Io> Worker<I> {
         spin: Duration,
     ) -> Self {
         let now = clock();
-        Self {
+        let mut worker = Self {
             io,
             switch,
             accounts: Accounts::new(ports.len(), pool.count()),
@@ -260,6 +267,8 @@ impl<I: Io> Worker<I> {
             clock,
             spin: Spin::new(now, spin),
             timer: None,
+            has_slots: false,
+            slots_searched: now,
             is_filling: false,
             stats: RoundStats::default(),
             held_max: 0,
@@ -267,7 +276,9 @@ impl<I: Io> Worker<I> {
             last_admitted: now,
             deadline: None,
             hands_on: false,
-        }
+        };
+        worker.note_slots();
+        worker
     }
 
     /// With the express path, or why there is none. To be called before the first round.
@@ -319,6 +330,7 @@ impl<I: Io> Worker<I> {
             // Nothing of what came in has left yet: at no other moment of the round are there more.
             self.held_max = self.held_max.max(self.switch.held_frames());
         }
+        self.settle_slots(now);
         self.handle_timer(now);
         self.take_discarded(now);
         self.take_turns(now);

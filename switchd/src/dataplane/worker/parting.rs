@@ -42,6 +42,8 @@ impl<I: Io> Worker<I> {
             state.lost_before = [state.lost_before, losses].into_iter().sum();
         }
         self.io.part(port.index());
+        self.note_slots();
+        self.take_back_slots(now, port);
     }
 
     /// [`Request::Join`](crate::dataplane::messages::Request::Join). Frames may come as soon as that is
@@ -57,6 +59,7 @@ impl<I: Io> Worker<I> {
             state.limits.address = address;
             state.limits.finishes = finishes;
         }
+        self.note_slots();
         self.fill_rings();
         self.io.note_joined();
     }

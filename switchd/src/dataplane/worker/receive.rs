@@ -57,6 +57,9 @@ impl<I: Io> Worker<I> {
     }
 
     fn take_batch(&mut self, now: Instant, port: PortId) {
+        if self.has_slots {
+            self.count_out(now, port);
+        }
         for at in 0..self.batch.len() {
             let Some(chunk) = self.batch.get(at) else {
                 break;

@@ -94,6 +94,7 @@ pub fn daemon_config(scenario: &Scenario, index: usize, run_dir: PathBuf) -> Dae
         vlan_mode: None,
         express: None,
         hardware_time: false,
+        credit_slots: None,
         wait: false,
         address: None,
         default_priority: Priority::ALL[0],

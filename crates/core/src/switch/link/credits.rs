@@ -41,10 +41,12 @@ pub struct CreditGauges {
     pub sending: SendingGauges,
     /// Credits that the neighbour is given.
     pub receiving: ReceivingGauges,
-    /// CC_Updates sent, CF_Updates received, and those of them that were of another epoch or late. Of the whole port.
-    pub sender_updates: [u64; 3],
-    /// CF_Updates sent, CC_Updates received, and those of them that were of another epoch. Of the whole port.
-    pub receiver_updates: [u64; 3],
+    /// CC_Updates sent, CF_Updates received, and those of them that were of another epoch or late, and that were implausible. Of
+    /// the whole port.
+    pub sender_updates: [u64; 4],
+    /// CF_Updates sent, CC_Updates received, and those of them that were of another epoch, and that were implausible. Of the
+    /// whole port.
+    pub receiver_updates: [u64; 4],
 }
 
 impl PortCredits {

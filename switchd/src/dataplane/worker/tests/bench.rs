@@ -336,6 +336,7 @@ pub(super) fn meta(class: FrameClass, priority: u8) -> Meta {
         l3_offset: 14,
         is_ipv4: false,
         is_ipv6: false,
+        has_credit: false,
         hardware: HardwareTime::default(),
     }
 }

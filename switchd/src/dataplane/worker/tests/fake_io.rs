@@ -90,6 +90,12 @@ pub(super) struct FakeIo {
     pub(super) sleeps: Option<Duration>,
     /// The port whose rings were taken last.
     joined: Option<usize>,
+    /// Slots of every port's ring that are kept for frames with a credit.
+    pub(super) kept: Option<u32>,
+    /// Frames counted out of rings, with and without a credit.
+    pub(super) counted_out: [u64; 2],
+    /// Priorities whose frames have a credit.
+    pub(super) credited: u8,
 }
 
 impl FakeIo {
@@ -118,6 +124,9 @@ impl FakeIo {
             waits: Vec::new(),
             sleeps: None,
             joined: None,
+            kept: None,
+            counted_out: [0; 2],
+            credited: 0,
         }
     }
 
@@ -211,6 +220,25 @@ impl FakeIo {
 }
 
 impl Io for FakeIo {
+    fn keeps_slots(&self, _: usize) -> bool {
+        self.kept.is_some()
+    }
+
+    fn count_out(&mut self, _: usize, _: u64, has_credit: bool) {
+        self.counted_out[usize::from(!has_credit)] += 1;
+    }
+
+    fn settle_slots(&mut self, port: usize) -> u32 {
+        let lent = self.ports[port].fill.len() + self.rx_chunks(port);
+        self.kept.unwrap_or(0).min(lent as u32)
+    }
+
+    fn forget_lost(&mut self, _: usize) {}
+
+    fn set_credited(&mut self, _: usize, priorities: u8) {
+        self.credited = priorities;
+    }
+
     fn receive(&mut self, port: usize, into: &mut Batch) {
         while let Some(chunk) = self.ports[port].rx.front().copied() {
             if !into.push(chunk) {

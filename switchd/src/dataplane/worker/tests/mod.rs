@@ -11,6 +11,7 @@ mod mirrors;
 mod random;
 mod reports;
 mod series;
+mod slots;
 mod stations;
 mod tables;
 mod taps;

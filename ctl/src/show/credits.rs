@@ -1,0 +1,51 @@
+//! `switchctl credits`.
+
+use anyhow::Result;
+use weir_api::daemon::Credits;
+use weir_output::{table, Output};
+
+use super::keep;
+use crate::target::Target;
+
+/// Shows the credits of all ports, or of these.
+pub fn credits(target: &Target, output: &Output, ports: &[String]) -> Result<()> {
+    let mut all: Vec<Credits> = target.get("/v1/credits")?;
+    keep(&mut all, ports, "a class with credits", |credits| {
+        &credits.port
+    })?;
+    output.print(&all, |all| lines(all))
+}
+
+fn lines(all: &[Credits]) -> String {
+    if all.is_empty() {
+        return "no class has credits\n".to_owned();
+    }
+    let of = |part: u32, limit: u32| format!("{part} of {limit}");
+    let rows = all.iter().map(|it| {
+        vec![
+            it.port.clone(),
+            it.priority.to_string(),
+            it.sending.state.to_string(),
+            of(it.sending.used, it.sending.limit),
+            it.sending.watermark.to_string(),
+            it.receiving.state.to_string(),
+            of(it.receiving.outstanding, it.receiving.limit),
+            it.receiving.returned_total.to_string(),
+            it.slots.to_string(),
+        ]
+    });
+    table(
+        &[
+            "port",
+            ">priority",
+            "sends by",
+            ">used",
+            ">most",
+            "receives by",
+            ">given",
+            ">returned",
+            ">slots",
+        ],
+        rows,
+    )
+}
