@@ -28,7 +28,7 @@ impl DaemonConfig {
 
     /// Slots of `port`'s RX ring that are kept for frames with a credit; `None` where no class has credits.
     pub fn kept_slots(&self, port: &Port) -> Option<u32> {
-        let kept = port.credit_slots.unwrap_or(self.dataplane.rx_ring / 2);
+        let kept = port.credit_slots.unwrap_or(self.rx_ring() / 2);
         self.has_credits().then_some(kept)
     }
 
@@ -115,7 +115,7 @@ pub(super) fn check(root: &Table<'_>, config: &DaemonConfig) {
             );
         }
     }
-    let most = config.dataplane.rx_ring.saturating_sub(SHARED_MIN);
+    let most = config.rx_ring().saturating_sub(SHARED_MIN);
     for (table, port) in ports.iter().zip(&config.ports) {
         if port.queue_count.is_some_and(|count| count > 1) {
             table.complain(
@@ -129,7 +129,7 @@ pub(super) fn check(root: &Table<'_>, config: &DaemonConfig) {
         if kept > most {
             table.complain(
                 "credit-slots",
-                format!("{kept} of {} entries of `rx-ring` leave too few to other frames: write at most {most}, or raise rx-ring", config.dataplane.rx_ring),
+                format!("{kept} of {} entries of `rx-ring` leave too few to other frames: write at most {most}, or raise rx-ring", config.rx_ring()),
             );
         }
         if let Some((name, needed)) = config.short_of_slots(kept) {
