@@ -12,6 +12,7 @@ pub mod flight_recorder;
 pub mod health;
 pub mod history;
 pub mod info;
+pub mod kept;
 pub mod lldp;
 mod log;
 pub mod reloading;

@@ -6,10 +6,9 @@ use std::time::Duration;
 
 use tokio::sync::mpsc;
 
-use super::handover::{gone, lose_keeper, make_ready, Readiness};
+use super::handover::{gone, hold_neighbours, lose_keeper, make_ready, Readiness};
 use super::plan::Keeping;
 use crate::control::{Control, Shared, Signal, SupervisorError};
-use crate::keeper::link::held_links;
 
 pub(super) enum Reason {
     /// A stop was requested, or its keeper is gone.
@@ -50,17 +49,14 @@ pub(super) async fn until_end(
                             }
                             Err(error) => format!("the keeper cannot end the next switch: {error}"),
                         },
-                        Readiness::Ready => {
-                            let links = held_links(&shared.info, keeping.pause_time);
-                            match keeping.link.hold(links).await {
-                                Ok(()) => {
-                                    tracing::info!("restarting: neighbours are paused");
-                                    shared.life.answer_restart(None);
-                                    return Reason::Restart;
-                                }
-                                Err(error) => format!("the keeper cannot pause neighbours: {error}"),
+                        Readiness::Ready => match hold_neighbours(keeping, &shared).await {
+                            Ok(()) => {
+                                tracing::info!("restarting: neighbours are paused");
+                                shared.life.answer_restart(None);
+                                return Reason::Restart;
                             }
-                        }
+                            Err(why) => why,
+                        },
                     };
                     match is_trial {
                         true => tracing::warn!(why, "a restart would be refused"),

@@ -10,12 +10,13 @@ use weir_api::words::{EventName, Trouble};
 
 use super::ending::stop_signal;
 use super::plan::Keeping;
+use crate::control::kept::{self, port_with_kept_frame, Neighbours};
 use crate::control::{without_keeper, Restarted, Shared, Signal};
 use crate::dataplane::link::Stopped;
 use crate::dataplane::tables::Tables;
 use crate::dataplane::Closing;
 use crate::keeper::frames;
-use crate::keeper::link::resumed_links;
+use crate::keeper::link::{held_links, resumed_links, ResumedLink};
 use crate::model::clock;
 
 /// Resources that a stopped switch still has.
@@ -39,13 +40,8 @@ pub(super) async fn give_place(Parting { keeping, closing }: Parting) {
 /// Releases neighbours that were held for this switch, and accepts restart requests.
 pub(super) async fn meet(keeping: &mut Keeping, shared: &Shared) {
     // Neighbours that the switch itself holds by now stay held.
-    let snapshot = shared.dataplane.inspect(Tables::NONE).await;
-    let resumed = snapshot.map(|snapshot| resumed_links(&shared.info, &snapshot.ports));
-    match keeping
-        .link
-        .ready(keeping.kept, resumed.unwrap_or_default())
-        .await
-    {
+    let resumed = resumed(shared).await;
+    match keeping.link.ready(keeping.kept, resumed).await {
         Ok(None) => {}
         Ok(Some(restarted)) => note_restart(shared, restarted),
         Err(error) => {
@@ -82,6 +78,41 @@ pub(super) fn lose_keeper(shared: &Shared) {
     shared
         .life
         .set_trouble("keeper", Some((Trouble::KeeperGone, text)));
+}
+
+/// Pauses the neighbours for the next switch. If a sent frame then stays with somebody, they go on and the next switch is ended:
+/// it could not have the device.
+///
+/// # Errors
+///
+/// For people: why this switch goes on.
+pub(super) async fn hold_neighbours(keeping: &mut Keeping, shared: &Shared) -> Result<(), String> {
+    let links = held_links(&shared.info, keeping.pause_time);
+    let held = keeping.link.hold(links).await;
+    held.map_err(|error| format!("the keeper cannot pause neighbours: {error}"))?;
+    if !keeping.link.can_resume() {
+        return Ok(());
+    }
+    // A dataplane that is silent is no reason against a restart.
+    let Ok(Some(port)) = port_with_kept_frame(shared, Neighbours::Paused).await else {
+        return Ok(());
+    };
+    let resumed = keeping.link.resume(resumed(shared).await).await;
+    let ended = keeping.link.discard().await;
+    match resumed.and(ended) {
+        Ok(()) => Err(kept::told(&port)),
+        Err(error) => Err(format!(
+            "{}. The keeper does not answer, and neighbours stay paused for a while: {error}",
+            kept::told(&port)
+        )),
+    }
+}
+
+/// Neighbours that the switch itself does not hold.
+async fn resumed(shared: &Shared) -> Vec<ResumedLink> {
+    let snapshot = shared.dataplane.inspect(Tables::NONE).await;
+    let resumed = snapshot.map(|snapshot| resumed_links(&shared.info, &snapshot.ports));
+    resumed.unwrap_or_default()
 }
 
 /// Stores frames that could not leave for the next switch, and reports the lost ones to the keeper.

@@ -25,11 +25,12 @@ use crate::dataplane::messages::PortSnapshot;
 /// Set in the environment by a keeper that knows [`ToKeeper::Prepare`] and what belongs to it: an older one would not.
 pub const PREPARES: &str = "WEIR_KEEPER_PREPARES";
 /// The value of [`PREPARES`] from this keeper. From 2 on it knows [`ToKeeper::Unready`], from 3 on [`ToKeeper::Way`] and
-/// [`ToKeeper::Discard`].
-pub const LEVEL: &str = "3";
+/// [`ToKeeper::Discard`], from 4 on [`ToKeeper::Resume`].
+pub const LEVEL: &str = "4";
 const KNOWS_REASONS: u32 = 2;
 /// See [`LEVEL`].
 pub const KNOWS_WAYS_BACK: u32 = 3;
+const KNOWS_RESUMING: u32 = 4;
 /// Time for the next switch to be ready.
 pub const PREPARE_WAIT: Duration = Duration::from_secs(60);
 /// A longer line is not one of ours: 256 ports take less.
@@ -64,10 +65,15 @@ pub enum ToKeeper {
     },
     /// The next switch is not wanted: it was only tried.
     Discard,
-    /// To hold the neighbours, from now until the next [`ToKeeper::Ready`].
+    /// To hold the neighbours, from now until the next [`ToKeeper::Ready`] or [`ToKeeper::Resume`].
     Hold {
         /// One for each neighbour.
         links: Vec<HeldLink>,
+    },
+    /// To let the neighbours go on: the switch does, too.
+    Resume {
+        /// As in [`ToKeeper::Ready`].
+        resumed: Vec<ResumedLink>,
     },
     /// The switch has ended, with this many frames of lossless classes in it.
     Left {
@@ -308,6 +314,24 @@ impl KeeperLink {
         match self.answer(ANSWER_WAIT).await? {
             FromKeeper::Held => Ok(()),
             FromKeeper::NotHeld { why } => Err(io::Error::other(why)),
+            other => Err(unexpected(&other)),
+        }
+    }
+
+    /// The keeper can let held neighbours go on while the switch goes on.
+    pub fn can_resume(&self) -> bool {
+        level() >= KNOWS_RESUMING
+    }
+
+    /// Lets held neighbours go on: this switch does, too.
+    ///
+    /// # Errors
+    ///
+    /// When the keeper does not answer.
+    pub async fn resume(&mut self, resumed: Vec<ResumedLink>) -> io::Result<()> {
+        write_line(&mut self.writer, &ToKeeper::Resume { resumed }).await?;
+        match self.answer(ANSWER_WAIT).await? {
+            FromKeeper::Released { .. } => Ok(()),
             other => Err(unexpected(&other)),
         }
     }

@@ -307,6 +307,7 @@ impl<'a> Succession<'a> {
                 self.holding.note_left(frames, missed);
                 None
             }
+            ToKeeper::Resume { resumed } => Some(self.holding.release(&resumed, None)),
             ToKeeper::Ready { .. } if self.stage == Stage::First => None,
             ToKeeper::Ready { resumed } => {
                 self.stage = Stage::Forwarding(Instant::now());

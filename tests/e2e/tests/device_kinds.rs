@@ -326,8 +326,9 @@ fn frames_that_a_device_does_not_count_are_lost_and_reported() {
     until("the tunnel has sent them", || {
         (port("v0")["tx_frames_total"].as_u64()? >= 100).then_some(())
     });
-    // Time for two of the comparisons, a second apart, which then trust the device's count. Nothing shows that.
-    std::thread::sleep(std::time::Duration::from_secs(4));
+    until("its count is compared", || {
+        port("v0")["compares_sent"].as_bool()?.then_some(())
+    });
     let lost = |port: &Value| {
         port["kernel_losses"]["tx_missing_total"]
             .as_u64()

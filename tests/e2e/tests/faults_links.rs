@@ -44,8 +44,8 @@ fn a_link_goes_down_and_up(node: &str, device: &str) {
     let balance = scene.balance();
     assert_eq!(balance.held, 0, "{balance:?}");
     assert_eq!(balance.dropped.get("headroom_exceeded"), None);
-    // Frames in the queue of a device that goes down appear in no count.
-    let uncounted = balance.missing() - balance.accounted();
+    // Frames in the queue of a device that goes down appear in no count, and one on its way there may appear in two.
+    let uncounted = balance.missing().abs_diff(balance.accounted());
     assert!(uncounted <= VETH_QUEUE * FLAPS as u64, "{balance:?}");
     scene.end();
 }

@@ -32,6 +32,7 @@ mod flight_recorder;
 mod gateway;
 mod gnmi;
 mod grafana;
+mod harm;
 mod hostile_clcm;
 mod hostile_input;
 mod idle;

@@ -13,6 +13,7 @@ use std::time::Duration;
 
 use nix::sys::signal::{kill, Signal};
 use nix::unistd::Pid;
+use weir_api::audit::Audit;
 use weir_api::reload::Configuration;
 use weir_api::words::Stage;
 use weir_config::daemon::DaemonConfig;
@@ -32,6 +33,8 @@ const DELAY_MAX: Duration = Duration::from_millis(400);
 /// A device and its other end in the switch's namespace, without a host.
 const SPARE: [&str; 2] = ["spare0", "spare1"];
 const TOKEN: &str = "a-token-that-is-long-enough";
+/// A host polls its device at this interval only, and keeps frames meanwhile.
+const KEPT: Duration = Duration::from_secs(3);
 const LISTEN: &str = "127.0.0.1:9701";
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -130,19 +133,8 @@ impl Places {
         self.replace(&self.token, TOKEN, 0o600);
     }
 
-    /// Returns the process that is to be the next switch. The present one, `old`, may have been so
-    /// before.
     fn next(&self, old: u32) -> Option<Pid> {
-        let processes = std::fs::read_dir("/proc").unwrap().flatten();
-        let next = processes.filter(|process| {
-            let line = std::fs::read(process.path().join("cmdline")).unwrap_or_default();
-            let mut words = line.split(|byte| *byte == 0);
-            words.any(|word| word == self.file.as_os_str().as_bytes())
-                && line.ends_with(b"--kept\0next\0")
-        });
-        let pids = next.filter_map(|it| it.file_name().to_str()?.parse().ok());
-        let mut pids = pids.filter(|pid: &u32| *pid != old);
-        pids.next().map(|pid| Pid::from_raw(pid as i32))
+        next(&self.file, old)
     }
 
     /// Applies the misfortune; the returned value is kept until the switch is judged.
@@ -180,6 +172,20 @@ impl Places {
         }
         None
     }
+}
+
+/// Returns the process that is to be the next switch of this file. The present one, `old`, may have
+/// been so before.
+fn next(file: &Path, old: u32) -> Option<Pid> {
+    let processes = std::fs::read_dir("/proc").unwrap().flatten();
+    let next = processes.filter(|process| {
+        let line = std::fs::read(process.path().join("cmdline")).unwrap_or_default();
+        let mut words = line.split(|byte| *byte == 0);
+        words.any(|word| word == file.as_os_str().as_bytes()) && line.ends_with(b"--kept\0next\0")
+    });
+    let pids = next.filter_map(|it| it.file_name().to_str()?.parse().ok());
+    let mut pids = pids.filter(|pid: &u32| *pid != old);
+    pids.next().map(|pid| Pid::from_raw(pid as i32))
 }
 
 fn another(base: &DaemonConfig, places: &Places, random: &mut Random) -> DaemonConfig {
@@ -407,6 +413,69 @@ fn a_restart_can_be_tried() {
     std::fs::write(&file, good).unwrap();
     let restart = scene.switch(1).restart();
     restart.unwrap_or_else(|error| panic!("{error:#}"));
+    scene.wait_for_all(20);
+    scene.assert_lossless();
+    scene.end();
+}
+
+/// The kernel gives a device to no other switch while somebody keeps a frame that this one has sent. A restart is refused if a
+/// frame is kept before, and undone if one is kept once neighbours are paused.
+#[test]
+fn a_restart_waits_for_hosts_that_keep_frames() {
+    let slow = [
+        "flow.a.frame=200B",
+        "flow.a.rate=200kbit",
+        "flow.b.rate=1Mbit",
+    ];
+    let mut overrides = vec![PATIENT_DETECTION, "link-defaults.rate=10Gbit"];
+    overrides.extend(slow);
+    let mut scene = Scene::new("one-switch.toml", &overrides, |_| ());
+    let _ = scene.reports();
+    let started = scene.switch(0).start_with_keeper();
+    started.unwrap_or_else(|error| panic!("{error:#}"));
+    let file = scene.switch(0).config_file().to_owned();
+    let socket = scene.switch(0).config.api_socket.clone();
+    let pid = scene.switch(0).status().unwrap().pid;
+    let restart = || {
+        let output = switchctl(&socket).arg("restart").output().unwrap();
+        let told = String::from_utf8(output.stderr).unwrap();
+        (output.status.code(), told)
+    };
+    scene.start_hosts();
+    scene.wait_for_all(20);
+
+    let keep = |scene: &Scene| {
+        scene.take_late("h2", KEPT);
+        until("a frame is with the transmitter", || {
+            let audit: Audit = scene.stage.switches[0].get("/v1/audit").unwrap();
+            let port = audit.ports.iter().find(|port| port.port == "h2").unwrap();
+            (port.with_transmitter > 0).then_some(())
+        });
+    };
+    keep(&scene);
+    let (code, told) = restart();
+    assert_eq!(code, Some(1), "{told}");
+    assert!(told.contains("port h2") && told.contains("kept"), "{told}");
+    scene.take_late("h2", Duration::ZERO);
+    scene.wait_for_all(20);
+
+    let (code, told) = std::thread::scope(|scope| {
+        let restarting = scope.spawn(restart);
+        let next = until("the next switch is prepared", || next(&file, pid));
+        kill(next, Signal::SIGSTOP).unwrap();
+        keep(&scene);
+        kill(next, Signal::SIGCONT).unwrap();
+        restarting.join().unwrap()
+    });
+    assert_eq!(code, Some(1), "{told}");
+    assert!(told.contains("port h2") && told.contains("kept"), "{told}");
+    assert_eq!(scene.switch(0).status().unwrap().pid, pid);
+    assert_eq!(next(&file, pid), None);
+    scene.take_late("h2", Duration::ZERO);
+    scene.wait_for_all(20);
+
+    let restarted = scene.switch(0).restart();
+    restarted.unwrap_or_else(|error| panic!("{error:#}"));
     scene.wait_for_all(20);
     scene.assert_lossless();
     scene.end();

@@ -123,6 +123,7 @@ pub fn ports(shared: &Shared, snapshot: &Snapshot) -> Vec<Port> {
                 tx_bytes_total: totals.tx_bytes,
                 drops_total: drops(state).collect(),
                 kernel_losses: shared.losses.of_kernel(id, state),
+                compares_sent: shared.losses.compares_sent(id),
                 device_losses: shared.losses.of_device(id, info.ifindex()),
                 xdp_frames_total: shared
                     .dataplane

@@ -79,7 +79,8 @@ impl Accountant {
                 }
                 _ => place.ledger.pause(),
             };
-            shared.losses.note(id, missing);
+            let compares_sent = place.ledger.is_trusted();
+            shared.losses.note(id, missing, compares_sent);
             place.tell(shared, id, missing);
         }
     }

@@ -72,7 +72,6 @@ pub(super) struct Ledger {
     receive: Pair,
     transmit: Pair,
     dropped: Pair,
-    /// True if the device counts frames sent by AF_XDP.
     is_trusted: bool,
     /// Lost before `base`.
     lost_before: Missing,
@@ -117,6 +116,11 @@ impl Ledger {
             pair.short.clear();
             pair.before.clear();
         }
+    }
+
+    /// True if the device is known to count frames sent by AF_XDP.
+    pub(super) fn is_trusted(&self) -> bool {
+        self.is_trusted
     }
 
     /// Notes that the port has no device.

@@ -20,26 +20,53 @@ pub struct Missing {
     pub dropped: u64,
 }
 
+/// One port's missing frames.
+#[derive(Clone, Copy, Debug, Default)]
+struct Place {
+    missing: Missing,
+    compares_sent: bool,
+}
+
 /// Missing frames by port.
 #[derive(Debug)]
-pub struct Losses(Mutex<Vec<Missing>>);
+pub struct Losses(Mutex<Vec<Place>>);
 
 impl Losses {
     pub(super) fn new(port_count: usize) -> Self {
-        Self(Mutex::new(vec![Missing::default(); port_count]))
+        Self(Mutex::new(vec![Place::default(); port_count]))
     }
 
     /// Frames that are missing at a port.
     pub fn missing(&self, port: PortId) -> Missing {
+        self.place(port).missing
+    }
+
+    /// Frames that a port sends are compared with those that its device counts as sent: it is known to count them.
+    pub fn compares_sent(&self, port: PortId) -> bool {
+        self.place(port).compares_sent
+    }
+
+    fn place(&self, port: PortId) -> Place {
         let all = lock(&self.0);
         all.get(port.index()).copied().unwrap_or_default()
     }
 
     /// Notes the frames that are missing at a port; returns the note before.
-    pub(in crate::control) fn note(&self, port: PortId, missing: Missing) -> Missing {
+    pub(in crate::control) fn note(
+        &self,
+        port: PortId,
+        missing: Missing,
+        compares_sent: bool,
+    ) -> Missing {
+        let now = Place {
+            missing,
+            compares_sent,
+        };
         let mut all = lock(&self.0);
         let place = all.get_mut(port.index());
-        place.map_or(missing, |place| std::mem::replace(place, missing))
+        place
+            .map_or(now, |place| std::mem::replace(place, now))
+            .missing
     }
 
     /// Frames that the kernel lost at a port.
