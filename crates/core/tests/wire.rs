@@ -1,4 +1,4 @@
-//! Wire formats, byte by byte, and on any input.
+//! Wire formats, byte by byte, and on random input.
 
 use proptest::prelude::*;
 use weir_core::wire::clcm::{Clcm, Hop, HopsFull, Phase, FRAME_LENGTH_MAX, HOPS_MAX};

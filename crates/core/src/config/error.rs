@@ -1,13 +1,13 @@
-//! Why a configuration cannot work.
+//! Errors of a configuration.
 
 use super::{PartsPerMillion, RedError, BUCKETS_MAX, POOLS_MAX};
 use crate::level::Level;
 use crate::sets::vlans::VlanId;
 use crate::units::{BitRate, Bytes, Duration, MacAddress, PortId, Priority, PORT_COUNT_MAX};
 
-/// Why a configuration cannot work, in numbers.
+/// Reason why a configuration cannot work.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[allow(missing_docs)] // the messages say what the fields are
+#[allow(missing_docs)] // the messages describe the fields
 pub enum ConfigError {
     #[error("priority {0}: credits need a class with PFC")]
     CreditsWithoutPfc(Priority),

@@ -1,4 +1,4 @@
-//! The Deadlock Breaker's control planes among themselves.
+//! The Deadlock Breaker's control planes with each other.
 
 use crate::control::control_net::{
     config, ended, plane, port, received, suspected, whole_ring, Net, INTERVAL, PORTS, PRIORITY,
@@ -15,7 +15,7 @@ fn every_switch_of_a_ring_is_released_between_its_ring_ports() {
     for switches in [2, 3, 4, 5, 6, 64] {
         let mut net = Net::ring(switches, 7);
         net.suspect_all();
-        // Twice round at 1 ms a hop at most.
+        // Two rounds at up to 1 ms per hop.
         net.run(Duration::from_millis(2 * switches as u64 + 1));
         assert_eq!(net.released, whole_ring(switches), "ring of {switches}");
     }
@@ -325,12 +325,12 @@ fn input() -> impl Strategy<Value = Input> {
 }
 
 proptest! {
-    /// Whatever comes in: a release is ordered only for an egress that is, or was a moment ago, suspected.
+    /// Whatever is received, a release is ordered only for an egress that is, or recently was, suspected.
     #[test]
     fn only_own_suspects_are_released(inputs in prop::collection::vec(input(), 0..60)) {
         let mut plane = plane(42);
         let mut now = Instant::ZERO;
-        // SPUIDs that were really sent, so that messages can name them; the first entries are made up.
+        // SPUIDs that were really sent, so that messages can contain them; the first entries are forged.
         let mut spuids = vec![Spuid(1), Spuid(2)];
         let mut ever = BTreeSet::new();
         for input in inputs {

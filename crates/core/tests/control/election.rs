@@ -1,4 +1,4 @@
-//! The Loop Breaker's election among control planes: one master for each loop, none without a loop.
+//! The Loop Breaker's election: one master for each loop, none without a loop.
 
 use std::collections::BTreeSet;
 
@@ -56,7 +56,7 @@ fn the_lowest_spuid_of_a_ring_is_its_only_master() {
 fn a_lower_spuid_outside_the_loop_does_not_keep_it_from_having_a_master() {
     let mut lowest_outside = 0;
     for seed in 1..=40 {
-        // 3 → 0 → 1 → 2 → 0: switch 3 waits for the loop and is not in it.
+        // 3 → 0 → 1 → 2 → 0: switch 3 waits for the loop but is not part of it.
         let mut net = ring(3, seed);
         net.planes.push(
             Net::with(1, seed + 500, config(Policy::LoopBreaker))
@@ -136,7 +136,7 @@ fn who_turns_out_to_have_no_path_leaves_it_to_another() {
         net.suspect_all();
         let mut order = spuids(&net);
         order.sort_unstable();
-        // Frames that waited there had a path, but the loop's flows have none.
+        // Frames waiting there had another path, but the loop's flows have none.
         net.alternatives.remove(&(order[0].1, 0));
         net.run(Duration::from_millis(30));
         let both = [order[0].1, order[1].1].map(|switch| (switch, 1, 0));
@@ -253,7 +253,7 @@ fn messages_do_not_multiply_where_everything_waits_for_everything() {
     let intervals = 20;
     net.run(INTERVAL.saturating_mul(intervals));
     assert!(!masters(&net).is_empty());
-    // Each of 12 ports sends its own, and passes each of 11 others on at most twice in an interval.
+    // Each of 12 ports sends its own, and forwards each of the 11 others at most twice in an interval.
     let bound = 12 * (1 + 2 * 11) * (intervals + 1);
     assert!(net.sent < bound, "{} messages", net.sent);
 }

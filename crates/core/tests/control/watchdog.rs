@@ -1,4 +1,4 @@
-//! Which stall the control plane calls a storm.
+//! Stalls that the control plane declares a storm.
 
 use weir_core::control::{
     ControlConfig, ControlPlane, LoopBreakerConfig, NoStormReason, Policy, ReportKind,

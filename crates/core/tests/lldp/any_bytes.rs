@@ -1,4 +1,4 @@
-//! Any announcement and any bytes.
+//! Random announcements and random bytes.
 
 use proptest::prelude::*;
 use weir_core::wire::lldp::application::{
@@ -167,7 +167,7 @@ fn any_tlv() -> impl Strategy<Value = Vec<u8>> {
     ]
 }
 
-/// Checks that an accepted frame can be written, and reads the same.
+/// Checks that an accepted frame can be written, and parses to the same value.
 fn check_accepted(received: &Received) -> Result<(), TestCaseError> {
     let mut sent = received.lldp;
     if let Content::Announcement(announcement) = &mut sent.content {

@@ -86,7 +86,7 @@ fn a_frame_that_is_cut_is_refused_or_reads_as_one_that_ends_there() {
     for length in 0..whole.len() {
         let result = Lldp::parse(&whole[..length]);
         match boundaries.iter().position(|&boundary| boundary == length) {
-            // The mandatory TLVs are there, and a number of optional ones.
+            // The mandatory TLVs are present, and some optional ones.
             Some(part) if part >= 3 => {
                 let tlvs = &GOLDEN[4..=part];
                 let tlvs: Vec<Vec<u8>> = tlvs.iter().map(|tlv| tlv.to_vec()).collect();
@@ -219,7 +219,7 @@ fn names_come_from_any_name_space() {
     assert_eq!(chassis.as_interface_name(), Some("br0"));
     assert_eq!(port.to_string(), "2001:db8::1");
 
-    // A network address of no known kind, and a number that the table does not have.
+    // A network address of unknown kind, and a number missing from the table.
     let (chassis, port) = read(&[5, 1, 192, 0, 2], &[200, 0]);
     assert_eq!(chassis.to_string(), "\\u{1}\\xc0\\0\\u{2}");
     assert_eq!((port.subtype(), port.as_bytes()), (200, &[0][..]));

@@ -1,4 +1,4 @@
-//! Optional TLVs: unknown, bad, repeated, of other versions.
+//! Optional TLVs: unknown, malformed, repeated, of other versions.
 
 use weir_core::wire::lldp::application::{Application, ApplicationEntry, ApplicationTable};
 use weir_core::wire::lldp::basic::Text;
@@ -53,7 +53,7 @@ fn the_first_of_two_counts() {
 fn a_bad_optional_tlv_costs_itself_alone() {
     assert_malformed(tlv(4, &[b'x'; 256]));
     assert_malformed(tlv(7, &[0, 4, 0]));
-    // Enabled and not supported.
+    // Enabled but not supported.
     assert_malformed(tlv(7, &[0, 4, 0, 0x14]));
     assert_malformed(tlv(127, &[0x00, 0x80, 0xc2]));
     for length in 0..21 {
@@ -180,7 +180,7 @@ fn every_contradiction_of_weir_is_malformed() {
             AnnouncedMode::Pfc
         ]
     );
-    // Level without a D; a D without Level; a mode without a meaning.
+    // Level without a D; a D without Level; an unknown mode.
     for (at, byte) in [(7, 0x40), (8, 0x21), (4, 0x01), (4, 0x60), (11, 0xff)] {
         let mut value = good;
         value[at] = byte;

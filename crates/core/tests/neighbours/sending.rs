@@ -1,4 +1,4 @@
-//! When the agent sends, and what of its port's life it notices.
+//! When the agent sends, and its handling of link changes.
 
 use super::*;
 
@@ -86,7 +86,7 @@ fn a_port_that_is_down_sends_nothing_and_forgets() {
     agent.set_link(seconds(1), P0, false);
     assert_eq!(sent(&mut agent, seconds(1), P0), None);
     assert!(agent.entries(P0).is_empty());
-    // The other ports have announced themselves meanwhile, which repeats what is in force there.
+    // The other ports have sent announcements meanwhile, which repeats the settings in force there.
     let told = commands(&mut agent);
     assert!(told.contains(&(P0, Neighbour::Unknown)), "{told:?}");
     assert_eq!(reports(&mut agent), ["neighbour_lost", "neighbour_kind"]);
@@ -136,7 +136,7 @@ fn ports_that_do_not_exist_are_nobody() {
 }
 
 proptest! {
-    /// Whatever comes in, the agent lives, and its tables and queues have an end.
+    /// Whatever is received, the agent keeps working, and its tables and queues stay bounded.
     #[test]
     fn any_bytes_do_no_harm(
         frames in prop::collection::vec(

@@ -1,6 +1,5 @@
-//! Frames without a route, in networks with loops, against a model that knows only which ports are
-//! on the tree: the copies of every host for any ports, and that with a tree every host gets one
-//! copy and none loops.
+//! Frames without a route, in networks with loops, compared with a model that knows only which ports are on the tree:
+//! the copies that every host gets for any set of ports, and that with a tree every host gets one copy and none loops.
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
@@ -39,7 +38,6 @@ pub(crate) enum Peer {
 }
 
 impl Shape {
-    /// Returns the ports of each switch: links in the order of the list, then the host.
     pub(crate) fn ports(&self) -> Vec<Vec<Peer>> {
         let mut ports = vec![Vec::new(); self.switches];
         for [a, b] in &self.links {
@@ -53,8 +51,8 @@ impl Shape {
         ports
     }
 
-    /// Returns the ports of the links that `takes` selects at either end, by their number in the
-    /// list, and all hosts'.
+    /// Returns the ports of the links that `takes` selects at either end, by their number in the list, and all hosts'
+    /// ports.
     fn tree(&self, takes: impl Fn(usize, usize) -> bool) -> Vec<PortSet> {
         let mut counts = vec![0; self.switches];
         let mut sets = vec![PortSet::EMPTY; self.switches];
@@ -89,11 +87,10 @@ impl Shape {
     }
 }
 
-/// By (host's switch, links gone over): copies. And copies that went round.
+/// Copies by (host's switch, links crossed), and the number of copies that looped.
 type Received = (BTreeMap<(usize, usize), usize>, usize);
 
-/// Returns the copies that each host gets of a frame from the host of `origin`: from ports in the
-/// set, regardless of switches.
+/// Returns the copies that each host gets of a frame from the host of `origin`, from the sets of ports alone.
 fn model(shape: &Shape, sets: &[PortSet], origin: usize) -> Received {
     let ports = shape.ports();
     let mut received = BTreeMap::new();
@@ -249,8 +246,8 @@ fn copies(received: &Received) -> BTreeMap<usize, usize> {
 proptest! {
     #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::default() })]
 
-    /// With a tree every host gets each frame once, whoever sends it, and nothing is dropped but what the sender's own
-    /// way back would be.
+    /// With a tree every host gets each frame once, whichever host sends it, and nothing is dropped except on the way
+    /// back to the sender.
     #[test]
     fn over_a_tree_every_host_gets_each_frame_once(seed in any::<u64>()) {
         let shape = shape(seed);
@@ -269,8 +266,8 @@ proptest! {
         }
     }
 
-    /// Ports that are no tree, at both ends of a link or at one: the switches do what the sets say. A link that is on the
-    /// tree at one end only carries nothing, and a frame goes round only where links that both ends have close a loop.
+    /// Ports that do not form a tree, at both ends of a link or at one: the switches follow the sets. A link that is on
+    /// the tree at one end only carries nothing, and a frame loops only where links selected at both ends form a loop.
     #[test]
     fn whatever_the_ports_are_frames_keep_to_them(seed in any::<u64>(), chosen in any::<u64>()) {
         let shape = shape(seed);
@@ -298,7 +295,7 @@ proptest! {
         prop_assert!(network.drops.iter().all(only), "{:?}", network.drops);
     }
 
-    /// With learning, an unknown address is asked for over the tree, and the answer goes straight back.
+    /// With learning, a frame to an unknown address is flooded on the tree, and the answer returns directly.
     #[test]
     fn what_is_learnt_is_learnt_on_the_tree(seed in any::<u64>()) {
         let shape = shape(seed);
@@ -315,7 +312,7 @@ proptest! {
     }
 }
 
-/// A switch with two links and a host, of which the second link is not on the tree.
+/// A switch with two links and a host; the second link is not on the tree.
 fn node(flood: FloodConfig, learning_capacity: usize) -> Switch {
     let ports = [Peer::Port(1, 0), Peer::Port(2, 0), Peer::Host];
     let routes = vec![RouteConfig::new(host(1), vec![PortId::new(2)])];
@@ -411,7 +408,7 @@ fn a_storm_is_cut_to_the_rate_and_others_are_not() {
         }
         u64::from(taken)
     };
-    // Two seconds of 100,000 frames a second from the host, beside 100 a second by the link.
+    // Two seconds of 100,000 frames per second from the host, beside 100 per second by the link.
     for tick in 0..200_000u32 {
         now = now + Duration::from_micros(10);
         stormed += send(&mut switch, now, edge, MacAddress::BROADCAST);

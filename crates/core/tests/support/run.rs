@@ -29,7 +29,7 @@ impl Network {
         }
     }
 
-    /// Stops all hosts and runs until nothing is under way, or for `limit`.
+    /// Stops all hosts and runs until nothing is in flight, or for `limit`.
     pub fn settle(&mut self, limit: Duration) {
         for host in &mut self.hosts {
             host.flow = None;

@@ -1,5 +1,4 @@
-//! A switch that replaces another one does not send before its neighbours can have announced that
-//! they are paused.
+//! A switch that replaces another one does not send before its neighbours could have repeated their pauses.
 
 use crate::support::PRIORITY;
 use crate::switch::route_node::{config, port, Node, PORTS, Y};

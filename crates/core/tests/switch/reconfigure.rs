@@ -7,8 +7,7 @@ use weir_core::control::{ControlConfig, Policy};
 use weir_core::event::EventKind;
 use weir_core::{Bytes, ClassConfig, ClassMode, Command, CommandError, Duration, PfcThresholds};
 
-/// Room for frames that hosts and switches of the test network have under way: they react within 20
-/// µs at 100 Mbit/s.
+/// Room for frames that hosts and switches of the test network have in flight: they react within 20 µs at 100 Mbit/s.
 const HEADROOM_LEAST_KIB: u64 = 8;
 
 fn class(xoff: u64, xon: u64, headroom: u64) -> ClassConfig {
@@ -113,7 +112,7 @@ fn what_cannot_change_is_refused_and_changes_nothing() {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(24))]
 
-    /// Thresholds go up and down at any moment, in rings that lock and are released meanwhile.
+    /// Thresholds go up and down at any time, in rings that lock and are released meanwhile.
     #[test]
     fn no_frame_is_lost_by_a_change(
         second_host: bool,

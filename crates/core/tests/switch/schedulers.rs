@@ -1,4 +1,4 @@
-//! Strict priorities, guaranteed and highest rates: what each priority gets of a line that is overloaded.
+//! Strict priorities, guaranteed and maximum rates: the share of each priority on an overloaded line.
 
 use weir_core::config::{RouteConfig, SchedulerConfig};
 use weir_core::wire::mac_control::MacControl;
@@ -11,7 +11,7 @@ use weir_core::{
 const LINE: BitRate = BitRate::from_mbit(1000);
 const EGRESS: PortId = PortId::new(0);
 const INGRESS: PortId = PortId::new(1);
-/// With preamble and gap 1,500 B.
+/// 1,500 B with preamble and gap.
 const LENGTH: u64 = 1476;
 /// Of one frame on the line.
 const FRAME_TIME: Duration = Duration::from_micros(12);
@@ -123,7 +123,7 @@ impl Line {
                 self.free
                     .extend(self.switch.complete(self.now, EGRESS, handle));
             }
-            // Nothing else happens on this line: what waits may leave at the moment that the switch says.
+            // Nothing else happens on this line: waiting frames may leave at the time that the switch reports.
             let next = self.switch.next_transmit(EGRESS).unwrap_or(end);
             assert!(next > self.now, "a moment that is past, and nothing left");
             self.now = next.min(end);
@@ -145,7 +145,7 @@ fn shares(classes: &[(usize, u16, SchedulerConfig)], busy: &[usize]) -> [u64; 8]
     shares
 }
 
-/// Compares within 2 parts of a thousand.
+/// Compares to within 2 parts of a thousand.
 fn assert_shares(shares: [u64; 8], expected: &[(usize, u64)]) {
     for (priority, expected) in expected {
         let share = shares[*priority];
@@ -303,7 +303,7 @@ fn a_running_switch_takes_other_rates_and_refuses_too_many() {
     assert!(line.share(3, SECOND).abs_diff(500) <= 2);
 }
 
-/// Returns how many frames of a lossy priority that arrive at this interval for a second are lost.
+/// Returns the number of lost frames of a lossy priority that arrive at this interval for a second.
 fn lost_at(line: &mut Line, interval: Duration) -> u64 {
     let before = line.switch.counters(INGRESS).drops_total();
     let end = line.now + SECOND;

@@ -1,4 +1,4 @@
-//! The Loop Breaker's traffic release at one switch: what leaves although the neighbour pauses.
+//! The Loop Breaker's traffic release at one switch: frames that leave although the neighbour pauses.
 
 use crate::support::{switch_config, FRAME, PRIORITY, RATE};
 use weir_core::config::RouteConfig;
@@ -73,7 +73,7 @@ impl Bench {
         let _ = self.switch.receive(self.now, port, frame).unwrap();
     }
 
-    /// Returns frames that leave in `span`; the pause is kept up.
+    /// Returns frames that leave in `span`, during which the pause is refreshed.
     fn wait(&mut self, span: Duration) -> Vec<FrameHandle> {
         let mut left = Vec::new();
         let end = self.now + span;

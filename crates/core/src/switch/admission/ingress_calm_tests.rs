@@ -1,4 +1,4 @@
-//! The short way through an ingress buffer does what the long one does.
+//! The fast path through an ingress buffer has the same results as the slow one.
 
 use proptest::prelude::*;
 
@@ -88,7 +88,7 @@ proptest! {
         let (mut short, mut long) = (IngressBuffer::new(mode, None), IngressBuffer::new(mode, None));
         let (mut charged, mut now) = (Vec::new(), Instant::ZERO);
         for step in steps {
-            // Never calm: every frame takes the long way.
+            // Never calm: every frame takes the slow path.
             (long.calm_up_to, long.watched) = (Bytes::ZERO, true);
             match step {
                 Step::Admit(cells) => {

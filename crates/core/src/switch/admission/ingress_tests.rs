@@ -11,7 +11,6 @@ const MODE: BufferMode = BufferMode::Pausing(
     },
 );
 
-/// Pools for buffers that need none.
 pub(super) fn none() -> Pools {
     let address = crate::units::MacAddress::default();
     let rate = crate::units::BitRate::from_mbit(1);

@@ -1,4 +1,4 @@
-//! The recent-flow monitor against a model that remembers everything.
+//! The recent-flow monitor compared with a model that remembers everything.
 
 use std::collections::BTreeMap;
 
@@ -134,7 +134,7 @@ fn a_monitor_without_room_is_off() {
     assert_eq!(flows.iter(at(0)).count(), 0);
 }
 
-/// Decayed bytes of every flow since it last came after an idle age, and of all traffic.
+/// Decayed bytes of every flow since its last idle age, and of all traffic.
 #[derive(Default)]
 struct Model {
     flows: BTreeMap<u32, (f64, Instant)>,
@@ -166,8 +166,8 @@ impl Model {
 }
 
 proptest! {
-    /// With a single set, a flow that has more than one part in WAYS of the traffic is always known, and
-    /// no recent flow is told more bytes than it had.
+    /// With a single set, a flow with more than one WAYS-th of the traffic is always known, and no recent flow is
+    /// reported with more bytes than it had.
     #[test]
     fn heavy_flows_are_known(
         frames in prop::collection::vec((0u32..12, 64u64..1500, 0u64..60_000_000), 1..400),
