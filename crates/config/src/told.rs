@@ -2,7 +2,7 @@
 
 use std::error::Error;
 
-/// An error with its causes, each once: many errors name their cause in their own words.
+/// An error with its causes, without duplicates: many errors include the text of their cause.
 pub fn told(error: &(dyn Error + 'static)) -> String {
     let mut text = error.to_string();
     let mut cause = error.source();

@@ -1,4 +1,4 @@
-//! What is different between two configurations of a daemon, and what of it a running one can take.
+//! Differences between two configurations of a daemon, and which of them a running daemon can apply.
 
 use std::path::Path;
 
@@ -43,7 +43,7 @@ fn parse(text: &str) -> DaemonConfig {
     DaemonConfig::parse(text, Path::new("s1.toml")).unwrap()
 }
 
-/// Keys that a running daemon takes, and keys that it does not, after `changes` to the file.
+/// Changed keys that a running daemon applies, and those that it does not, after `changes` to the file.
 fn split(changes: &[(&str, &str)]) -> (Vec<String>, Vec<String>) {
     let running = parse(FILE);
     let text = changes.iter().fold(FILE.to_owned(), |text, (from, to)| {
@@ -205,7 +205,7 @@ fn memory_devices_modes_and_listeners_stay() {
         &[("policy = \"breaker\"", "policy = \"lifetime\"\n[metrics]\nlisten = \"off\"\n[dataplane]\nspare-buffers = \"1MiB\"")],
         &["dataplane.spare-buffers", "deadlock.policy", "metrics.listen"],
     );
-    // A class's mode is kept, and its weight taken.
+    // A class's mode is kept, and its weight applied.
     let (live, kept) = split(&[(
         "mode = \"pfc\"\nxoff = \"60KiB\"\nxon = \"52KiB\"\nheadroom = \"64KiB\"",
         "mode = \"lossy\"\nbuffer = \"64KiB\"\nweight = 2",
@@ -267,7 +267,7 @@ fn each_change_is_told_with_what_it_takes() {
     assert_eq!(short[1..], steps(file.buffer_chunks())[1..]);
 }
 
-/// Whatever a file does with a profile, each class with one marks as it says.
+/// After any reload, each class with a profile marks as the profile says.
 #[test]
 fn classes_mark_as_their_profiles_say_after_any_reload() {
     let profile = |name: &str, kmin: &str| {
@@ -285,7 +285,7 @@ fn classes_mark_as_their_profiles_say_after_any_reload() {
         with(&profile("A", "3KiB"), a, a),
         with(&(profile("B", "3KiB") + &profile("A", "4KiB")), b, a),
         with("", "ecn-kmin = \"1KiB\"\necn-kmax = \"2KiB\"", ""),
-        // The class of the profile is another one by its priorities, which takes a restart.
+        // The class of the profile has other priorities, which requires a restart.
         parse(&FILE.replacen("priority = 4", "priority = 5", 1)),
     ];
     for file in files {

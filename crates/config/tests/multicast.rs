@@ -1,4 +1,4 @@
-//! `[multicast]` of daemons and of scenarios: what is a tree, and what is refused.
+//! `[multicast]` of daemons and of scenarios: accepted trees, and refusals.
 
 use std::path::Path;
 
@@ -69,7 +69,7 @@ fn a_daemon_refuses_what_cannot_be() {
     );
     let none = refused("edge-rate = 0");
     assert!(none.contains("multicast.edge-rate"), "{none}");
-    // ARP has no tag, and would be lossless.
+    // ARP is untagged, and would be lossless.
     let lossless = DAEMON.replacen("priority = 3", "priority = 0", 1);
     let text = format!("{lossless}\n[multicast]\ntree = [\"s2\", \"h1\"]\n");
     let error = DaemonConfig::parse(&text, Path::new("s1.toml")).unwrap_err();
@@ -108,7 +108,7 @@ fn stations_are_read_and_written() {
     assert_eq!(two.addresses.len(), 1);
     let again = DaemonConfig::parse(&config.to_toml(), Path::new("s1.toml")).unwrap();
     assert_eq!(again, config);
-    // Without `suppress` they say who is who, and nothing is done with it.
+    // Without `suppress` stations are accepted but unused.
     assert!(!daemon(STATIONS).unwrap().multicast.suppress);
 }
 
@@ -299,7 +299,7 @@ fn applications_have_addresses_ports_and_priorities() {
     );
     let server = b.server.as_ref().unwrap();
     assert_eq!(words(1, server).join(" "), "nc -l 10.87.0.4 5202 0");
-    // Every host can be reached, by routes and by ARP, though no flow says so.
+    // Every host can be reached, by routes and by ARP, even without a flow.
     let tables = &scenario.next_hops;
     let reached = |switch: usize| tables[switch].routes().count() == scenario.hosts.len();
     assert!((0..scenario.switches.len()).all(reached));

@@ -1,9 +1,9 @@
-//! What a switch is knows neither the daemon nor scenarios, those two do not know each other, and the simulator sees no
-//! device, path or listener.
+//! The description of a switch depends neither on the daemon nor on scenarios, those two are independent of each other,
+//! and the simulator sees no device, path or listener.
 
 use std::path::{Path, PathBuf};
 
-/// Sources below the first, a file or folder beside this crate's manifest, name none of the others.
+/// Sources below the first, a file or folder beside this crate's manifest, mention none of the others.
 const STRANGERS: [(&str, &[&str]); 9] = [
     ("src/units.rs", &["crate::"]),
     (

@@ -207,7 +207,7 @@ fn an_override_that_fits_nowhere_is_refused() {
         ),
         ("duration.x=1s", "`x` cannot be set inside text"),
         ("deadlock.policy=on", "deadlock.policy: unknown value `on`"),
-        // It contradicts what the file says elsewhere.
+        // It contradicts another line of the file.
         ("class.lossless.xoff=1KiB", "class.lossless.xon: "),
     ] {
         let complaint = load("ring4.toml", &[change]).unwrap_err();
@@ -217,7 +217,7 @@ fn an_override_that_fits_nowhere_is_refused() {
             "{complaint}"
         );
     }
-    // Of several, the one that is meant; and a file that is wrong itself is to blame.
+    // Of several overrides, the relevant one; and an invalid file is itself the cause.
     let complaint = load("ring4.toml", &["seed=3", "deadlock.policy=on"]).unwrap_err();
     assert!(
         complaint.starts_with("--set deadlock.policy=on: deadlock.policy: "),

@@ -153,7 +153,8 @@ choices = [
 }
 
 proptest! {
-    /// What makes a sample a Latin hypercube: each parameter has one value in each of as many strata as there are samples.
+    /// Property of a Latin hypercube sample: each parameter has one value in each of as many strata as there are
+    /// samples.
     #[test]
     fn each_stratum_has_one_sample(samples in 1u64..300, seed in 0u64..1000, is_log: bool) {
         let scale = if is_log { "log" } else { "linear" };
@@ -181,7 +182,7 @@ to = \"{to}ns\"
                 let number = level.number.unwrap() * unit;
                 let (from, to) = (from as f64, to as f64);
                 let way = if is_log { (number / from).ln() / (to / from).ln() } else { (number - from) / (to + 1.0 - from) };
-                // Numbers are whole: what is rounded over an edge belongs to the stratum before.
+                // Numbers are integers: one rounded over an edge belongs to the previous stratum.
                 let exact = way * samples as f64;
                 let near = exact.round();
                 if is_log && (exact - near).abs() < 1e-2 { u64::MAX } else { exact as u64 }

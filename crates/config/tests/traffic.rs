@@ -120,7 +120,7 @@ fn poisson_bursts_offer_the_load() {
             other => panic!("{other:?}"),
         };
         let sent: u64 = flows.iter().map(size).sum();
-        // 20 hosts at 10 Gbit/s for a second. 45,000 bursts and more leave the mean some permille.
+        // 20 hosts at 10 Gbit/s for a second. With at least 45,000 bursts the mean deviates by some permille.
         let offered = sent as f64 / 25e9;
         let wanted = f64::from(percent) / 100.0;
         assert!(
@@ -371,7 +371,7 @@ fn faults_are_read() {
     }
 }
 
-/// Each host of the ring to the second next one, clockwise.
+/// Each host of the ring sends to the second next one, clockwise.
 fn around() -> String {
     let mut text = String::from("[routing]\nmode = \"explicit\"\n");
     for (from, middle, to) in [(1, 2, 3), (2, 3, 4), (3, 4, 1), (4, 1, 2)] {
@@ -420,7 +420,7 @@ fn baselines_break_the_loop_when_they_have_the_priorities() {
     assert!(scenario.lab_gaps()[0].contains("buffer-pools"));
 }
 
-/// Two flows do not close the loop of four switches, but their answers go the rest of the way round.
+/// Two flows do not close the loop of four switches, but their answers take the rest of the ring.
 #[test]
 fn answers_close_credit_loops_in_their_own_class() {
     let mut text =

@@ -1,4 +1,4 @@
-//! `[[station]]`: which network addresses are behind which MAC address.
+//! `[[station]]`: network addresses behind a MAC address.
 
 use std::collections::BTreeMap;
 use std::net::IpAddr;
@@ -11,11 +11,11 @@ use crate::reader::{FromItem, Names, Table};
 use crate::settings::{quoted, valid, Value};
 use crate::switch::STATIONS_MAX;
 
-/// Network addresses of one station at most.
+/// Maximum number of network addresses of one station.
 pub const STATION_ADDRESSES_MAX: usize = 16;
 
 entries! {
-    /// A station as a file has it.
+    /// A station as in a file.
     #[derive(Clone, Debug, PartialEq, Eq)]
     Station in "station" {
         "mac" mac: MacAddress, "", Live, individual;
@@ -34,7 +34,7 @@ fn individual(mac: &MacAddress) -> Result<(), String> {
     }
 }
 
-#[allow(clippy::ptr_arg)] // a check gets what the setting is
+#[allow(clippy::ptr_arg)] // a check gets the setting's type
 fn addresses(addresses: &Vec<IpAddr>) -> Result<(), String> {
     valid::count(1, STATION_ADDRESSES_MAX)(&addresses.len())
         .map_err(|message| format!("number of addresses: {message}"))?;
@@ -50,7 +50,7 @@ fn addresses(addresses: &Vec<IpAddr>) -> Result<(), String> {
     }
 }
 
-/// Reads all stations. A second one with the same MAC address, or with an address of another one, is refused.
+/// Reads all stations. Refuses a second one with the same MAC address, or with an address of another one.
 pub(super) fn stations(root: &Table<'_>) -> Vec<Station> {
     let macs = Names::default();
     let mut holders: BTreeMap<IpAddr, (MacAddress, Option<usize>)> = BTreeMap::new();

@@ -7,7 +7,7 @@ use crate::document::{Item, Value as ItemValue};
 use crate::reader::{FromItem, Table};
 use crate::settings::{quoted, words, Form, Value};
 
-/// Chunks for copies of flooded frames that leave in two forms, with a tag and without one.
+/// Chunks for copies of flooded frames that leave in two forms, tagged and untagged.
 pub const VLAN_COPIES: usize = 256;
 
 words! {
@@ -85,7 +85,7 @@ impl Form<Option<VlanSet>> for VlanList {
             .iter()
             .flat_map(|Range(first, last)| first.get()..=last.get());
         let set: VlanSet = numbers.filter_map(VlanId::new).collect();
-        // As with Open vSwitch: no list and an empty one are the same.
+        // As in Open vSwitch: no list and an empty list are the same.
         Some((!set.is_empty()).then_some(set))
     }
 
@@ -102,12 +102,12 @@ impl Form<Option<VlanSet>> for VlanList {
 }
 
 impl Port {
-    /// Whether it says anything of VLANs.
+    /// Returns true if it sets any of the VLAN keys.
     pub(super) fn has_vlans(&self) -> bool {
         self.tag.is_some() || self.trunks.is_some() || self.vlan_mode.is_some()
     }
 
-    /// Its mode where ports have VLANs.
+    /// Mode in a VLAN-aware switch.
     pub fn vlan_mode(&self) -> VlanMode {
         self.vlan_mode.unwrap_or(match self.tag {
             Some(_) => VlanMode::Access,
@@ -115,7 +115,7 @@ impl Port {
         })
     }
 
-    /// What it makes of tags where ports have VLANs.
+    /// Treatment of tags in a VLAN-aware switch.
     pub(super) fn vlans(&self) -> VlanPort {
         let tag = self.tag.unwrap_or_default();
         let trunks = self.trunks.unwrap_or_else(VlanSet::all);
@@ -127,7 +127,7 @@ impl Port {
         }
     }
 
-    /// What the three keys have to do with each other.
+    /// Checks the relations between the three keys.
     pub(super) fn check_vlans(&self, table: &Table<'_>) {
         let mode = self.vlan_mode();
         let name = mode.name();

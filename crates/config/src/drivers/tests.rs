@@ -16,8 +16,7 @@ fn names_are_in_order_and_there_once() {
     assert_eq!(*driver("no such"), UNKNOWN);
 }
 
-/// What is bound in zero-copy with a chunk that was chosen holds every frame, whatever the driver; where it cannot, the
-/// check says so.
+/// In zero-copy, a chosen chunk holds every frame with every driver; otherwise the check refuses it.
 #[test]
 fn no_frame_is_cut_with_a_chosen_chunk() {
     for driver in DRIVERS.iter().chain([&UNKNOWN]) {
@@ -31,7 +30,7 @@ fn no_frame_is_cut_with_a_chosen_chunk() {
                 Ok(()) => {
                     let buffer = room / driver.granularity.get() * driver.granularity.get();
                     assert!(frame.get() <= buffer, "{} {mtu}", driver.name);
-                    // A buffer that is full is known to be a part.
+                    // A full buffer is known to be a part of a frame.
                     let cut = driver.cut_length(chosen.chunk_size());
                     assert!(cut.is_none_or(|cut| frame < cut), "{} {mtu}", driver.name);
                 }
@@ -57,7 +56,7 @@ fn the_smallest_chunk_that_does() {
         (1400, ["virtio_net", "veth"], 2048),
         (1500, ["ixgbe", "veth"], 4096),
         (1500, ["stmmac", "veth"], 4096),
-        // No chunk holds it on igb: frames of several, which the kernel lets it have in copy mode.
+        // No chunk holds it on igb: multi-buffer frames, for which the kernel allows copy mode.
         (3500, ["igb", "veth"], 2048),
         (3000, ["igb", "veth"], 4096),
         (9000, ["ice", "veth"], 2048),

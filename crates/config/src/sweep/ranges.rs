@@ -1,4 +1,4 @@
-//! Ranges of values, and what a Latin hypercube draws from them.
+//! Ranges of values, and samples of a Latin hypercube.
 
 use super::amount::{Amount, Kind, Range, Scale};
 use super::read::keys;
@@ -6,11 +6,11 @@ use super::{Level, ValueKind};
 use crate::reader::{within, FromItem, Table};
 use crate::scenario::random::Random;
 
-/// The most samples of a Latin hypercube.
+/// Maximum number of samples of a Latin hypercube.
 const SAMPLES_MAX: u64 = 100_000;
-/// The most values of one parameter.
+/// Maximum number of values of one parameter.
 const LEVELS_MAX: u64 = 100_000;
-/// The highest seed that a scenario can have.
+/// Maximum seed of a scenario.
 const SEED_MAX: u64 = i64::MAX as u64;
 
 /// `[latin-hypercube]`.
@@ -111,7 +111,7 @@ pub(super) fn ranged(
     })
 }
 
-/// The values, and whether the Latin hypercube has drawn them.
+/// The values, and true if the Latin hypercube has drawn them.
 fn amounts(
     table: &Table<'_>,
     range: Range,

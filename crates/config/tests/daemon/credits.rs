@@ -1,4 +1,4 @@
-//! Classes with credits: what the ring has for them, and what they exclude.
+//! Classes with credits: their ring slots, and settings that they exclude.
 
 use super::parse;
 

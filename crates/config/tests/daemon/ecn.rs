@@ -1,4 +1,4 @@
-//! Profiles of marking: what is read, written and refused, with line, key and remedy.
+//! Profiles of marking: reading, writing and refusals, with line, key and remedy.
 
 use weir_config::daemon::DaemonConfig;
 use weir_core::{Bytes, MarkAt, PartsPerMillion, Priority, RedConfig};

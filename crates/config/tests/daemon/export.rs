@@ -1,4 +1,4 @@
-//! `[sflow]`: off by default, and which collectors and limits are refused.
+//! `[sflow]`: off by default, and refused collectors and limits.
 
 use super::{parse, GOOD};
 

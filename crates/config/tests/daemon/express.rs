@@ -1,10 +1,10 @@
-//! Which classes may use the express path.
+//! Classes that may use the express path.
 
 use weir_core::Priority;
 
 use super::{parse, GOOD};
 
-/// The good file, whose first class is lossless, with `express` of that class.
+/// The good file with `express` in its first class, which is lossless.
 fn with(express: &str) -> String {
     let class = "name = \"lossless\"\n";
     assert!(GOOD.contains(class));

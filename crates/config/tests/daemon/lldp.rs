@@ -1,4 +1,4 @@
-//! `lldp.udp`: which UDP ports are told a priority, and what is refused.
+//! `lldp.udp`: announced priorities of UDP ports, and refusals.
 
 use weir_config::daemon::DaemonConfig;
 use weir_core::Priority;

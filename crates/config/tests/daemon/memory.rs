@@ -65,7 +65,7 @@ fn buffers_of_few_ports_are_separate_and_those_of_many_share() {
             let ClassMode::Lossy { buffer } = core.classes[priority.index()].mode else {
                 panic!("the implicit class is lossy");
             };
-            // A buffer alone has no less than a separate one.
+            // A buffer alone has at least as much as a separate one.
             assert_eq!(buffer, Bytes::new(3 * 1024 * 1024 / 9));
         }
     }

@@ -1,4 +1,4 @@
-//! Configurations of the daemon: what is accepted, what is refused and in which words.
+//! Configurations of the daemon: accepted ones, and refused ones with their messages.
 
 mod access;
 mod cables;
@@ -131,7 +131,7 @@ fn parse(text: &str) -> Result<DaemonConfig, String> {
     DaemonConfig::parse(text, Path::new("s1.toml")).map_err(|error| error.to_string())
 }
 
-/// What is said when `from` in the good file is replaced by `to`.
+/// The message if `from` in the good file is replaced by `to`.
 fn complaint(from: &str, to: &str) -> String {
     assert!(GOOD.contains(from), "{from}");
     parse(&GOOD.replacen(from, to, 1)).expect_err(to)
@@ -184,7 +184,7 @@ fn a_release_buffer_is_part_of_the_headroom() {
     let accepted = |from: &str, to: &str| parse(&GOOD.replacen(from, to, 1)).unwrap().deadlock;
     let all = accepted(detect, &with("release-buffer = \"64KiB\""));
     assert_eq!(all.release_buffer, Bytes::new(64 * 1024));
-    // Where nothing is released it says nothing; where nothing is written, what there is will do.
+    // Without releases nothing is checked; a default is limited.
     accepted("policy = \"breaker\"", "release-buffer = \"65KiB\"");
     let small = accepted("headroom = \"64KiB\"", "headroom = \"2KiB\"");
     assert_eq!(small.release_buffer, Bytes::new(2048));
@@ -424,7 +424,7 @@ fn a_host_has_so_many_addresses_and_the_priorities_that_the_file_names() {
 fn every_key_of_a_port_is_written() {
     let text = parse(LEVELS).unwrap().to_toml();
     for key in KEYS.iter().find(|(table, _)| *table == "port").unwrap().1 {
-        // What is not said: the device's own address and queues, maps that are as usual, shares that are the classes', slots for
+        // Defaults are not written: the device's own address and queues, usual maps, shares of the classes, slots for
         // credits, and VLANs.
         let written = text.contains(&format!("\n{key} = "));
         assert!(

@@ -1,11 +1,11 @@
-//! Pools: what is read, written and refused, with line, key and sum.
+//! Pools: reading, writing and refusals, with line, key and sum.
 
 use weir_config::daemon::DaemonConfig;
 use weir_core::{Alpha, Bytes, ClassMode, Priority, Threshold};
 
 use super::{parse, GOOD};
 
-/// The good file with a pool, of which its first class has these `lines`.
+/// The good file with a pool, and `lines` in its first class.
 fn with(lines: &str, pool: &str) -> String {
     let own = "xoff = \"60KiB\"\nxon = \"52KiB\"\nheadroom = \"64KiB\"\n";
     assert!(GOOD.contains(own));

@@ -1,4 +1,4 @@
-//! Schedulers and rates of classes: what is refused, with line, key and sum.
+//! Schedulers and rates of classes: refusals, with line, key and sum.
 
 use weir_core::{Algorithm, BitRate, PartsPerMillion, Priority};
 

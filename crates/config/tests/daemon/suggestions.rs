@@ -1,4 +1,4 @@
-//! What is suggested for what an engineer is likely to write.
+//! Suggestions for likely mistakes.
 
 use super::{parse, GOOD};
 
@@ -30,7 +30,7 @@ fn what_was_meant_is_suggested_with_its_place() {
             "rate = \"0Gbit\"",
             "s1.toml:22: port.0.rate: `0Gbit` is no rate: it must be above zero, such as \"100Mbit\"",
         ),
-        // The core finds it, and does not know the file.
+        // Found by the core, which does not know the file.
         (
             "headroom = \"64KiB\"",
             "headroom = \"100B\"",
@@ -44,7 +44,7 @@ fn what_was_meant_is_suggested_with_its_place() {
     ] {
         assert!(GOOD.contains(from), "{from}");
         let error = parse(&GOOD.replacen(from, to, 1)).unwrap_err();
-        // A route to the port that is missing then complains as well.
+        // A route to the missing port is reported as well.
         assert_eq!(error.lines().next(), Some(said));
     }
 }

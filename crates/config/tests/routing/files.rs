@@ -1,4 +1,4 @@
-//! Routes and credit loops as files state them.
+//! Routes and credit loops in files.
 
 use std::path::Path;
 
@@ -193,7 +193,7 @@ fn every_switch_of_those_loops_has_another_member_for_a_flow_on_it() {
     }
 }
 
-/// All hosts of a torus of 100,000 switches as receivers would make 10¹⁰ routes.
+/// All hosts of a torus of 100,000 switches as receivers would need 10¹⁰ routes.
 #[test]
 fn too_many_routes_are_refused_before_they_are_made() {
     let torus = |layers: usize, traffic: &str| {
@@ -227,7 +227,7 @@ fn a_switch_lists_its_routes_in_the_order_of_hosts() {
         let routes = scenario.next_hops[switch].routes();
         routes.map(|(host, ports)| (host, ports.to_vec())).collect()
     };
-    // Its own hosts, though no frame goes to them, and beside them the one that frames go to.
+    // Its own hosts, even without frames to them, and the receiving host.
     assert_eq!(routes(0), [(0, vec![2]), (1, vec![0, 1]), (2, vec![3])]);
     assert_eq!(routes(1), [(1, vec![1])]);
     assert_eq!(scenario.next_hops.targets().collect::<Vec<_>>(), [1]);

@@ -1,4 +1,4 @@
-//! `[[port]]`: what a port's settings have to do with each other, and with those of other ports.
+//! `[[port]]`: relations between the settings of a port, and with those of other ports.
 
 use weir_core::{FeedbackCoding, ModeKind, Neighbour, PortRole};
 
@@ -37,7 +37,7 @@ fn port(table: &Table<'_>, names: &Names, devices: &Names, watchdog: PfcwdConfig
         port.name.clone_from(&port.device);
     }
     names.note(table, if is_given { "name" } else { "device" }, &port.name);
-    // What is no device is no name either, and has been complained about.
+    // An invalid device cannot serve as a name either, and has been reported.
     if is_given || is_device {
         check_name(table, "name", &port.name);
     }
@@ -87,7 +87,7 @@ fn check_cable(table: &Table<'_>, port: &Port) {
     }
 }
 
-/// What asks the driver works where the driver calls it.
+/// Checks that settings which need native XDP have it.
 pub(super) fn check_hardware_time(root: &Table<'_>, dataplane: &DataplaneConfig) {
     if dataplane.xdp_mode != XdpMode::Generic {
         return;
@@ -102,10 +102,10 @@ pub(super) fn check_hardware_time(root: &Table<'_>, dataplane: &DataplaneConfig)
     }
 }
 
-/// Frames with Levels take the express path only where Feedback is by class, and no permission for a number of frames.
+/// Checks that with the express path, classes with Levels use Feedback by class and no grants.
 pub(super) fn check_express(root: &Table<'_>, classes: &[Class], ports: &[Port]) {
     let tables = root.tables(ClassTable::TABLE, ClassTable::KEYS);
-    // As many as there are classes, unless one of them has been complained about.
+    // Fewer entries mean that an invalid class was already reported.
     if tables.len() != classes.len() {
         return;
     }
@@ -129,14 +129,14 @@ pub(super) fn check_express(root: &Table<'_>, classes: &[Class], ports: &[Port])
     }
 }
 
-/// What ports have of their own for classes that have a share of a pool.
+/// Checks the ports' thresholds for classes with a share of a pool.
 pub(super) fn check_pool_thresholds(
     root: &Table<'_>,
     ports: &[Port],
     classes: &[Class],
     pools: &[Pool],
 ) {
-    // As many as there are ports, unless one of them has been complained about.
+    // Fewer entries mean that an invalid port was already reported.
     let tables = root.tables(Port::TABLE, Port::KEYS);
     if tables.len() == ports.len() {
         for (table, port) in tables.iter().zip(ports) {
@@ -145,7 +145,7 @@ pub(super) fn check_pool_thresholds(
     }
 }
 
-/// The cables of all ports, with the lines of the file that say so.
+/// The cables of all ports, with their lines in the file.
 pub(super) fn cables(root: &Table<'_>, ports: &[Port], charging: Charging) -> Cables {
     let tables = root.tables(Port::TABLE, Port::KEYS);
     let of_port = |port: &Port| {

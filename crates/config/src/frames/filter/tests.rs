@@ -256,7 +256,7 @@ fn formulas() -> impl Strategy<Value = Formula> {
 }
 
 proptest! {
-    /// The compiled list against the formula's own value.
+    /// Compares the compiled list with the formula's own value.
     #[test]
     fn logic_is_that_of_the_formula(formula in formulas(), leaves in any::<[bool; 3]>()) {
         let bytes = if leaves[2] { datagram() } else { frame(0x0800, &[]) };
@@ -265,7 +265,7 @@ proptest! {
         prop_assert_eq!(holds(&formula.text(), &sight), formula.value(leaves));
     }
 
-    /// Neither words nor bytes make anything panic.
+    /// Neither words nor bytes cause a panic.
     #[test]
     fn whatever_the_words_and_the_bytes(
         words in "[a-z0-9 ()!./:x-]{0,80}",
