@@ -1,4 +1,4 @@
-//! The committed OpenAPI document and the book's table are those of this source, and say what a client needs.
+//! The committed OpenAPI document and the book's table match this source, and are complete for a client.
 
 use std::path::{Path, PathBuf};
 
@@ -56,7 +56,7 @@ fn everything_is_described_with_its_unit_and_without_links_into_the_source() {
         assert!(schema["description"].is_string(), "{name}");
         let properties = schema["properties"].as_object().into_iter().flatten();
         for (member, schema) in properties {
-            // What may be null is described beside its reference.
+            // A nullable field is described beside its reference.
             let described = [&schema["description"], &schema["oneOf"][0]["description"]];
             let description = described.into_iter().find_map(Value::as_str);
             let description = description.unwrap_or_else(|| panic!("{name}.{member}"));

@@ -5,11 +5,11 @@
 pub enum Place {
     /// A part of the path.
     Path,
-    /// Behind `?`. May be left out.
+    /// In the query. Optional.
     Query,
 }
 
-/// What a parameter is.
+/// Type of a parameter.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
     /// A number, 0, 1, 2, …
@@ -31,7 +31,7 @@ pub struct Parameter {
     pub place: Place,
     /// What it is.
     pub kind: Kind,
-    /// What it means.
+    /// Its meaning.
     pub description: &'static str,
     /// A legal value.
     pub example: &'static str,
@@ -64,7 +64,6 @@ const fn query(
     }
 }
 
-/// A suspicion.
 pub(super) const SUSPICION: Parameter = path(
     "id",
     Kind::Count,
@@ -72,10 +71,8 @@ pub(super) const SUSPICION: Parameter = path(
     "Number of the suspicion, as in `GET /v1/deadlocks`.",
 );
 
-/// A port.
 pub(super) const PORT: Parameter = path("port", Kind::Text, "h1", "The port's name.");
 
-/// A profile of marking.
 pub(super) const PROFILE: Parameter = path(
     "profile",
     Kind::Text,
@@ -83,7 +80,6 @@ pub(super) const PROFILE: Parameter = path(
     "The profile's name.",
 );
 
-/// A configuration that was in force.
 pub(super) const PAST_CONFIGURATION: Parameter = path(
     "number",
     Kind::Count,
@@ -91,7 +87,6 @@ pub(super) const PAST_CONFIGURATION: Parameter = path(
     "Number of the configuration, as in `GET /v1/config/history`.",
 );
 
-/// An impairment.
 pub(super) const IMPAIRMENT: Parameter = path(
     "id",
     Kind::Count,
@@ -99,7 +94,6 @@ pub(super) const IMPAIRMENT: Parameter = path(
     "Number of the impairment, as in `GET /v1/impairments`.",
 );
 
-/// A capture.
 pub(super) const CAPTURE: Parameter = path(
     "id",
     Kind::Count,
@@ -107,7 +101,6 @@ pub(super) const CAPTURE: Parameter = path(
     "Number of the capture, as in `GET /v1/captures`.",
 );
 
-/// Where a route leads.
 pub(super) const DESTINATION: Parameter = path(
     "destination",
     Kind::Text,
@@ -115,11 +108,9 @@ pub(super) const DESTINATION: Parameter = path(
     "The destination's MAC address; with `@` and a number the route for one VLAN alone: `02:00:00:00:00:07@20`.",
 );
 
-/// A bucket.
 pub(super) const BUCKET: Parameter =
     path("bucket", Kind::Count, "0", "Number of the bucket, from 0.");
 
-/// A flow.
 pub(super) const FLOW_HASH: Parameter = path(
     "flow_hash",
     Kind::Text,
@@ -127,7 +118,6 @@ pub(super) const FLOW_HASH: Parameter = path(
     "The flow, in up to eight hexadecimal digits, as in `GET /v1/flows`.",
 );
 
-/// Where to go on.
 pub(super) const AFTER: Parameter = query(
     "after",
     Kind::Count,
@@ -135,7 +125,6 @@ pub(super) const AFTER: Parameter = query(
     "Only what comes after this sequence number: `next` of the answer before. Default: 0, all that is kept.",
 );
 
-/// A long poll.
 pub(super) const WAIT_SECONDS: Parameter = query(
     "wait_seconds",
     Kind::Seconds,
@@ -143,7 +132,6 @@ pub(super) const WAIT_SECONDS: Parameter = query(
     "How long to wait for a first event, in seconds, at most 60. Default: 0.",
 );
 
-/// A reload that changes nothing.
 pub(super) const CONFIRM_SECONDS: Parameter = query(
     "confirm_seconds",
     Kind::Seconds,

@@ -22,7 +22,7 @@ use crate::pfcwd::{Pfcwd, PfcwdChange};
 use crate::record::{RecordLine, RecordRequest};
 use crate::reload::{Configuration, ConfigurationHistory, Confirmed, PastConfiguration, Reload};
 
-/// A route without parameters that shows something and is never refused.
+/// A route without parameters that reads something and is never refused.
 const fn shown(
     endpoint: Endpoint,
     path: &'static str,
@@ -504,7 +504,7 @@ pub const ROUTES: &[Route] = &[
     },
 ];
 
-/// A route without what most routes do not have.
+/// Defaults for most routes.
 const BARE: Route = Route {
     endpoint: Endpoint::Status,
     method: Method::Get,

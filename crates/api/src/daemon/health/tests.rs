@@ -77,7 +77,7 @@ fn what_stands_is_failing() {
     let advice = "; nothing will release this: set deadlock.policy = \"breaker\" or \"auto\" in the configuration file, then `switchctl reload`";
     let why = format!("h1 priority 3: suspected of a deadlock for 12 s{advice}");
     check(&observed, Verdict::Failing, &why);
-    // At once, not only after what stands for long.
+    // At once, not only for long suspicions.
     observed.ports[0].queues[0].suspected_seconds = Some(0.4);
     let why = format!("h1 priority 3: suspected of a deadlock for 0.4 s{advice}");
     check(&observed, Verdict::Degraded, &why);
