@@ -1,5 +1,5 @@
-//! Room for frames after XOFF: the need by the file's description of the neighbour, and by the
-//! counts of a running switch.
+//! Room for frames after XOFF: the need according to the file's description of the neighbour, and according to the
+//! counters of a running switch.
 
 use weir_config::daemon::{Class, DaemonConfig, Port};
 use weir_config::switch::headroom::{Feedback, Link};
@@ -12,8 +12,7 @@ use crate::finding::{Check, Finding, Remedy};
 /// Sizes are written in whole KiB.
 const STEP: Bytes = Bytes::new(1024);
 
-/// Returns a finding for each class that pauses the port's neighbour, if there is anything to judge
-/// it by.
+/// Returns a finding for each class that pauses the port's neighbour, if there is data to judge it.
 pub(super) fn headroom(case: &Case<'_>) -> Vec<Finding> {
     let classes = case.config.classes.iter();
     let of_classes = classes.filter_map(|class| of_class(case, class));
@@ -40,7 +39,7 @@ fn needed(config: &DaemonConfig, port: &Port, class: &Class, thresholds: PfcThre
             overshoot: port.overshoot,
         },
     };
-    // A frame may find a pool full: nothing of it is below xoff then.
+    // The pool may be full when a frame arrives: then none of it is below xoff.
     let xoff = match class.pool.is_some() {
         true => Bytes::ZERO,
         false => thresholds.xoff(),
@@ -48,8 +47,7 @@ fn needed(config: &DaemonConfig, port: &Port, class: &Class, thresholds: PfcThre
     link.headroom_needed(charging, xoff, &charging.worst_frames())
 }
 
-/// Returns the headroom of the class at the port that needs most, of those whose neighbour was
-/// measured.
+/// Returns the largest headroom that the class needs at any port whose neighbour was measured.
 fn needed_at_most(config: &DaemonConfig, class: &Class) -> Bytes {
     let measured = config.ports.iter().filter(|port| is_measured(port));
     let needs = measured.filter_map(|port| {
@@ -67,7 +65,7 @@ fn is_measured(port: &Port) -> bool {
     port.overshoot > Bytes::ZERO
 }
 
-/// Counts of one class at the port by a running switch.
+/// Counters of one class at the port from a running switch.
 #[derive(Default)]
 struct Seen {
     dropped: u64,
@@ -138,7 +136,7 @@ fn of_class(case: &Case<'_>, class: &Class) -> Option<Finding> {
     ))
 }
 
-/// Reports lost frames: the neighbour sends longer after XOFF than there is room for.
+/// Reports lost frames: the neighbour sends for longer after XOFF than there is room for.
 fn lost(case: &Case<'_>, class: &str, seen: &Seen, file: Option<(Bytes, Bytes)>) -> Finding {
     let port = &case.port.name;
     let by_file = file.map_or(String::new(), |(room, needed)| {
@@ -165,7 +163,7 @@ fn lost(case: &Case<'_>, class: &str, seen: &Seen, file: Option<(Bytes, Bytes)>)
     Finding::problem(Check::Headroom, found, Remedy::Other(remedy))
 }
 
-/// Reports late frames without losses: more arrived than the file expects.
+/// Reports late frames without losses: more arrived than expected from the file.
 fn late(case: &Case<'_>, class: &str, seen: &Seen, (room, needed): (Bytes, Bytes)) -> Finding {
     let port = &case.port.name;
     let found = format!(
@@ -231,7 +229,7 @@ fn cable(case: &Case<'_>) -> Option<Finding> {
     Some(Finding::note(Check::Headroom, found).mended_by(remedy))
 }
 
-/// Reports losses in priorities for which no file states the need.
+/// Reports losses in priorities whose need is not in any file.
 fn unknown(case: &Case<'_>) -> Option<Finding> {
     let is_known = |queue: &&RunningQueue| {
         let priority = Priority::new(queue.priority);
@@ -268,7 +266,7 @@ mod tests {
         )
     }
 
-    /// Adds a switch that runs with this file, and these counts of priority 4.
+    /// Adds a switch that runs with this file, and these counters of priority 4.
     fn running(mut wanted: Wanted, used: u64, dropped: u64) -> Wanted {
         let queue = |priority, headroom_used_max_bytes, headroom_dropped| RunningQueue {
             priority,
@@ -380,7 +378,7 @@ mod tests {
             remedy.unwrap(),
             "in s1.toml: port.eth0.overshoot = \"26KiB\""
         );
-        // The need of defaults is unknown.
+        // The need of default classes is unknown.
         let mut wanted = running(file(measured, "1MiB"), 1 << 19, 0);
         wanted.file = None;
         assert_eq!(only(&wanted).0, Grade::Ok);

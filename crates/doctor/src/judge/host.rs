@@ -27,7 +27,7 @@ pub(super) fn judge(host: &Host, wanted: &Wanted, config: &DaemonConfig) -> Vec<
     findings
 }
 
-/// Judges the loading of the XDP program in the form that the configuration needs.
+/// Judges the loading of the XDP program in the form needed by the configuration.
 fn programs(host: &Host, config: &DaemonConfig) -> Option<Finding> {
     let check = Check::Programs;
     let tried = host.programs.as_ref()?;
@@ -224,8 +224,7 @@ fn clock(host: &Host) -> Finding {
     }
 }
 
-/// Checks the CPUs that the file names; if it names none, threads run where the scheduler puts
-/// them.
+/// Checks the CPUs in the file; without any, the scheduler places the threads.
 fn cpus(host: &Host, wanted: &Wanted, config: &DaemonConfig) -> Vec<Finding> {
     let dataplane = &config.dataplane;
     let cpus = dataplane.cpu.iter().chain(&dataplane.worker_cpus);

@@ -1,4 +1,4 @@
-//! Each finding from facts that are written by hand: a NIC that is as it should be, and one thing wrong with it.
+//! Each finding from hand-written facts: a NIC in order, with one fault.
 
 use std::path::Path;
 
@@ -320,7 +320,7 @@ fn a_name_that_is_not_there_may_be_another_one() {
     facts.names = vec!["lo".into(), "eth9".into()];
     let remedy = "in s1.toml: port.eth0.device = \"eth9\"";
     one_problem(&facts, &wanted("", ""), Check::Device, remedy);
-    // It is where the switch is.
+    // Reported where the switch is.
     let mut wanted = wanted("", "");
     wanted.running = Some(Running {
         pid: 17,

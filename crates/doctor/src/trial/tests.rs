@@ -1,4 +1,4 @@
-//! Both sides with nothing but memory between them: what is done to frames is found.
+//! Both ends connected by memory: each change to frames is found.
 
 use std::path::Path;
 
