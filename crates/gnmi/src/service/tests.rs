@@ -1,4 +1,4 @@
-//! Get, and what is refused.
+//! Get, and refused requests.
 
 use prost::Message;
 use serde_json::{json, Value as Json};
@@ -222,7 +222,7 @@ fn neighbours_system_and_components_are_served_as_openconfig_has_them() {
     assert!(none.map_or(true, |response| told(&response).is_empty()));
 }
 
-/// Each leaf is in the list of all leaves, by which paths are checked and which the book shows.
+/// Every leaf is in the list of all leaves, which is used to check paths and shown in the book.
 #[test]
 fn the_tree_has_no_leaf_that_the_modules_do_not_have() {
     let tree = Tree::new(&state());
@@ -233,7 +233,7 @@ fn the_tree_has_no_leaf_that_the_modules_do_not_have() {
             assert!(pattern.is_served(), "{}", crate::path::written(&path));
         }
     }
-    // Weir's own module is not OpenConfig's.
+    // Weir's own module is not one of OpenConfig's.
     for (elems, leaf) in schema::WAYS
         .iter()
         .filter(|(elems, _)| elems[0].name != "weir")

@@ -1,4 +1,4 @@
-//! Subscribers in a time of their own: no wait takes real time.
+//! Subscribers in simulated time: no wait takes real time.
 
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
@@ -170,7 +170,7 @@ async fn on_change_tells_changes_alone_and_what_is_gone() {
     .await;
     assert_eq!(it.paths().await.len(), 3);
     assert_eq!(it.next().await.unwrap(), None);
-    // Long after the last look something changes, and nothing was told until then.
+    // Long after the last snapshot something changes, and nothing was sent until then.
     tokio::time::sleep(Duration::from_secs(60)).await;
     it.change(|state| with_link(state, 1, false));
     let began = Instant::now();
@@ -252,8 +252,8 @@ async fn updates_only_begins_with_the_sync() {
     assert_eq!(it.paths().await.len(), 1);
 }
 
-/// The queue is bounded, samples are left out while it is full and counted as duplicates, and a
-/// subscriber that reads nothing at all loses the call.
+/// The queue is bounded, samples are skipped while it is full and counted as duplicates, and a subscriber that reads
+/// nothing at all loses the call.
 #[tokio::test(start_paused = true)]
 async fn a_slow_reader_misses_samples_and_a_stalled_one_is_ended() {
     let mut sample = to(OPER, SubscriptionMode::Sample);
@@ -375,7 +375,7 @@ async fn the_order_of_messages_is_kept() {
     assert_eq!(it.figures.counters().silent, 1);
 }
 
-/// A client that has closed its side still gets updates; one that is gone does not.
+/// A client that has closed its side still gets updates; one that has disconnected does not.
 #[tokio::test(start_paused = true)]
 async fn a_closed_side_is_no_end_and_a_client_that_is_gone_is() {
     let asked = list(ListMode::Stream, vec![to(OPER, SubscriptionMode::OnChange)]);
