@@ -1,4 +1,4 @@
-//! The committed rules and dashboards are those of this source, and name nothing that does not exist.
+//! The committed rules and dashboards match this source, and contain only existing names.
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
