@@ -1,4 +1,4 @@
-//! Runs that agree, and each way to differ.
+//! Runs that agree, and each kind of difference.
 
 use super::*;
 use crate::fixtures::{empty_result, event};

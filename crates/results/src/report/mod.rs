@@ -1,5 +1,5 @@
-//! A run as one HTML file that needs nothing else: what came of it, the network with its pauses over time, curves, deadlocks,
-//! flows and buffers.
+//! A run as one self-contained HTML file: its verdict, the network with its pauses over time, curves, deadlocks, flows
+//! and buffers.
 
 mod history;
 mod network;
@@ -30,8 +30,8 @@ struct Data<'a> {
     ends: Vec<history::Drawn>,
 }
 
-/// The page of `result`, which is of `scenario`, with what `history` saw. `replay` is the command that does the same again,
-/// `program` who made the page.
+/// The page of `result` for `scenario`, with the pauses in `history`. `replay` is the command that repeats the run,
+/// `program` the generator of the page.
 pub fn html(
     scenario: &Scenario,
     result: &RunResult,
@@ -87,7 +87,7 @@ fn header(out: &mut String, scenario: &Scenario, result: &RunResult, replay: &st
     ));
 }
 
-/// Links to the present sections.
+/// Links to the existing sections.
 fn links(main: &str) -> String {
     let titles = main.split("<h2>").skip(1);
     let titles = titles.filter_map(|rest| rest.split("</h2>").next());
