@@ -126,7 +126,7 @@ pub(crate) fn parse(text: &str) -> Result<Item, Vec<Problem>> {
                     key: key.trim_matches(['"', '\'']).to_owned(),
                     message: match key.is_empty() {
                         true => error.message().to_owned(),
-                        false => "is there twice; keep one of the two".to_owned(),
+                        false => "appears twice; keep one of the two".to_owned(),
                     },
                 }
             })

@@ -134,7 +134,7 @@ fn stations_that_cannot_be_are_refused_by_line() {
             "\"10.0.0.1\"",
             "10.0.0.1 is already an address of",
         ),
-        ("10.0.0.2", "10.0.0.2/24", "`10.0.0.2/24` is no IP address"),
+        ("10.0.0.2", "10.0.0.2/24", "`10.0.0.2/24` is not an IP address"),
         (
             "10.0.0.2",
             "ff02::1",
@@ -321,7 +321,7 @@ fn hosts_get_what_they_can_run() {
         "{unknown}"
     );
     let open = refused("{dscp}'", "{dscp}");
-    assert!(open.contains("has no end"), "{open}");
+    assert!(open.contains("unterminated"), "{open}");
     let same = refused("to = \"h3\"", "to = \"h1\"");
     assert!(same.contains("another host"), "{same}");
     let late = refused("class = \"lossless\"", "start = \"1s\"");

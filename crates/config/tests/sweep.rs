@@ -290,7 +290,7 @@ fn what_is_wrong_is_told_with_line_key_and_remedy() {
         ),
         (
             "[[parameter]]\nkey = \"seed\"\nvalues = [1]\n",
-            &["s.toml:4: parameter.0.key: is the seed's; write seeds"],
+            &["s.toml:4: parameter.0.key: sets the seed; write seeds"],
         ),
         (
             "[[parameter]]\nkey = \"a\"\nfrom = 1\nto = 2\n",
@@ -305,7 +305,7 @@ fn what_is_wrong_is_told_with_line_key_and_remedy() {
         ),
         (
             "[[parameter]]\nkey = \"a\"\nfrom = \"1\"\nto = 2\n",
-            &["s.toml:5: parameter.0.from: `1` is no number with a unit"],
+            &["s.toml:5: parameter.0.from: `1` is not a number with a unit"],
         ),
         (
             "[[parameter]]\nkey = \"a\"\nfrom = 3\nto = 2\nsteps = 2\n",

@@ -356,7 +356,7 @@ fn faults_are_read() {
         ),
         (
             "kind = \"pause\"\nswitch = \"s1\"\nport = \"h1\"\npriority = 0\non = \"1ms\"\nevery = \"2ms\"",
-            "a switch pauses nobody in priority 0; priorities of lossless classes: ",
+            "a switch sends no pauses in priority 0; priorities of lossless classes: ",
         ),
         (
             "kind = \"flap\"\nswitch = \"s1\"\nport = \"s2\"\non = \"2ms\"\nevery = \"2ms\"",

@@ -185,7 +185,7 @@ fn a_distribution_is_read_by_name_or_from_a_file_beside_the_scenario() {
     }
     std::fs::create_dir_all(directory.join("folder.csv")).unwrap();
     let error = of("folder.csv").unwrap_err();
-    assert!(error.contains("is no ordinary file"), "{error}");
+    assert!(error.contains("is not a regular file"), "{error}");
 }
 
 #[test]
@@ -331,7 +331,7 @@ fn a_flow_waits_for_flows_to_its_sender_and_for_what_is_computed_with_them() {
         ),
         (
             vec![("c h3 h2", "after = [\"a\"]"), a],
-            "`a` does not go to this flow's sender",
+            "`a` does not end at this flow's sender",
         ),
         (
             vec![("c h1 h2", "after = [\"a\"]"), ("a h2 h1", "")],

@@ -105,7 +105,7 @@ pub(super) const DESTINATION: Parameter = path(
     "destination",
     Kind::Text,
     "02:00:00:00:00:07",
-    "The destination's MAC address; with `@` and a number the route for one VLAN alone: `02:00:00:00:00:07@20`.",
+    "The destination's MAC address; with `@` and a number the route for one VLAN only: `02:00:00:00:00:07@20`.",
 );
 
 pub(super) const BUCKET: Parameter =
@@ -122,7 +122,7 @@ pub(super) const AFTER: Parameter = query(
     "after",
     Kind::Count,
     "0",
-    "Only what comes after this sequence number: `next` of the answer before. Default: 0, all that is kept.",
+    "Returns only entries after this sequence number: `next` of the previous answer. Default: 0, all stored entries.",
 );
 
 pub(super) const WAIT_SECONDS: Parameter = query(
@@ -136,18 +136,18 @@ pub(super) const CONFIRM_SECONDS: Parameter = query(
     "confirm_seconds",
     Kind::Seconds,
     "60",
-    "Above zero: what was in force before comes back after this time, unless it is confirmed. At most a day. Default: 0, nothing to confirm.",
+    "Above zero: the previous configuration is restored after this time unless the change is confirmed. At most a day. Default: 0, no confirmation.",
 );
 pub(super) const CHECK: Parameter = query(
     "check",
     Kind::Boolean,
     "true",
-    "True to have the keeper try whether the next daemon could start, and to go on. Default: false.",
+    "True to only check whether the next daemon could start. Default: false.",
 );
 
 pub(super) const DRY_RUN: Parameter = query(
     "dry_run",
     Kind::Boolean,
     "true",
-    "True to change nothing and answer what would change. Default: false.",
+    "True to report changes without applying them. Default: false.",
 );

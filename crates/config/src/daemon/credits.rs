@@ -104,14 +104,14 @@ pub(super) fn check(root: &Table<'_>, config: &DaemonConfig) {
     {
         table.complain(
             "express",
-            format!("class `{name}` has credits, and no frame with a credit uses the express path: write `\"auto\"`"),
+            format!("class `{name}` has credits, which exclude the express path: write `\"auto\"`"),
         );
     }
     if let Some(table) = root.table(DataplaneConfig::TABLE, DataplaneConfig::KEYS) {
         if table.has("workers") && config.dataplane.workers != Workers::default() {
             table.complain(
                 "workers",
-                format!("class `{name}` has credits, which the thread of the switch core has to give: write workers = 1"),
+                format!("class `{name}` has credits, which only the thread of the switch core can give: write workers = 1"),
             );
         }
     }

@@ -143,7 +143,7 @@ pub(super) fn mirrors(
         let Some(priority) = entry.priority.or(first_lossy) else {
             table.complain(
                 "priority",
-                "every priority is lossless, and copies are lossy: leave one to no lossless class",
+                "all priorities are lossless, but copies need a lossy one: remove one from the lossless classes",
             );
             continue;
         };

@@ -93,7 +93,7 @@ entries! {
 
 fn some_priority(priorities: &[Priority]) -> Result<(), String> {
     match priorities.is_empty() {
-        true => Err("names no priority: no frame would be taken".to_owned()),
+        true => Err("lists no priority: no frame would be accepted".to_owned()),
         false => Ok(()),
     }
 }

@@ -28,7 +28,7 @@ entries! {
 fn individual(mac: &MacAddress) -> Result<(), String> {
     match mac.is_group() || *mac == MacAddress::default() {
         true => Err(format!(
-            "{mac} is no address of a single station: write the one that `ip link` shows on the host"
+            "{mac} is not the address of a single station: write the one that `ip link` shows on the host"
         )),
         false => Ok(()),
     }
@@ -44,7 +44,7 @@ fn addresses(addresses: &Vec<IpAddr>) -> Result<(), String> {
     };
     match addresses.iter().find(is_nobodys) {
         Some(address) => Err(format!(
-            "{address} is no address of a single station: write those that `ip address` shows on the host"
+            "{address} is not the address of a single station: write those that `ip address` shows on the host"
         )),
         None => Ok(()),
     }
@@ -58,7 +58,7 @@ pub(super) fn stations(root: &Table<'_>) -> Vec<Station> {
     if let Some(first) = tables.get(STATIONS_MAX) {
         first.complain(
             "mac",
-            format!("this is the station after the {STATIONS_MAX}th: write at most {STATIONS_MAX}"),
+            format!("too many stations: write at most {STATIONS_MAX}"),
         );
     }
     let mut stations = Vec::new();
@@ -88,7 +88,7 @@ impl FromItem for IpAddr {
     fn from_item(item: &Item) -> Result<Self, String> {
         match &item.value {
             Content::Text(text) => text.parse().map_err(|_| {
-                format!("`{text}` is no IP address; write \"10.0.0.1\" or \"fd00::1\", without a prefix length")
+                format!("`{text}` is not an IP address; write \"10.0.0.1\" or \"fd00::1\", without a prefix length")
             }),
             other => Err(format!("expected text such as \"10.0.0.1\", found {}", other.kind())),
         }

@@ -69,7 +69,7 @@ impl FromItem for Range {
         };
         let (first, last) = (vlan(first)?, vlan(last)?);
         if first > last {
-            return Err(format!("a range goes up: write \"{last}-{first}\""));
+            return Err(format!("a range must be ascending: write \"{last}-{first}\""));
         }
         Ok(Self(first, last))
     }
@@ -147,7 +147,7 @@ impl Port {
         if mode == VlanMode::Access {
             table.complain(
                 "trunks",
-                "does not apply to an access port, which has the VLAN of `tag` alone: remove it, or write vlan-mode = \"native-untagged\" or \"native-tagged\"",
+                "does not apply to an access port, which has only the VLAN of `tag`: remove it, or write vlan-mode = \"native-untagged\" or \"native-tagged\"",
             );
         } else if is_native && trunks.contains(VlanId::UNTAGGED) {
             table.complain(

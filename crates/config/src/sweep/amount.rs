@@ -62,7 +62,7 @@ impl Amount {
             ),
             Value::Text(text) => {
                 return Self::with_unit(text).ok_or_else(|| {
-                    format!("`{text}` is no number with a unit, such as \"64KiB\", \"100Gbit\", \"20us\" or \"1%\"")
+                    format!("`{text}` is not a number with a unit, such as \"64KiB\", \"100Gbit\", \"20us\" or \"1%\"")
                 })
             }
             other => {

@@ -77,7 +77,7 @@ pub(super) fn ranged(
     if scale == Scale::Logarithmic && from.number == 0 {
         table.complain(
             "from",
-            "is zero, which no logarithmic range begins with; write more",
+            "is zero, but a logarithmic range must begin above zero",
         );
         return None;
     }
@@ -95,7 +95,7 @@ pub(super) fn ranged(
     let Some(levels) = levels else {
         table.complain(
             "from",
-            "begins a range with a value that no scenario can have",
+            "begins a range with an invalid value",
         );
         return None;
     };
@@ -122,14 +122,14 @@ fn amounts(
         (true, true, _) => {
             table.complain(
                 "steps",
-                "says how many, as `step` does; keep one of the two",
+                "and `step` exclude each other; keep one of the two",
             );
             None
         }
         (true, false, _) if range.scale == Scale::Logarithmic => {
             table.complain(
                 "step",
-                "fits no logarithmic range; write `steps`, how many values",
+                "does not fit a logarithmic range; write `steps`, the number of values",
             );
             None
         }

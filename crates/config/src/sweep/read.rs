@@ -124,7 +124,7 @@ fn seeds(root: &Table<'_>) -> Option<Seeds> {
         if seeds.is_empty() {
             root.complain(
                 "seeds",
-                "is empty; write seeds such as [1, 2, 3], or how many",
+                "is empty; write seeds such as [1, 2, 3], or their number",
             );
         }
         let mut sorted = seeds.clone();
@@ -184,7 +184,7 @@ fn parameter(
     };
     names.note(table, if table.has("name") { "name" } else { "key" }, &name);
     if key.as_deref() == Some(SEED) {
-        table.complain("key", "is the seed's; write seeds = [ … ], not a parameter");
+        table.complain("key", "sets the seed; write seeds = [ … ] instead of a parameter");
     }
     let forms = ["values", "choices", "from"].map(|form| table.has(form));
     match forms.iter().filter(|has| **has).count() {
@@ -212,7 +212,7 @@ fn parameter(
     }
     if forms[1] {
         if key.is_some() {
-            table.complain("key", "is said by each of `choices`; write `name` instead");
+            table.complain("key", "is set by each of `choices`; write `name` instead");
         }
         let levels = choices(table)?;
         return Some(Parameter {
@@ -283,7 +283,7 @@ fn choices(table: &Table<'_>) -> Option<Vec<Level>> {
 fn listed(table: &Table<'_>, key: &str) -> Option<Given> {
     let items = table.elements("values");
     if items.is_empty() {
-        table.complain("values", "is empty; write one at least");
+        table.complain("values", "is empty; write at least one");
         return None;
     }
     let mut levels: Vec<Level> = Vec::with_capacity(items.len());

@@ -72,7 +72,7 @@ fn class(
     if entry.name == DEFAULT_CLASS {
         table.complain(
             "name",
-            "`default` is reserved for the priorities that no class has; choose another name",
+            "`default` is reserved for priorities without a class; choose another name",
         );
     }
     let priorities = priorities(table, &entry, owners);

@@ -54,7 +54,7 @@ impl Lines {
             table.complain(
                 "min-rate",
                 format!(
-                    "all priorities together are guaranteed {}, and {} is the most that can be at {place} ({} of {}): lower min-rate",
+                    "the guaranteed rates of all priorities add up to {}, but at most {} is possible at {place} ({} of {}): lower min-rate",
                     format_rate(sum),
                     format_rate(most),
                     format_probability(self.strict_share),

@@ -164,7 +164,7 @@ fn what_cannot_be_is_refused() {
         ("cable = 40", "expected text in quotes, found an integer"),
         (
             "reaction = \"10us\"",
-            "says nothing without the cable's length: set cable, too",
+            "has no effect without the cable's length: also set cable",
         ),
         (
             "cable = \"10km\"\nround-trip = \"50us\"",

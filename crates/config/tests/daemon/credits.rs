@@ -46,8 +46,8 @@ fn a_credit_may_stand_for_several_slots() {
 #[test]
 fn what_breaks_the_promise_is_refused() {
     for (dataplane, class, port, complaint) in [
-        ("workers = 2", "", "", "class `paid` has credits, which the thread of the switch core has to give"),
-        ("", "express = \"on\"", "", "no frame with a credit uses the express path"),
+        ("workers = 2", "", "", "class `paid` has credits, which only the thread of the switch core can give"),
+        ("", "express = \"on\"", "", "which exclude the express path"),
         ("", "", "queues = 2", "which stand for slots of one ring: write queues = 1"),
         ("", "", "credit-slots = 2000", "2000 of 2048 entries of `rx-ring` leave too few to other frames: write at most 1984"),
         ("rx-ring = 64", "", "", "32 of 64 entries of `rx-ring` leave too few"),

@@ -40,7 +40,7 @@ fn rates_that_no_line_can_keep_are_refused() {
         ),
         (
             "min-rate = \"96Mbit\"",
-            "class.lossless.min-rate: all priorities together are guaranteed 192Mbit, and 95Mbit",
+            "class.lossless.min-rate: the guaranteed rates of all priorities add up to 192Mbit, but at most 95Mbit",
         ),
         ("max-rate = \"0Mbit\"", "class.lossless.max-rate"),
         (

@@ -39,7 +39,7 @@ fn what_was_meant_is_suggested_with_its_place() {
         (
             "weight = 2",
             "weight = 2\nweight = 3",
-            "s1.toml:18: weight: is there twice; keep one of the two",
+            "s1.toml:18: weight: appears twice; keep one of the two",
         ),
     ] {
         assert!(GOOD.contains(from), "{from}");
@@ -63,7 +63,7 @@ fn a_number_without_a_unit_is_shown_with_one() {
 fn a_table_that_is_there_twice_is_named() {
     let error = parse(&format!("{GOOD}\n[deadlock]\n")).unwrap_err();
     assert!(
-        error.ends_with(": deadlock: is there twice; keep one of the two"),
+        error.ends_with(": deadlock: appears twice; keep one of the two"),
         "{error}"
     );
 }

@@ -43,7 +43,7 @@ pub enum CommandError {
     #[error("the storm watchdog's detection and restoration times must be above zero")]
     ZeroStorm,
     /// A class with Levels cannot deadlock while no route is longer than D.
-    #[error("priority {0} is a class with Levels: only the Deadlock Breaker releases it, and only what has come further than D links")]
+    #[error("priority {0} is a class with Levels: only the Deadlock Breaker can release it, and only if frames have come further than D links")]
     HasLevels(Priority),
     /// Nothing may be sent without a credit.
     #[error("priority {0} sends by credits on port {1}: frames cannot be forced out there")]
@@ -79,16 +79,16 @@ pub enum CommandError {
     #[error("no route to {0}")]
     NoSuchRoute(MacAddress),
     /// The switch does not learn addresses.
-    #[error("the switch learns no addresses (`forwarding.learning`)")]
+    #[error("the switch does not learn addresses (`forwarding.learning`)")]
     NoLearning,
     /// All requests to forget addresses are in use.
-    #[error("learned addresses are being forgotten already; try again in a moment")]
+    #[error("a request to forget learned addresses is still in progress; try again in a moment")]
     StillForgetting,
     /// With a single port there is nothing to choose.
     #[error("the route to {0} has a single port: there is nothing to move or pin")]
     SingleMember(MacAddress),
     /// A route leads to the port that is to be reserved for mirrored frames.
-    #[error("port {0} is in a route, so that it cannot be kept for mirrored frames")]
+    #[error("port {0} is in a route and cannot be reserved for mirrored frames")]
     PortInUse(PortId),
     /// The port does not pause its neighbour by thresholds at this priority.
     #[error("port {port} does not pause its neighbour by thresholds in priority {priority}")]
@@ -142,7 +142,7 @@ pub enum CommandError {
     },
     /// Waiting frames were admitted under these settings, so they cannot change.
     #[error(
-        "priority {0}: mode, Levels and age limit of a class are those that the switch began with"
+        "priority {0}: mode, Levels and age limit of a class cannot change while the switch runs"
     )]
     ClassFixed(Priority),
     /// Settings that [`SwitchConfig::validate`](crate::SwitchConfig::validate) refuses.

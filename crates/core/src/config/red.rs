@@ -29,7 +29,7 @@ impl PartsPerMillion {
     ///
     /// Above 100; in a constant this fails to compile.
     pub const fn from_percent(percent: u32) -> Self {
-        assert!(percent <= 100, "a probability is 100 % at most");
+        assert!(percent <= 100, "a probability is at most 100 %");
         Self(percent * 10_000)
     }
 

@@ -22,7 +22,7 @@ pub(super) fn ports(root: &Table<'_>, watchdog: PfcwdConfig) -> Vec<Port> {
         root.complain("port", "a switch needs at least one [[port]]");
     }
     if ports.len() > weir_core::units::PORT_COUNT_MAX {
-        root.complain("port", format!("{} ports are more than 256", ports.len()));
+        root.complain("port", format!("{} ports: the maximum is 256", ports.len()));
     }
     ports
 }
@@ -68,7 +68,7 @@ fn check_cable(table: &Table<'_>, port: &Port) {
         if table.has("reaction") {
             table.complain(
                 "reaction",
-                "says nothing without the cable's length: set cable, too",
+                "has no effect without the cable's length: also set cable",
             );
         }
         return;
@@ -120,7 +120,7 @@ pub(super) fn check_express(root: &Table<'_>, classes: &[Class], ports: &[Port])
         table.complain(
             "express",
             format!(
-                "class `{}` has Levels and cannot use the express path: port `{}` has feedback = \"{}\"; write `\"auto\"`, or have Feedback by class (\"pfc\")",
+                "class `{}` has Levels and cannot use the express path: port `{}` has feedback = \"{}\"; write `\"auto\"`, or set feedback = \"pfc\"",
                 class.name,
                 port.name,
                 port.feedback.name()

@@ -30,7 +30,7 @@ pub(super) fn routes(root: &Table<'_>, ports: &[Port], pins_max: usize) -> Vec<R
                 table.complain(
                     "pins",
                     format!(
-                        "more than {pins_max} flows are pinned: set `pins` of [forwarding] higher"
+                        "more than {pins_max} flows are pinned: raise `pins` of [forwarding]"
                     ),
                 );
             }

@@ -94,7 +94,7 @@ fn complete(application: &mut Application) {
 /// Program and arguments, split as by a shell, in which only quotes and backslashes are special.
 fn words(table: &Table<'_>, key: &str, text: &str) -> Option<Vec<String>> {
     let Some(words) = shlex::split(text) else {
-        table.complain(key, "a quotation mark or a backslash has no end");
+        table.complain(key, "unterminated quotation mark or backslash");
         return None;
     };
     if words.is_empty() {

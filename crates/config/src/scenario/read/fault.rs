@@ -266,7 +266,7 @@ fn lossless_priority(table: &Table<'_>, places: &Places<'_>) -> Option<Priority>
             true => "no class is lossless".to_owned(),
             false => format!("priorities of lossless classes: {}", legal.join(", ")),
         };
-        let message = format!("a switch pauses nobody in priority {priority}; {legal}");
+        let message = format!("a switch sends no pauses in priority {priority}; {legal}");
         table.complain("priority", message);
         return None;
     }

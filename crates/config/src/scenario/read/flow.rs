@@ -244,7 +244,7 @@ fn waits(
             Some("waits for itself".to_owned())
         } else if flows[flow].to != flows[index].from {
             Some(format!(
-                "`{name}` does not go to this flow's sender, which learns of nothing else"
+                "`{name}` does not end at this flow's sender, which therefore cannot wait for it"
             ))
         } else if !matches!(flows[flow].pattern, Pattern::Burst { .. }) {
             Some(format!("`{name}` never ends: give it a `size`"))

@@ -25,7 +25,7 @@ pub(super) fn line(table: &Table<'_>, defaults: LinkProperties) -> LinkPropertie
     if table.has("reaction") && cable.is_none() {
         table.complain(
             "reaction",
-            "says nothing without the cable's length: set cable, too",
+            "has no effect without the cable's length: also set cable",
         );
     }
     LinkProperties {

@@ -109,7 +109,7 @@ fn link(table: &Table<'_>, pair: &str, switches: &[String], links: &[Link]) -> O
             let _ = find(table, "links", "switch", first, switches)
                 .and_then(|_| find(table, "links", "switch", second, switches));
         } else {
-            table.complain("links", format!("`{pair}` is no link: write \"s1-s2\""));
+            table.complain("links", format!("`{pair}` is not a link: write \"s1-s2\""));
         }
         return None;
     };

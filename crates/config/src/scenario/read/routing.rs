@@ -217,7 +217,7 @@ pub(super) fn balancing(root: &Table<'_>, flows: &[Flow]) -> Balancing {
         flows.iter().find(|flow| flow.via.is_some()),
     ) {
         let message = format!(
-            "flow `{}` has a `via`, which it would leave; take out one of the two",
+            "flow `{}` has a `via`, which it would leave; remove one of the two",
             flow.name
         );
         table.complain("spread", message);
@@ -239,13 +239,13 @@ fn at_switches(root: &Table<'_>, table: &Table<'_>, spread: Spread) -> Option<Sw
     let at = table.choice(AT, &[("sender", false), ("switch", true)]);
     let is_spread = ["frame", "flowlet"].map(|word| table.is_text("spread", word));
     if table.has(AT) && !is_spread.contains(&true) {
-        let message = "nothing is spread: set spread = \"frame\" or \"flowlet\", or take it out";
+        let message = "nothing is spread: set spread = \"frame\" or \"flowlet\", or remove it";
         table.complain(AT, message);
     }
     let is_at_switches = at.unwrap_or(false);
     let has_table = is_at_switches && is_spread[1];
     if table.has(ENTRIES) && !has_table {
-        let message = "only switches have a table, of flowlets: set spread = \"flowlet\" and spread-at = \"switch\", or take it out";
+        let message = "only switches have a table, of flowlets: set spread = \"flowlet\" and spread-at = \"switch\", or remove it";
         table.complain(ENTRIES, message);
     }
     let entries = within(table, ENTRIES, 1, u64::from(FLOWLET_TABLE_MAX));

@@ -288,7 +288,7 @@ pub(super) fn short_file(path: &Path) -> Result<String, String> {
     const LENGTH_MAX: u64 = 4 << 20;
     let refused = |error: std::io::Error| error.to_string();
     if !std::fs::metadata(path).map_err(refused)?.is_file() {
-        return Err("is no ordinary file".into());
+        return Err("is not a regular file".into());
     }
     let mut text = String::new();
     let file = File::open(path).map_err(refused)?;

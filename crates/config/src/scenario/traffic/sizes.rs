@@ -135,11 +135,11 @@ impl Distribution {
             }
             if let Some((before, below)) = points.last() {
                 if size <= *before {
-                    let message = format!("sizes must rise: {size} comes after {before}");
+                    let message = format!("sizes must increase: {size} comes after {before}");
                     return Err(wrong(line, 1, message));
                 }
                 if cdf <= *below {
-                    let message = format!("shares must rise: {cdf} comes after {below}");
+                    let message = format!("shares must increase: {cdf} comes after {below}");
                     return Err(wrong(line, cdf_column(text), message));
                 }
             }
@@ -290,11 +290,11 @@ mod tests {
             ("size_bytes,cdf\n1000,15%\n", "2:6: `15%`: write a share of"),
             (
                 "size_bytes,cdf\n0,0\n\n200,0.5\n200,1\n",
-                "5:1: sizes must rise: 200 comes after 200",
+                "5:1: sizes must increase: 200 comes after 200",
             ),
             (
                 "size_bytes,cdf\n0,0\n100,0.5\n200, 0.5\n",
-                "4:5: shares must rise: 0.5 comes after 0.5",
+                "4:5: shares must increase: 0.5 comes after 0.5",
             ),
             (
                 "size_bytes,cdf\n0,0\n100,0.9\n# end\n",

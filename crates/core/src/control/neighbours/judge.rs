@@ -50,7 +50,7 @@ pub struct Findings {
 pub enum LevelMismatch {
     /// It uses an unknown version.
     #[error(
-        "the neighbour speaks version {0} of the Level protocol, and version 1 is spoken here"
+        "the neighbour uses version {0} of the Level protocol, and this switch version 1"
     )]
     Version(u8),
     /// A class that has Levels on at least one end has another mode or D on the other.
