@@ -273,7 +273,7 @@ mod tests {
     }
 
     #[test]
-    fn what_adds_up_has_no_difference() {
+    fn matching_counters_have_no_difference() {
         assert_eq!(balanced().differences(), []);
     }
 
@@ -311,7 +311,7 @@ mod tests {
     }
 
     #[test]
-    fn copies_that_were_dropped_late_may_be_more_than_frames() {
+    fn late_copy_drops_may_outnumber_frames() {
         let more = |audit: &mut Audit| {
             audit.ports[0].dropped_by_core.insert("aged".into(), 9);
         };

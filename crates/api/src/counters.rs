@@ -238,7 +238,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_shown_in_seconds_is_counted_in_nanoseconds() {
+    fn values_shown_in_seconds_are_counted_in_nanoseconds() {
         for counter in DATAPLANE_COUNTERS {
             let in_seconds = counter.metric.name.ends_with("_seconds_total");
             assert_eq!(

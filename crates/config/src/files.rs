@@ -181,7 +181,7 @@ mod tests {
     }
 
     #[test]
-    fn a_directory_a_fifo_and_nothing_are_refused() {
+    fn a_directory_a_fifo_and_a_missing_file_are_refused() {
         let directory = tempfile::tempdir().unwrap();
         let fifo = directory.path().join("fifo");
         nix::unistd::mkfifo(&fifo, nix::sys::stat::Mode::S_IRUSR).unwrap();

@@ -86,7 +86,7 @@ mod tests {
     use proptest::prelude::*;
 
     #[test]
-    fn reads_what_people_write() {
+    fn reads_the_usual_notations() {
         let parts = |text: &str| parse_fraction(text).unwrap().parts();
         assert_eq!(parts("0"), 0);
         assert_eq!(parts("1"), 1_000_000_000);
@@ -98,7 +98,7 @@ mod tests {
     }
 
     #[test]
-    fn refuses_what_is_none() {
+    fn refuses_other_text() {
         for bad in [
             "",
             "%",

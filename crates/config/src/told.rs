@@ -33,7 +33,7 @@ mod tests {
     }
 
     #[test]
-    fn each_cause_is_told_once() {
+    fn each_cause_is_printed_once() {
         let refused = std::io::Error::from_raw_os_error(13);
         let cause = refused.to_string();
         let named = Failure::Named {

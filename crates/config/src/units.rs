@@ -306,7 +306,7 @@ mod tests {
     use proptest::prelude::*;
 
     #[test]
-    fn reads_what_people_write() {
+    fn reads_the_usual_notations() {
         assert_eq!(parse_rate("100Mbit"), Ok(BitRate::from_mbit(100)));
         assert_eq!(parse_rate("2.5Gbit/s"), Ok(BitRate::from_mbit(2500)));
         assert_eq!(parse_size("64KiB"), Ok(Bytes::new(65_536)));
@@ -326,7 +326,7 @@ mod tests {
     }
 
     #[test]
-    fn refuses_what_nobody_can_tell() {
+    fn refuses_ambiguous_values() {
         for bad in [
             "", "100", "Mbit", "100mbit", "1e3Mbit", "-1Mbit", "0Mbit", "0.5bit", "1.Mbit",
         ] {
@@ -352,7 +352,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_too_large_is_told_the_limit() {
+    fn the_refusal_of_a_large_value_names_the_limit() {
         let told = |error: UnitError| error.to_string();
         assert_eq!(
             told(parse_duration("18446744074s").unwrap_err()),
@@ -370,7 +370,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_meant_is_suggested() {
+    fn the_likely_unit_is_suggested() {
         let of_rate = |text: &str| parse_rate(text).unwrap_err().to_string();
         for (text, meant) in [
             ("10Gbps", "10Gbit"),
@@ -401,7 +401,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn what_is_written_is_read_back(value in 1u64..) {
+        fn written_values_are_read_back(value in 1u64..) {
             let rate = BitRate::new(value).unwrap();
             prop_assert_eq!(parse_rate(&format_rate(rate)), Ok(rate));
             prop_assert_eq!(parse_size(&format_size(Bytes::new(value))), Ok(Bytes::new(value)));

@@ -55,7 +55,7 @@ fn a_daemon_has_the_ports_that_its_file_names() {
 }
 
 #[test]
-fn a_daemon_refuses_what_cannot_be() {
+fn a_daemon_refuses_impossible_stations() {
     let refused = |multicast: &str| daemon(multicast).unwrap_err();
     let unknown = refused("tree = [\"s2\", \"h9\"]");
     assert!(
@@ -113,7 +113,7 @@ fn stations_are_read_and_written() {
 }
 
 #[test]
-fn stations_that_cannot_be_are_refused_by_line() {
+fn impossible_stations_are_refused_by_line() {
     let refused = |from: &str, to: &str| {
         assert!(STATIONS.contains(from), "{from}");
         daemon(&STATIONS.replacen(from, to, 1)).unwrap_err()
@@ -134,7 +134,11 @@ fn stations_that_cannot_be_are_refused_by_line() {
             "\"10.0.0.1\"",
             "10.0.0.1 is already an address of",
         ),
-        ("10.0.0.2", "10.0.0.2/24", "`10.0.0.2/24` is not an IP address"),
+        (
+            "10.0.0.2",
+            "10.0.0.2/24",
+            "`10.0.0.2/24` is not an IP address",
+        ),
         (
             "10.0.0.2",
             "ff02::1",
@@ -209,7 +213,7 @@ fn names(lists: [&[&str]; 4]) -> Vec<Option<Vec<String>>> {
 }
 
 #[test]
-fn a_scenario_computes_the_tree_or_takes_the_one_that_is_written() {
+fn a_scenario_computes_the_tree_or_uses_the_written_one() {
     assert_eq!(trees(&ring("").unwrap()), [const { None }; 4]);
     // Without a root it is the first switch: the link between s3 and s4 is the farthest but one from it.
     let computed = names([
@@ -232,7 +236,7 @@ fn a_scenario_computes_the_tree_or_takes_the_one_that_is_written() {
 }
 
 #[test]
-fn a_tree_that_is_none_is_refused() {
+fn links_that_form_no_tree_are_refused() {
     let refused = |links: &str| ring(&format!("[multicast]\nlinks = {links}")).unwrap_err();
     let all = refused("[\"s1-s2\", \"s2-s3\", \"s3-s4\", \"s4-s1\"]");
     assert!(all.contains("`s4-s1` closes a loop"), "{all}");
@@ -308,7 +312,7 @@ fn applications_have_addresses_ports_and_priorities() {
 }
 
 #[test]
-fn hosts_get_what_they_can_run() {
+fn hosts_get_the_applications_they_can_run() {
     let flow = "[[flow]]\nname = \"f\"\nfrom = \"h1\"\nto = \"h2\"\nclass = \"lossless\"\n";
     let error = kernel(flow).unwrap_err();
     assert!(error.contains("[[application]]"), "{error}");

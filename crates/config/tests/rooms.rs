@@ -53,7 +53,7 @@ fn sources(path: &Path) -> Vec<PathBuf> {
 }
 
 #[test]
-fn rooms_do_not_know_those_above_them() {
+fn modules_use_none_above_them() {
     for (room, strangers) in STRANGERS {
         let files = sources(&Path::new(env!("CARGO_MANIFEST_DIR")).join(room));
         assert!(!files.is_empty(), "{room}");

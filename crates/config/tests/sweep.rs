@@ -74,7 +74,7 @@ step = "500B"
 }
 
 #[test]
-fn values_become_numbers_where_all_are() {
+fn values_are_numbers_if_all_of_them_are() {
     let sweep = sweep(
         r#"
 [[parameter]]
@@ -236,7 +236,7 @@ fn a_hypercube_is_drawn_from_its_seed() {
 }
 
 #[test]
-fn what_is_wrong_is_told_with_line_key_and_remedy() {
+fn errors_have_line_key_and_remedy() {
     let head = "name = \"s\"\nscenario = \"x.toml\"\n";
     let cases: &[(&str, &[&str])] = &[
         ("seed = 3\n", &["s.toml:3: seed: unknown key", "seeds"]),
@@ -350,7 +350,7 @@ fn what_is_wrong_is_told_with_line_key_and_remedy() {
 }
 
 #[test]
-fn what_a_scenario_refuses_is_told_in_terms_of_the_sweep() {
+fn errors_of_the_scenario_name_the_parameters_of_the_sweep() {
     let sweep = sweep("set = [\"duration=1s\"]\n[[parameter]]\nkey = \"class.lossless.xof\"\nvalues = [\"1KiB\"]\n");
     let run = sweep.run(0);
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../scenarios/ring4.toml");

@@ -256,7 +256,7 @@ proptest! {
     }
 
     #[test]
-    fn trees_wired_right_close_no_loop_by_shortest_ways(half in 1usize..4, is_f10: bool) {
+    fn correctly_wired_trees_close_no_loop_on_shortest_paths(half in 1usize..4, is_f10: bool) {
         let k = 2 * half;
         let kind = if is_f10 { TopologyKind::F10 { k } } else { TopologyKind::FatTree { k } };
         let rest = format!("[routing]\nmode = \"ecmp\"\n{ALL_TO_ALL}");
@@ -283,7 +283,7 @@ fn miswired_trees_close_loops() {
 }
 
 #[test]
-fn pods_of_f10_share_one_core_for_two_of_their_switches() {
+fn two_switches_of_an_f10_pod_share_one_core() {
     const HALF: usize = 3;
     let cores_of = |plan: &Plan, pod: usize, number: usize| -> BTreeSet<usize> {
         let name = format!("a{pod}-{number}");
@@ -410,7 +410,7 @@ fn a_fat_tree_of_320_switches_is_read() {
 }
 
 #[test]
-fn what_is_written_out_comes_beside_it() {
+fn written_parts_add_to_the_generated_topology() {
     let ring = config(TopologyKind::Ring { switches: 3 });
     let rest = "[[switch]]\nname = \"extra\"\n[[link]]\nends = [\"s2\", \"extra\"]\n[[host]]\nname = \"hx\"\nswitch = \"extra\"\n[[flow]]\nname = \"a\"\nfrom = \"h1\"\nto = \"hx\"\nclass = \"lossless\"\n";
     let network = scenario(&ring, 1, rest).unwrap();

@@ -61,7 +61,7 @@ fn ends(flows: &[Flow]) -> Vec<(usize, usize)> {
 
 proptest! {
     #[test]
-    fn a_permutation_leaves_nobody_out(hosts in 2usize..50, seed: u64) {
+    fn a_permutation_includes_every_host(hosts in 2usize..50, seed: u64) {
         let flows = expand(&traffic(TrafficKind::Permutation), hosts, seed);
         let senders: BTreeSet<usize> = flows.iter().map(|flow| flow.from).collect();
         let receivers: BTreeSet<usize> = flows.iter().map(|flow| flow.to).collect();
@@ -82,7 +82,7 @@ proptest! {
     }
 
     #[test]
-    fn incast_comes_from_so_many_others(
+    fn incast_has_the_configured_number_of_senders(
         (hosts, fan_in, to) in (2usize..40).prop_flat_map(|hosts| (Just(hosts), 1..hosts, 0..hosts)),
         seed: u64
     ) {
@@ -159,7 +159,7 @@ fn traffic_is_read() {
 }
 
 #[test]
-fn the_seed_decides() {
+fn traffic_depends_on_the_seed() {
     let rest = "[[traffic]]\nkind = \"random\"\nclass = \"lossless\"\nflows = 20\n[[traffic]]\nkind = \"random\"\nclass = \"lossless\"\nflows = 20\n";
     let with = |seed: &str| ends(&read_with(rest, &[seed]).unwrap().flows);
     assert_eq!(with("seed=5"), with("seed=5"));

@@ -95,7 +95,7 @@ fn sizes_and_load_are_those_of_the_distribution() {
 
 proptest! {
     #[test]
-    fn pairs_are_who_they_say(
+    fn pairs_are_those_of_the_pattern(
         switch_of in prop::collection::vec(0usize..4, 2..24),
         seed: u64,
         pairs in prop::sample::select(Pairs::NAMED.map(|(_, pairs)| pairs).to_vec()),

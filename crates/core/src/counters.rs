@@ -411,7 +411,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn reasons_index_their_own_place() {
+    fn reasons_are_their_own_index() {
         for (index, reason) in DropReason::ALL.iter().enumerate() {
             assert_eq!(reason.index(), index);
         }

@@ -126,7 +126,7 @@ mod tests {
     }
 
     #[test]
-    fn budgets_that_cannot_be_are_refused() {
+    fn impossible_budgets_are_refused() {
         let gamma_max = Bytes::new(1536);
         assert_eq!(
             Budgets::derived(3, Bytes::new(3 * 1536 - 1), gamma_max),

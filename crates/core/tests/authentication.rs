@@ -224,7 +224,7 @@ fn pair_message() -> Vec<u8> {
 }
 
 #[test]
-fn another_key_is_no_key() {
+fn a_different_key_is_not_accepted() {
     let mut other = KEY;
     other[31] ^= 1;
     let mut line = Line::new([
@@ -241,7 +241,7 @@ fn another_key_is_no_key() {
 }
 
 #[test]
-fn what_was_recorded_is_worth_nothing_at_any_link_or_time() {
+fn replayed_messages_count_at_no_link_and_no_time() {
     let mut line = pair();
     line.expect_talk();
     let recorded = line.recorded.clone();
@@ -283,7 +283,7 @@ fn what_was_recorded_is_worth_nothing_at_any_link_or_time() {
 }
 
 #[test]
-fn a_neighbour_that_begins_anew_is_heard_within_a_greeting() {
+fn a_restarted_neighbour_is_heard_within_a_greeting() {
     for sequence in [9_000_000, 0] {
         let mut line = pair();
         line.expect_talk();
@@ -383,7 +383,7 @@ proptest! {
     /// Whatever is lost of the neighbours' first messages, they finally hear each other; and no bytes from an attacker
     /// who knows all messages change that.
     #[test]
-    fn neighbours_come_together_whatever_is_lost_or_forged(
+    fn neighbours_authenticate_despite_losses_and_forgeries(
         lost in prop::collection::vec(any::<bool>(), 40),
         seeds in any::<[u64; 2]>(),
         sequences in any::<[u32; 2]>(),

@@ -251,7 +251,7 @@ fn tshark(capture: &Path, filter: &str, fields: &[&str]) -> String {
 }
 
 #[test]
-fn tshark_reads_all_datagrams_and_objects_to_none() {
+fn tshark_reads_all_datagrams_without_complaint() {
     let directory = tempfile::tempdir().unwrap();
     let capture = directory.path().join("sflow.pcap");
     let mut payloads = all();

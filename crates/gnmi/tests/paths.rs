@@ -71,7 +71,7 @@ proptest! {
     #![proptest_config(cases(4096))]
 
     #[test]
-    fn as_the_slow_model_says(
+    fn paths_match_as_in_the_slow_model(
         prefix in vec(asked(), 0..3),
         asked in vec(asked(), 0..5),
         root in prop::sample::select(vec!["interfaces", "qos", "weir", "other"]),
@@ -99,7 +99,7 @@ proptest! {
 
     /// Any text in a path is matched or refused.
     #[test]
-    fn any_text_is_taken_or_refused(
+    fn any_text_is_accepted_or_refused(
         origin in text(),
         names in vec((text(), text(), text()), 0..8),
         times in 1_usize..6,

@@ -48,7 +48,7 @@ mod tests {
     use std::convert::Infallible;
 
     #[tokio::test]
-    async fn many_readers_cost_what_one_does() {
+    async fn many_readers_cost_as_much_as_one() {
         let made = Cell::new(0_u8);
         let make = async || {
             made.set(made.get() + 1);

@@ -124,7 +124,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn addresses_and_known_names_are_ours() {
+    fn addresses_and_known_names_are_accepted() {
         let names = Names::new(&["Leaf1.example.net".to_owned()], "page.names");
         for good in [
             "127.0.0.1:9465",

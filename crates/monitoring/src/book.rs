@@ -64,7 +64,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn rows_are_kept_renewed_added_and_taken_away() {
+    fn rows_are_kept_renewed_added_and_removed() {
         let page = format!(
             "# Page\n| `weir_uptime_seconds` | gauge | – | Old. |\n| `weir_gone_total` | counter | – | Gone. |\ntext\n{NEW_ROWS}\n"
         );

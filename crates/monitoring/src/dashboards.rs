@@ -281,7 +281,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn panels_say_what_they_show() {
+    fn panels_have_titles_and_descriptions() {
         for dashboard in all() {
             for panel in dashboard.panels() {
                 let told = format!("{}: {}", dashboard.uid, panel.title);

@@ -119,7 +119,7 @@ mod tests {
     }
 
     #[test]
-    fn a_histogram_is_known_by_its_parts() {
+    fn a_histogram_is_recognised_by_its_parts() {
         let histogram = definitions::DETECTION_SECONDS.name;
         assert!(is_defined(&format!("{histogram}_bucket")));
         assert!(!is_defined(histogram));

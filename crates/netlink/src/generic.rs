@@ -82,7 +82,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_family_of_families_has_its_number_and_another_is_not_there() {
+    fn the_control_family_has_its_number_and_an_unknown_one_is_missing() {
         assert_eq!(Family::find("nlctrl").unwrap(), Family(GENL_ID_CTRL));
         let error = Family::find("weir-none").unwrap_err();
         assert_eq!(error.kind(), io::ErrorKind::NotFound, "{error}");

@@ -89,7 +89,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_number_is_as_wide_as_it_has_to_be_and_an_old_kernels_answer_is_none() {
+    fn numbers_have_variable_width_and_an_old_kernels_answer_is_none() {
         let of = |interval: &[u8]| {
             let all = [
                 attribute(NETDEV_A_NAPI_IFINDEX, &7u32.to_ne_bytes()),

@@ -118,12 +118,12 @@ mod tests {
     use crate::message::message;
 
     #[test]
-    fn loopback_keeps_nothing() {
+    fn loopback_has_no_root_discipline() {
         assert_eq!(root(1).unwrap(), None);
     }
 
     #[test]
-    fn a_device_that_is_not_there_is_an_error() {
+    fn a_missing_device_is_an_error() {
         let error = root(u32::MAX / 2).unwrap_err();
         assert_eq!(error.raw_os_error(), Some(Errno::ENODEV as i32), "{error}");
     }

@@ -156,7 +156,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_a_message_says_is_an_error_an_acknowledgement_or_nothing() {
+    fn messages_are_errors_acknowledgements_or_neither() {
         let of = |code: i32| message(NLMSG_ERROR, 0, &code.to_ne_bytes());
         assert!(matches!(said(&of(0)), Some(Ok(()))));
         let error = said(&of(-19)).unwrap().unwrap_err();

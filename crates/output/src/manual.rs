@@ -272,7 +272,7 @@ And more to know.";
     }
 
     #[test]
-    fn what_help_says_has_a_section_of_its_own() {
+    fn the_long_help_has_a_section_of_its_own() {
         let mut tool = tool();
         tool.build();
         let page = String::from_utf8(MANUAL.page(&tool, &tool).unwrap()).unwrap();
@@ -303,7 +303,7 @@ And more to know.";
     }
 
     #[test]
-    fn commands_below_have_the_exit_status_of_the_whole() {
+    fn subcommands_have_the_exit_statuses_of_the_program() {
         let directory = tempfile::tempdir().unwrap();
         MANUAL.write_all(tool(), directory.path()).unwrap();
         let page = std::fs::read_to_string(directory.path().join("tool-below.1")).unwrap();

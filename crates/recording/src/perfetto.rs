@@ -254,7 +254,7 @@ mod tests {
     }
 
     #[test]
-    fn packets_come_in_the_order_of_time_behind_their_tracks() {
+    fn packets_follow_their_tracks_in_order_of_time() {
         let mut trace = Trace::default();
         let switch = trace.track(None, "s1", 0);
         let queue = trace.counter(Some(switch), "queue", 1, Unit::SizeBytes);

@@ -192,7 +192,7 @@ mod tests {
     }
 
     #[test]
-    fn expectations_are_judged_by_what_came_out() {
+    fn expectations_are_judged_by_the_result() {
         let scenario = ring4();
         let mut locked = parts(&scenario);
         let held = |result: &RunResult, what: &str| {

@@ -198,7 +198,7 @@ mod tests {
     }
 
     #[test]
-    fn a_table_says_who_was_slowed_down_and_what_was_paused() {
+    fn a_table_shows_slowdowns_and_pauses() {
         let mut result = empty_result();
         assert_eq!(text(&result), "");
         result.flows = vec![

@@ -278,7 +278,7 @@ mod tests {
     }
 
     #[test]
-    fn fast_and_short_runs_are_told_in_their_units() {
+    fn fast_and_short_runs_have_fitting_units() {
         let mut result = empty_result();
         result.duration_seconds = 1e-4;
         result.detect_seconds = Some(12.5e-6);

@@ -292,7 +292,7 @@ mod tests {
     }
 
     #[test]
-    fn a_network_is_locked_only_when_it_holds_frames_that_nobody_gets() {
+    fn a_network_is_locked_only_with_frames_that_are_never_delivered() {
         let scenario = ring4();
         let mut flows = vec![FlowResult::default(); scenario.flows.len()];
         assert!(is_deadlocked(&scenario, &flows, 10));
@@ -302,7 +302,7 @@ mod tests {
     }
 
     #[test]
-    fn before_ends_where_the_network_stood_still() {
+    fn the_period_before_ends_where_the_network_stopped() {
         let mut result = empty_result();
         result.duration_seconds = 0.04;
         result.series.interval_seconds = 0.01;
@@ -324,7 +324,7 @@ mod tests {
     }
 
     #[test]
-    fn a_loss_that_nobody_expects_is_told() {
+    fn an_unexpected_loss_is_reported() {
         let mut scenario = ring4();
         let mut result = empty_result();
         result.flows = vec![FlowResult::default(); scenario.flows.len()];

@@ -175,7 +175,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn meanings_have_colours_of_pictures() {
+    fn colours_by_meaning_are_those_of_pictures() {
         for meaning in meaning::MEANINGS {
             let pair = [meaning.light, meaning.dark];
             assert!(

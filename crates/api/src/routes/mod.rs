@@ -187,7 +187,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_path_matches_its_route_only() {
+    fn a_path_matches_only_its_route() {
         assert_eq!(
             methods("/v1/routes/02:00:00:00:00:01"),
             [Method::Get, Method::Put, Method::Delete]
@@ -203,7 +203,7 @@ mod tests {
     }
 
     #[test]
-    fn every_route_is_there_once_and_describes_what_is_in_its_path() {
+    fn every_route_is_unique_and_describes_its_path_parameters() {
         for (index, route) in ROUTES.iter().enumerate() {
             assert!(route.path.starts_with(PREFIX), "{}", route.path);
             for other in &ROUTES[..index] {

@@ -465,7 +465,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_word_is_written_as_it_was_read() {
+    fn words_survive_a_round_trip() {
         for (text, known) in [("\"edge\"", Some(PortRole::Edge)), ("\"spine\"", None)] {
             let role: Role = serde_json::from_str(text).unwrap();
             assert_eq!(role.known(), known);
@@ -475,7 +475,7 @@ mod tests {
     }
 
     #[test]
-    fn names_of_one_set_differ_and_lead_back() {
+    fn names_of_one_set_differ_and_parse_back() {
         fn check<T: Vocabulary + fmt::Debug>() {
             for (word, value) in T::WORDS {
                 assert_eq!(value.word(), *word);
@@ -489,7 +489,7 @@ mod tests {
     }
 
     #[test]
-    fn maps_are_sorted_by_the_words() {
+    fn maps_are_sorted_by_word() {
         let reasons = [DropReason::Storm, DropReason::Aged, DropReason::NoRoute];
         let counts: std::collections::BTreeMap<Reason, u64> =
             reasons.map(|reason| (reason.into(), 1)).into();

@@ -207,7 +207,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_socket_for_looking_is_beside_the_other() {
+    fn the_read_only_socket_is_beside_the_other() {
         for (socket, expected) in [
             ("/run/weir/s1/api.sock", "/run/weir/s1/api-read.sock"),
             ("/x/leaf1", "/x/leaf1-read"),
@@ -217,7 +217,7 @@ mod tests {
     }
 
     #[test]
-    fn loopback_is_here_and_all_else_is_elsewhere() {
+    fn only_loopback_counts_as_local() {
         for here in [
             "127.0.0.1:1",
             "127.9.9.9:1",

@@ -165,7 +165,7 @@ rate = "1Gbit"
     }
 
     #[test]
-    fn what_no_class_has_is_refused() {
+    fn wrong_overrides_by_class_are_refused() {
         for (text, told) in [
             ("alpha = { storag = 2 }", "did you mean `storage`?"),
             ("alpha = { own = 2 }", "class `own` has buffers of its own"),

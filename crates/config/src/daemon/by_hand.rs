@@ -173,7 +173,7 @@ mod tests {
     }
 
     #[test]
-    fn what_a_file_has_not_changed_is_as_by_hand() {
+    fn settings_the_file_has_not_changed_stay_as_set_by_hand() {
         let kept = route(1, "ports = [\"a\"]");
         let by_file = route(2, "ports = [\"a\", \"b\"]");
         let gone = route(3, "ports = [\"b\"]");
@@ -206,7 +206,7 @@ mod tests {
     }
 
     #[test]
-    fn a_route_of_one_vlan_is_another_one_than_that_for_all() {
+    fn a_route_of_one_vlan_differs_from_that_for_all() {
         let aware = |more: &str| config(&format!("tag = 20\n{more}"));
         let in_vlan = |ports: &str| route(1, &format!("vlan = 20\nports = [\"{ports}\"]"));
         let all = route(1, "ports = [\"c\"]");
@@ -230,7 +230,7 @@ mod tests {
     }
 
     #[test]
-    fn ports_go_by_their_names() {
+    fn ports_are_matched_by_name() {
         let before = config("");
         let now = config(&route(1, "ports = [\"c\", \"a\"]\npins = { ff = \"c\" }"));
         let mut turned = before.clone();

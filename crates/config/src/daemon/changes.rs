@@ -340,7 +340,7 @@ mod tests {
 
     /// Of many routes, only those that differ are written out and compared as text.
     #[test]
-    fn routes_that_are_the_same_cost_nothing() {
+    fn unchanged_routes_are_not_set_again() {
         let (before, after) = (config(2_000, 7), config(2_000, 2_001));
         let [ours, theirs] = unlike(&before.routes, &after.routes);
         assert_eq!((ours, theirs), (7..8, 7..8));

@@ -263,7 +263,7 @@ ports = ["a"]
     }
 
     #[test]
-    fn copies_keep_out_of_pools_where_they_can() {
+    fn copies_avoid_shared_pools_where_possible() {
         let pool = "[[pool]]\nname = \"p\"\nsize = \"1MiB\"\n[[class]]\nname = \"pooled\"\npriorities = [1, 2]\nmode = \"lossy\"\npool = \"p\"\nalpha = 1\n";
         let mirror = "[[mirror]]\nname = \"m\"\noutput-port = \"mon\"\nselect-all = true\n";
         let priority = |text: &str| parse(text).unwrap().mirrors[0].priority.get();
@@ -274,7 +274,7 @@ ports = ["a"]
     }
 
     #[test]
-    fn what_makes_no_sense_is_refused_by_name() {
+    fn contradictory_mirrors_are_refused_by_name() {
         let mirror = |rest: &str| format!("[[mirror]]\nname = \"m\"\n{rest}\n");
         for (mirrors, expected) in [
             (mirror("output-port = \"mon\""), "selects nothing"),

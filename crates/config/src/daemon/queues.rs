@@ -61,7 +61,7 @@ mod tests {
     }
 
     #[test]
-    fn unset_queues_are_all_from_the_first_on() {
+    fn unset_queues_mean_all_of_them() {
         let text = [
             port("a", ""),
             port("b", "queue = 2"),
@@ -80,7 +80,7 @@ mod tests {
     }
 
     #[test]
-    fn queues_of_no_port_are_left_out() {
+    fn queues_of_no_port_are_listed() {
         let ports = ports(
             &[
                 port("a", "name = \"first\"\nqueues = 2"),

@@ -69,7 +69,9 @@ impl FromItem for Range {
         };
         let (first, last) = (vlan(first)?, vlan(last)?);
         if first > last {
-            return Err(format!("a range must be ascending: write \"{last}-{first}\""));
+            return Err(format!(
+                "a range must be ascending: write \"{last}-{first}\""
+            ));
         }
         Ok(Self(first, last))
     }

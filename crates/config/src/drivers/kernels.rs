@@ -189,7 +189,7 @@ mod tests {
     }
 
     #[test]
-    fn a_broken_kernel_is_known_by_its_whole_number() {
+    fn a_broken_kernel_is_matched_by_its_full_version() {
         assert!(broken("6.16.12+deb13-amd64").is_some());
         assert!(broken("6.16.12").is_some());
         for release in ["6.16.120", "6.16.1", "6.16.3+deb13-amd64", "6.18.15"] {

@@ -10,7 +10,7 @@ fn config(mtu: u64) -> DataplaneConfig {
 }
 
 #[test]
-fn names_are_in_order_and_there_once() {
+fn names_are_sorted_and_unique() {
     assert!(DRIVERS.windows(2).all(|pair| pair[0].name < pair[1].name));
     assert_eq!(driver("igb").granularity, Bytes::new(1024));
     assert_eq!(*driver("no such"), UNKNOWN);
@@ -18,7 +18,7 @@ fn names_are_in_order_and_there_once() {
 
 /// In zero-copy, a chosen chunk holds every frame with every driver; otherwise the check refuses it.
 #[test]
-fn no_frame_is_cut_with_a_chosen_chunk() {
+fn the_chosen_chunk_holds_a_whole_frame() {
     for driver in DRIVERS.iter().chain([&UNKNOWN]) {
         for mtu in MTUS {
             let config = config(mtu);
@@ -41,7 +41,7 @@ fn no_frame_is_cut_with_a_chosen_chunk() {
 }
 
 #[test]
-fn the_smallest_chunk_that_does() {
+fn the_smallest_sufficient_chunk_is_chosen() {
     let chosen = |mtu, names: &[&str]| {
         let drivers: Vec<_> = names.iter().map(|name| driver(name)).collect();
         chunk_for(&config(mtu), &drivers).get()
@@ -66,7 +66,7 @@ fn the_smallest_chunk_that_does() {
 }
 
 #[test]
-fn a_chunk_that_is_set_stays() {
+fn a_configured_chunk_is_kept() {
     let set = config(1500).with_chunk(Bytes::new(2048));
     assert_eq!(chunk_for(&set, &[driver("igb")]), Bytes::new(2048));
     let short = driver("igb").holds_frames(&set).unwrap_err();

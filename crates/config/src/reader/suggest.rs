@@ -49,7 +49,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_was_meant_is_found() {
+    fn the_closest_name_is_found() {
         let policies = [
             "off",
             "breaker",

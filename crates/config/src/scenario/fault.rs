@@ -305,7 +305,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn spans_are_where_it_holds(time in times(), end in 1u64..200) {
+        fn spans_cover_exactly_the_times_when_it_holds(time in times(), end in 1u64..200) {
             let end = Duration::from_nanos(end);
             let spans: Vec<_> = time.spans(end).collect();
             for nanos in 0..end.as_nanos() {

@@ -124,7 +124,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn the_logarithm_is_the_libraries(x in 1e-16f64..1e16) {
+        fn the_logarithm_equals_the_library_function(x in 1e-16f64..1e16) {
             prop_assert!((ln(x) - x.ln()).abs() <= 4e-16 * x.ln().abs().max(1.0), "{}", x);
         }
 

@@ -239,7 +239,7 @@ mod tests {
     }
 
     #[test]
-    fn ranges_have_both_ends_and_go_no_further() {
+    fn ranges_include_both_ends_and_stop_there() {
         let numbers = |amounts: &mut dyn Iterator<Item = Amount>| -> Vec<u64> {
             amounts.map(|amount| amount.number).collect()
         };
@@ -265,7 +265,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn a_power_is_the_libraries(base in 1.0f64..1e12, exponent in 0.0f64..=1.0) {
+        fn a_power_equals_the_library_function(base in 1.0f64..1e12, exponent in 0.0f64..=1.0) {
             let (ours, theirs) = (power(base, exponent), base.powf(exponent));
             prop_assert!((ours / theirs - 1.0).abs() < 1e-14, "{ours} {theirs}");
         }
@@ -284,7 +284,7 @@ mod tests {
         }
 
         #[test]
-        fn what_is_written_is_read_back(number in 1u64..1 << 50) {
+        fn written_amounts_are_read_back(number in 1u64..1 << 50) {
             for kind in [Kind::Bytes, Kind::BitsPerSecond, Kind::Nanoseconds] {
                 let amount = Amount { kind, number };
                 prop_assert_eq!(Amount::with_unit(&amount.written().unwrap()), Some(amount));

@@ -93,10 +93,7 @@ pub(super) fn ranged(
     }
     let levels: Option<Vec<Level>> = amounts.into_iter().map(|one| of_amount(key, one)).collect();
     let Some(levels) = levels else {
-        table.complain(
-            "from",
-            "begins a range with an invalid value",
-        );
+        table.complain("from", "begins a range with an invalid value");
         return None;
     };
     Some(Given {

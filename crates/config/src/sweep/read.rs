@@ -184,7 +184,10 @@ fn parameter(
     };
     names.note(table, if table.has("name") { "name" } else { "key" }, &name);
     if key.as_deref() == Some(SEED) {
-        table.complain("key", "sets the seed; write seeds = [ … ] instead of a parameter");
+        table.complain(
+            "key",
+            "sets the seed; write seeds = [ … ] instead of a parameter",
+        );
     }
     let forms = ["values", "choices", "from"].map(|form| table.has(form));
     match forms.iter().filter(|has| **has).count() {

@@ -142,7 +142,7 @@ mod tests {
     }
 
     #[test]
-    fn without_delay_it_is_the_frames_that_are_in_the_way() {
+    fn without_delay_it_is_the_frames_already_on_the_way() {
         // 1546 + 84 + 1524 bytes on the line are two whole frames of 1500, after one that reached xoff exactly.
         let xoff = Bytes::new(10 * 256);
         let needed = link(0, 0).headroom_needed(CHARGING, xoff, &[Bytes::new(1500)]);
@@ -168,7 +168,7 @@ mod tests {
     }
 
     #[test]
-    fn a_round_trip_time_is_all_there_is() {
+    fn a_round_trip_time_replaces_the_cable() {
         let link = Link {
             rate: BitRate::from_mbit(1_000),
             feedback: Feedback::RoundTrip(Duration::from_micros(100)),
@@ -184,7 +184,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_measured_after_xoff_comes_on_top() {
+    fn measured_overshoot_is_added() {
         let frame = [Bytes::new(1500)];
         let xoff = Bytes::new(2560);
         let mut link = link(1_000, 0);

@@ -10,7 +10,7 @@ fn with_table(table: &str) -> Result<DaemonConfig, String> {
 }
 
 #[test]
-fn other_hosts_are_served_only_with_protection_or_the_operators_word() {
+fn other_hosts_need_protection_or_explicit_permission() {
     for table in ["metrics", "gnmi"] {
         check_protection(table);
     }
@@ -52,7 +52,7 @@ fn check_protection(name: &str) {
 }
 
 #[test]
-fn the_page_is_served_to_others_only_by_the_operators_word() {
+fn the_page_for_other_hosts_needs_explicit_permission() {
     let read = |table: &str| with_table(&format!("[page]\n{table}"));
     let error = read("listen = \"0.0.0.0:80\"").unwrap_err();
     assert!(

@@ -105,7 +105,7 @@ fn packet_memory_has_room_for_each_port_s_own() {
 }
 
 #[test]
-fn what_the_class_says_wins_and_must_have_room() {
+fn the_headroom_of_the_class_wins_and_must_suffice() {
     let own = format!("{PFC}\nheadroom = \"4MiB\"");
     let config = config("cable = \"40m\"", "", &own);
     assert_eq!(headrooms(&config), [4 << 20, 4 << 20]);
@@ -155,7 +155,7 @@ fn a_class_without_headroom_needs_a_cable_at_each_port_that_pauses() {
 }
 
 #[test]
-fn what_cannot_be_is_refused() {
+fn impossible_cables_are_refused() {
     let cable = |first: &str| refusal(first, "cable = \"1m\"", PFC);
     for (first, part) in [
         ("cable = \"40\"", "`40` is not a length"),
@@ -177,7 +177,7 @@ fn what_cannot_be_is_refused() {
 }
 
 #[test]
-fn a_reload_takes_thresholds_and_keeps_what_follows_from_cables() {
+fn a_reload_sets_thresholds_and_keeps_values_derived_from_cables() {
     let running = config("cable = \"40m\"", "cable = \"40m\"", PFC);
     let more = PFC.replace("64KiB", "96KiB");
     let reloaded = |first: &str, class: &str| {

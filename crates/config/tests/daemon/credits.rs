@@ -44,7 +44,7 @@ fn a_credit_may_stand_for_several_slots() {
 }
 
 #[test]
-fn what_breaks_the_promise_is_refused() {
+fn settings_that_break_the_guarantee_are_refused() {
     for (dataplane, class, port, complaint) in [
         ("workers = 2", "", "", "class `paid` has credits, which only the thread of the switch core can give"),
         ("", "express = \"on\"", "", "which exclude the express path"),

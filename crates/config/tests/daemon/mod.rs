@@ -138,7 +138,7 @@ fn complaint(from: &str, to: &str) -> String {
 }
 
 #[test]
-fn a_good_file_says_what_it_means() {
+fn a_valid_file_is_read() {
     let config = parse(GOOD).unwrap();
     assert_eq!(config.run_dir, Path::new("/run/weir/s1"));
     assert_eq!(config.api_socket, Path::new("/run/weir/s1/api.sock"));
@@ -217,7 +217,7 @@ fn switches_with_other_names_have_other_seeds() {
 }
 
 #[test]
-fn every_complaint_names_file_line_key_and_remedy() {
+fn every_error_names_file_line_key_and_remedy() {
     for (from, to, said) in [
         (
             "xoff = \"60KiB\"",
@@ -326,13 +326,13 @@ fn every_complaint_names_file_line_key_and_remedy() {
 }
 
 #[test]
-fn broken_syntax_is_placed() {
+fn a_syntax_error_has_its_place() {
     let complaint = complaint("name = \"s1\"", "name = ");
     assert!(complaint.starts_with("s1.toml:2: "), "{complaint}");
 }
 
 #[test]
-fn all_that_is_wrong_is_said_at_once() {
+fn all_errors_are_reported_at_once() {
     let text = GOOD
         .replace("xoff = ", "xof = ")
         .replace("role = \"edge\"", "role = \"host\"")
@@ -344,7 +344,7 @@ fn all_that_is_wrong_is_said_at_once() {
 }
 
 #[test]
-fn what_is_missing_is_said() {
+fn missing_settings_are_named() {
     let complaint = parse("").unwrap_err();
     assert!(complaint.contains("name: missing"), "{complaint}");
     let complaint = parse("name = \"s1\"").unwrap_err();
@@ -364,7 +364,7 @@ fn a_file_that_does_not_exist_is_named() {
 }
 
 #[test]
-fn what_is_written_is_read_back() {
+fn a_written_configuration_is_read_back() {
     let config = parse(GOOD).unwrap();
     let text = config.to_toml();
     assert_eq!(parse(&text), Ok(config), "{text}");
@@ -398,7 +398,7 @@ fn each_policy_switches_on_what_it_needs() {
 }
 
 #[test]
-fn a_host_has_so_many_addresses_and_the_priorities_that_the_file_names() {
+fn a_host_has_the_addresses_and_priorities_of_the_file() {
     let ports = |text: &str| parse(text).unwrap().core(&[]).ports;
     for port in ports(GOOD) {
         let is_edge = port.role == PortRole::Edge;

@@ -9,7 +9,7 @@ fn complaint(line: &str, with: &str) -> Option<String> {
 }
 
 #[test]
-fn a_name_leads_nowhere() {
+fn a_name_contains_no_path() {
     let long = "x".repeat(65);
     let bad = [
         "",
@@ -38,7 +38,7 @@ fn a_name_leads_nowhere() {
 }
 
 #[test]
-fn a_name_of_letters_digits_and_three_signs_will_do() {
+fn letters_digits_and_three_signs_are_accepted() {
     for name in ["S-1.rack_2", "0", &"x".repeat(64)] {
         for known in ["s1", "bulk", "h1"] {
             // A route names the port as well.
@@ -49,7 +49,7 @@ fn a_name_of_letters_digits_and_three_signs_will_do() {
 }
 
 #[test]
-fn a_device_is_one_that_the_kernel_could_have() {
+fn device_names_follow_the_kernels_rules() {
     for device in [
         "",
         ".",
@@ -76,7 +76,7 @@ fn a_device_is_one_that_the_kernel_could_have() {
 
 /// A port takes its device's name, unless that is not a legal port name.
 #[test]
-fn a_port_without_a_name_of_its_own_needs_a_device_whose_name_will_do() {
+fn a_port_without_a_name_needs_a_device_with_a_legal_name() {
     let error = complaint("device = \"veth0\"", "device = \"a+b\"");
     assert!(error.is_some_and(|error| error.contains("invalid name")));
 }

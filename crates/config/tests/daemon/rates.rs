@@ -12,7 +12,7 @@ fn with(lines: &str) -> String {
 }
 
 #[test]
-fn what_a_class_gets_of_a_line_is_read() {
+fn shares_of_the_line_are_read() {
     let config = parse(&with(
         "scheduler = \"strict\"\nmin-rate = \"10Mbit\"\nmax-rate = \"60Mbit\"",
     ))

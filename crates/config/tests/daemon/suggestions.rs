@@ -3,7 +3,7 @@
 use super::{parse, GOOD};
 
 #[test]
-fn what_was_meant_is_suggested_with_its_place() {
+fn the_likely_name_is_suggested_with_its_place() {
     for (from, to, said) in [
         (
             "mode = \"pfc\"",
@@ -60,7 +60,7 @@ fn a_number_without_a_unit_is_shown_with_one() {
 }
 
 #[test]
-fn a_table_that_is_there_twice_is_named() {
+fn a_repeated_table_is_named() {
     let error = parse(&format!("{GOOD}\n[deadlock]\n")).unwrap_err();
     assert!(
         error.ends_with(": deadlock: appears twice; keep one of the two"),

@@ -35,7 +35,7 @@ fn vlan(number: u16) -> VlanId {
 }
 
 #[test]
-fn modes_follow_from_what_is_there_as_in_open_vswitch() {
+fn modes_are_derived_as_in_open_vswitch() {
     let config = accepted(
         &[
             "tag = 10",
@@ -70,7 +70,7 @@ fn modes_follow_from_what_is_there_as_in_open_vswitch() {
 }
 
 #[test]
-fn what_cannot_be_is_refused_with_line_key_and_remedy() {
+fn impossible_vlans_are_refused_with_line_key_and_remedy() {
     for (port, said) in [
         (
             "tag = 0",

@@ -21,7 +21,7 @@ fn parse(text: &str) -> Result<Scenario, String> {
 const FLOW: &str = "[[flow]]\nname = \"a\"\nfrom = \"h0\"\nto = \"h1\"\nclass = \"lossless\"\n";
 
 #[test]
-fn written_routes_come_over_computed_ones() {
+fn written_routes_override_computed_ones() {
     let computed = diamond().text("mode = \"ecmp\"");
     let scenario = parse(&computed).unwrap();
     assert_eq!(next(&scenario, 0, 1), [Some(1), Some(2)]);
@@ -119,7 +119,7 @@ fn refusals_of_routes_name_the_remedy() {
 }
 
 #[test]
-fn a_wrong_statement_about_credit_loops_is_refused() {
+fn a_wrong_claim_about_credit_loops_is_refused() {
     let text = diamond().text("mode = \"ecmp\"") + FLOW;
     let complaint = parse(&format!("{text}[expect]\ncredit-loop = true\n")).unwrap_err();
     assert!(

@@ -274,7 +274,7 @@ proptest! {
     }
 
     #[test]
-    fn up_down_is_legal_reaches_everybody_and_closes_no_loop(network in networks(), root in 0usize..8) {
+    fn up_down_is_legal_reaches_all_and_closes_no_loop(network in networks(), root in 0usize..8) {
         let root = root % network.switch_count;
         let scenario = network.scenario(&format!("mode = \"up-down\"\nroot = \"s{root}\""));
         let distance = network.distances();

@@ -99,9 +99,7 @@ pub enum ConfigError {
     },
     #[error("a switch can have at most {POOLS_MAX} pools, this one has {0}")]
     PoolCount(usize),
-    #[error(
-        "pool {pool}: a pool, its headroom and its reserves can have at most 256 TiB each"
-    )]
+    #[error("pool {pool}: a pool, its headroom and its reserves can have at most 256 TiB each")]
     PoolTooLarge { pool: usize },
     #[error("pool {pool}: the lossless classes of the pool have headrooms of {wanted} at {ports} ports together, and the headroom of the pool is {headroom}{}. Raise it, lower the headroom of a class, or permit oversubscription, with which frames can be lost", times(*.oversubscription))]
     PoolHeadroom {

@@ -65,7 +65,7 @@ mod tests {
     }
 
     #[test]
-    fn doubles_while_the_loop_comes_back_and_begins_anew_after_a_quiet_time() {
+    fn doubles_while_the_loop_returns_and_resets_after_a_quiet_time() {
         let mut back_off = BackOff::default();
         let mut now = 0;
         for factor in [0, 1, 2, 4, 8, 16, 16] {

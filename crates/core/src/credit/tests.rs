@@ -260,7 +260,7 @@ proptest! {
 }
 
 #[test]
-fn counters_pass_their_end() {
+fn counters_wrap_round() {
     let mut link = Link::new(8);
     // As if this many had been sent and reported.
     let far = u32::MAX - 100;
@@ -331,7 +331,7 @@ fn a_lasting_deficit_stops_the_sender_until_it_is_known() {
 }
 
 #[test]
-fn a_repeated_message_is_no_second_one() {
+fn a_repeated_message_counts_once() {
     let mut link = Link::new(12);
     link.send(1500);
     link.lose();
@@ -344,7 +344,7 @@ fn a_repeated_message_is_no_second_one() {
 }
 
 #[test]
-fn what_was_promised_in_another_epoch_does_not_count() {
+fn credits_of_another_epoch_do_not_count() {
     for sender_restarts in [false, true] {
         let mut link = Link::new(12);
         link.send(1500);
@@ -467,7 +467,7 @@ impl Link {
 
 /// The first messages decide where an epoch starts counting, later ones whether frames were lost.
 #[test]
-fn a_flipped_bit_in_a_cc_update_gives_no_credit_that_nothing_stands_for() {
+fn a_flipped_bit_in_a_cc_update_gives_no_credit_without_a_slot() {
     let mut refused = 0;
     for (turn, bit) in (0..6).flat_map(|turn| (0..64).map(move |bit| (turn, bit))) {
         let mut link = Link::new(12);
@@ -522,7 +522,7 @@ fn a_flipped_bit_in_a_cf_update_gives_no_more_than_the_limit_and_heals() {
 
 /// Frames of another station that arrive on the same link.
 #[test]
-fn ends_that_have_lost_count_of_each_other_begin_anew() {
+fn ends_that_disagree_start_again() {
     for frames in [1, 4, 20, 1000] {
         let mut link = Link::new(12);
         for _ in 0..frames {

@@ -199,7 +199,7 @@ mod tests {
     }
 
     #[test]
-    fn a_set_has_what_was_put_into_it() {
+    fn a_set_contains_what_was_inserted() {
         let numbers = [0, 1, 2, 63, 64, 127, 4094];
         let set: VlanSet = numbers.into_iter().map(vlan).collect();
         assert_eq!(set.iter().map(VlanId::get).collect::<Vec<_>>(), numbers);

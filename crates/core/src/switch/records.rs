@@ -95,7 +95,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn is_written_as_far_as_it_is_used() {
+    fn records_exist_only_as_far_as_used() {
         let mut records = Records::new(3, 7);
         assert_eq!(records.len(), 0);
         assert_eq!(records.add(), Some(0));

@@ -216,7 +216,7 @@ mod tests {
     }
 
     #[test]
-    fn an_unfinished_checksum_is_found_and_finished() {
+    fn a_partial_checksum_is_found_and_completed() {
         for is_v6 in [false, true] {
             for protocol in [TCP, UDP] {
                 for tags in 0..=2 {

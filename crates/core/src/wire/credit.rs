@@ -210,7 +210,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn what_is_written_is_read(
+        fn written_messages_are_read_back(
             heads in any::<(u8, u32, u32)>(),
             freed in prop::array::uniform8(freed()),
             consumed in prop::array::uniform8(consumed()),

@@ -175,7 +175,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_ip_or_cut_short_is_left_alone() {
+    fn other_and_truncated_frames_are_left_alone() {
         let whole = ipv4(1, &[ETHERTYPE_CTAG]);
         for length in 0..whole.len() {
             let mut frame = whole[..length].to_vec();

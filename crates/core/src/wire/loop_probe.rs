@@ -163,7 +163,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_written_is_read_again() {
+    fn written_probes_are_read_back() {
         let probe = probe();
         let mut buffer = [0xff; 64];
         let plain = ProbeForm::default();

@@ -139,7 +139,7 @@ mod tests {
     }
 
     #[test]
-    fn a_request_names_whom_it_looks_for() {
+    fn a_request_names_its_target() {
         let tags: [&[[u8; 4]]; 2] = [&[], &[PRIORITY_TAG]];
         for tags in tags {
             let mut request = arp(tags, 1, [10, 0, 0, 1], [10, 0, 0, 2]);
@@ -156,7 +156,7 @@ mod tests {
     }
 
     #[test]
-    fn what_all_are_to_hear_asks_for_nobody() {
+    fn announcements_to_all_ask_for_no_one() {
         let (a, b) = ([10, 0, 0, 1], [10, 0, 0, 2]);
         for (frame, why) in [
             (arp(&[], 1, a, a), "an announcement"),
@@ -177,7 +177,7 @@ mod tests {
 
     /// Every byte that identifies a request matters: another value makes it another frame.
     #[test]
-    fn one_that_is_not_quite_a_request_is_none() {
+    fn near_requests_are_not_requests() {
         let changed = |frame: &[u8], at: usize| {
             let mut frame = frame.to_vec();
             frame[at] ^= 0x40;
@@ -199,7 +199,7 @@ mod tests {
     }
 
     #[test]
-    fn one_that_is_cut_short_is_none() {
+    fn truncated_requests_are_not_requests() {
         let arp = arp(&[PRIORITY_TAG], 1, [10, 0, 0, 1], [10, 0, 0, 2]);
         let solicitation = solicitation(&[PRIORITY_TAG], "fd00::1", "fd00::2");
         for frame in [arp, solicitation] {

@@ -59,7 +59,7 @@ fn a_chain_without_a_loop_is_never_released() {
 }
 
 #[test]
-fn what_waits_for_a_loop_is_no_part_of_it() {
+fn a_queue_that_waits_for_a_loop_is_not_part_of_it() {
     // 3 → 0 → 1 → 2 → 0: switch 3 is suspected as well, and its messages go round the loop.
     let mut net = Net::ring(3, 5);
     net.planes.push(plane(99));
@@ -126,7 +126,7 @@ fn switches_with_the_same_identifier_find_new_ones() {
 }
 
 #[test]
-fn a_loop_through_a_switch_without_clcm_is_told_and_left_alone() {
+fn a_loop_through_a_switch_without_clcm_is_reported_and_left_alone() {
     let mut net = Net::ring(4, 3);
     net.planes[1] = ControlPlane::new(config(Policy::Off), 9);
     net.suspect_all();
@@ -219,7 +219,7 @@ fn a_found_loop_needs_waiting_frames_and_a_lasting_suspicion() {
 }
 
 #[test]
-fn a_release_that_arrives_late_is_still_obeyed_but_not_for_ever() {
+fn a_late_release_is_obeyed_within_a_bound() {
     let mut plane = plane(1);
     plane.handle_event(&suspected(Instant::ZERO, 0));
     let Some(Command::SendClcm { message: own, .. }) = plane.poll_command() else {

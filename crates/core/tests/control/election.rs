@@ -130,7 +130,7 @@ fn the_master_is_a_switch_that_has_another_path() {
 }
 
 #[test]
-fn who_turns_out_to_have_no_path_leaves_it_to_another() {
+fn a_master_without_a_path_leaves_the_role_to_another() {
     for seed in 1..=20 {
         let mut net = ring(4, seed);
         net.suspect_all();
@@ -150,7 +150,7 @@ fn who_turns_out_to_have_no_path_leaves_it_to_another() {
 }
 
 #[test]
-fn with_no_path_anywhere_nobody_begins_or_flows_from_outside_move() {
+fn with_no_path_anywhere_no_switch_begins_or_flows_from_outside_move() {
     let mut net = Net::ring_with(4, 5, config(Policy::LoopBreaker));
     net.suspect_all();
     net.run(Duration::from_millis(100));
@@ -233,7 +233,7 @@ fn two_loops_through_one_switch_have_a_master_each() {
 }
 
 #[test]
-fn messages_do_not_multiply_where_everything_waits_for_everything() {
+fn messages_do_not_multiply_when_all_queues_wait_for_each_other() {
     let mut net = Net::with(4, 3, config(Policy::LoopBreaker));
     for from in 0..4usize {
         for egress in 0..3u8 {
@@ -278,7 +278,7 @@ fn auto_moves_flows_where_it_can_and_releases_the_loop_in_either_case() {
 }
 
 #[test]
-fn who_only_reroutes_leaves_the_deadlock_breakers_messages_alone() {
+fn rerouting_alone_ignores_the_deadlock_breakers_messages() {
     let mut net = ring(3, 1);
     let breaker = Net::with(1, 77, config(Policy::Breaker)).planes.remove(0);
     net.planes[2] = breaker;

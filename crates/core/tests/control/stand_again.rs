@@ -41,7 +41,7 @@ fn ways_changed(net: &mut Net) {
 }
 
 #[test]
-fn who_gave_up_stands_again_in_its_time() {
+fn a_candidate_that_gave_up_stands_again_after_its_time() {
     for seed in 1..=20 {
         let mut net = deluded(seed, NoAlternative::Forward);
         net.run(INTERVAL.saturating_mul(6));
@@ -56,7 +56,7 @@ fn who_gave_up_stands_again_in_its_time() {
 }
 
 #[test]
-fn who_has_no_way_tries_ever_more_seldom() {
+fn a_switch_without_a_path_tries_ever_less_often() {
     for seed in 1..=20 {
         let mut net = deluded(seed, NoAlternative::Forward);
         let mut tried = Vec::new();
@@ -73,7 +73,7 @@ fn who_has_no_way_tries_ever_more_seldom() {
 }
 
 #[test]
-fn who_gave_up_stands_again_when_ways_change() {
+fn a_candidate_that_gave_up_stands_again_when_paths_change() {
     for seed in 1..=20 {
         let mut net = deluded(seed, NoAlternative::Forward);
         // By now they stay out for the longest time.
@@ -91,7 +91,7 @@ fn who_gave_up_stands_again_when_ways_change() {
 }
 
 #[test]
-fn ways_that_change_all_the_time_bring_no_storm() {
+fn constantly_changing_paths_cause_no_storm_of_messages() {
     let mut net = deluded(3, NoAlternative::Forward);
     let start = net.sent;
     let intervals = 40;
@@ -109,7 +109,7 @@ fn ways_that_change_all_the_time_bring_no_storm() {
 }
 
 #[test]
-fn who_had_no_way_when_it_began_stands_when_ways_change_or_after_the_longest_time() {
+fn a_switch_that_began_without_a_path_stands_on_a_change_or_after_the_longest_time() {
     for told in [true, false] {
         let mut net = Net::ring_with(4, 5, config(Policy::LoopBreaker));
         net.suspect_all();

@@ -169,7 +169,7 @@ fn a_regular_neighbour_gets_xoff_and_xon_alone() {
 
 /// The neighbour may be a switch that treats this one as enhanced, and sends only this when nothing may be sent.
 #[test]
-fn what_a_regular_neighbour_says_like_feedback_holds_until_its_next_word() {
+fn a_regular_neighbours_pause_that_looks_like_feedback_lasts_until_its_next() {
     for next in [0, 1, 65_535] {
         let mut config = config(&[GAMMA; 5]);
         config.ports[3].neighbour = Neighbour::Regular;
@@ -201,7 +201,7 @@ fn becomes(node: &mut Node, number: u8, neighbour: Neighbour) {
 }
 
 #[test]
-fn a_neighbour_that_turns_out_enhanced_learns_f_after_an_xoff() {
+fn a_neighbour_that_turns_out_enhanced_gets_feedback_after_an_xoff() {
     let mut node = Node::tight();
     for n in 0..5 {
         node.receive(0, n).unwrap();
@@ -243,7 +243,7 @@ fn a_neighbour_that_turns_out_regular_is_stopped_by_an_xoff() {
 }
 
 #[test]
-fn what_an_enhanced_neighbour_said_counts_until_it_expires_once_it_is_regular() {
+fn feedback_of_a_neighbour_that_becomes_regular_counts_until_it_expires() {
     let mut config = config(&[GAMMA; 5]);
     config.ports[3].neighbour = Neighbour::Enhanced;
     let mut node = Node::new(config);
@@ -277,7 +277,7 @@ fn a_host_is_paused_by_plain_pfc() {
 }
 
 #[test]
-fn a_route_longer_than_d_is_counted_and_told() {
+fn a_route_longer_than_d_is_counted_and_reported() {
     let mut node = Node::tight();
     for _ in 0..5 {
         node.receive(0, 12).unwrap();
@@ -302,7 +302,7 @@ fn a_route_longer_than_d_is_counted_and_told() {
 }
 
 #[test]
-fn draining_takes_what_is_under_way_and_asks_for_no_more() {
+fn draining_admits_frames_on_the_line_and_asks_for_no_more() {
     let mut node = Node::tight();
     node.switch.apply(NOW, Command::Drain).unwrap();
     assert_eq!(node.told(0), [65_535]);
@@ -341,7 +341,7 @@ fn there_is_nothing_to_release() {
 }
 
 #[test]
-fn budgets_and_round_trips_that_cannot_work_are_refused_with_their_numbers() {
+fn impossible_budgets_and_round_trips_are_refused_with_their_numbers() {
     let small = config(&[GAMMA, Bytes::new(1024), GAMMA]);
     let error = Switch::new(small).unwrap_err();
     assert_eq!(

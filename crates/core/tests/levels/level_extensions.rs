@@ -24,7 +24,7 @@ fn with_rules(rules: LevelRules) -> SwitchConfig {
 }
 
 #[test]
-fn a_class_that_ignores_feedback_sends_on_and_tells_none() {
+fn a_class_that_ignores_feedback_keeps_sending_and_gives_none() {
     let mut node = Node::new(with_rules(LevelRules {
         obeys_feedback: false,
         ..LevelRules::default()
@@ -114,7 +114,7 @@ fn a_frame_that_waits_for_too_long_is_dropped_and_counted() {
 }
 
 #[test]
-fn aging_keeps_the_order_and_leaves_alone_what_is_with_the_transmitter() {
+fn aging_keeps_the_order_and_spares_frames_at_the_transmitter() {
     let mut node = aging();
     let sent = node.receive(0, X).unwrap();
     assert_eq!(node.data(3), Some(sent));
@@ -229,7 +229,7 @@ fn whole_link(neighbour: Neighbour) -> Node {
 }
 
 #[test]
-fn a_whole_link_is_told_by_pause_frames() {
+fn feedback_for_a_whole_link_is_sent_as_pause_frames() {
     let mut node = whole_link(Neighbour::Unknown);
     node.receive(0, X).unwrap();
     assert_eq!(paused(&mut node, 0), [2, 0], "PAUSE(1+f), PAUSE(0)");
@@ -298,7 +298,7 @@ fn echo(node: &mut Node, at: Instant, round_trip: Duration) {
 }
 
 #[test]
-fn a_round_trip_that_the_buffers_are_too_small_for_is_told() {
+fn a_round_trip_too_long_for_the_buffers_is_reported() {
     let mut config = config(&[Bytes::new(128 * 1024); 2]);
     config.ports[3].round_trip = Duration::from_micros(100);
     let mut node = Node::new(config);
@@ -325,7 +325,7 @@ fn a_round_trip_that_the_buffers_are_too_small_for_is_told() {
 }
 
 #[test]
-fn a_measured_round_trip_makes_the_reserve() {
+fn a_measured_round_trip_sets_the_reserve() {
     let first = Bytes::new(128 * 1024);
     let mut config = config(&[first; 2]);
     config.ports[3].round_trip_measured = true;

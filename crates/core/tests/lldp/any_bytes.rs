@@ -233,7 +233,7 @@ proptest! {
     }
 
     #[test]
-    fn weights_become_shares(weights in any::<[u16; 8]>()) {
+    fn weights_are_converted_to_shares(weights in any::<[u16; 8]>()) {
         let table = BandwidthTable::from_weights(weights);
         prop_assert_eq!(BandwidthTable::new(table.percent()), Some(table));
         let total: f64 = weights.iter().copied().map(f64::from).sum();

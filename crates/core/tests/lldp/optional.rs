@@ -12,7 +12,7 @@ use weir_core::{FeedbackCoding, Priority};
 use crate::lldp::frames::*;
 
 #[test]
-fn what_is_unknown_is_skipped_and_counted() {
+fn unknown_tlvs_are_skipped_and_counted() {
     let (announcement, skipped) = read(&[
         tlv(8, &[5, 1, 192, 0, 2, 1, 2, 0, 0, 0, 1, 0]),
         tlv(9, b""),
@@ -50,7 +50,7 @@ fn the_first_of_two_counts() {
 }
 
 #[test]
-fn a_bad_optional_tlv_costs_itself_alone() {
+fn only_the_bad_optional_tlv_is_dropped() {
     assert_malformed(tlv(4, &[b'x'; 256]));
     assert_malformed(tlv(7, &[0, 4, 0]));
     // Enabled but not supported.
@@ -75,7 +75,7 @@ fn a_bad_optional_tlv_costs_itself_alone() {
 }
 
 #[test]
-fn what_is_reserved_or_behind_is_ignored() {
+fn reserved_and_trailing_bytes_are_ignored() {
     let mut longer: Vec<Vec<u8>> = GOLDEN[7..12]
         .iter()
         // Of fixed length: all but application priority.
@@ -104,7 +104,7 @@ fn what_is_reserved_or_behind_is_ignored() {
 }
 
 #[test]
-fn no_more_applications_than_there_is_room_for() {
+fn applications_are_bounded_by_the_room() {
     let mut value = vec![0];
     for number in 0..20 {
         value.extend([0x41, 0, number]);
@@ -128,7 +128,7 @@ fn no_more_applications_than_there_is_room_for() {
 }
 
 #[test]
-fn another_version_of_weir_is_known_to_be_there() {
+fn another_version_of_weir_is_recognised() {
     for version in [0, 2, 255] {
         let (announcement, skipped) = read(&[organisation([2, 0x57, 0x45, 1], &[version])]);
         let Some(Weir::Unknown(unknown)) = announcement.weir else {
@@ -144,7 +144,7 @@ fn another_version_of_weir_is_known_to_be_there() {
 
 /// Uses bits that were reserved: an older switch sends zero there, and reads the rest as before.
 #[test]
-fn weir_says_whom_it_hears_and_how_it_tells_feedback() {
+fn the_tlv_names_heard_neighbours_and_the_form_of_feedback() {
     for (flags, hears, coding) in [
         (0b0001, false, None),
         (0b0110, true, Some(FeedbackCoding::Pfc)),
@@ -165,7 +165,7 @@ fn weir_says_whom_it_hears_and_how_it_tells_feedback() {
 }
 
 #[test]
-fn every_contradiction_of_weir_is_malformed() {
+fn a_self_contradictory_tlv_is_malformed() {
     let good = [1, 1, 0, 0, 0, 0, 0, 0x44, 0x20, 0, 0, 0];
     let (announcement, _) = read(&[organisation([2, 0x57, 0x45, 1], &good)]);
     let Some(Weir::V1(weir)) = announcement.weir else {

@@ -295,7 +295,7 @@ proptest! {
     #![proptest_config(ProptestConfig { cases: 300, ..ProptestConfig::default() })]
 
     #[test]
-    fn no_change_of_mind_loses_a_frame(
+    fn a_changed_judgement_loses_no_frame(
         settings in [setting(), setting()],
         ops in prop::collection::vec(op(), 1..60),
     ) {

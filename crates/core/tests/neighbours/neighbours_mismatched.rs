@@ -254,7 +254,7 @@ fn assert_both_ways(sides: &[Side; 2], what: &str) {
 /// The second switch sends Feedback D without an XOFF, and the first one treats it as a short pause: two of three
 /// frames that it sent were lost.
 #[test]
-fn a_switch_that_is_taken_for_regular_and_takes_its_neighbour_for_enhanced_loses_nothing() {
+fn a_one_sided_misjudgement_loses_nothing() {
     for coding in [FeedbackCoding::Pfc, FeedbackCoding::Pause] {
         for depths in [[2, 2], [2, 4], [4, 2]] {
             for lldp in [false, true] {
@@ -298,7 +298,7 @@ fn switches_of_different_d_speak_plain_pfc_and_lose_nothing() {
 /// A neighbour that does not count frames treats a grant as a long pause, and 1 + f permits nothing to one that waits
 /// for a grant: the link stalled without any report.
 #[test]
-fn a_switch_that_grants_frames_falls_back_to_what_its_neighbour_tells() {
+fn a_switch_that_grants_frames_falls_back_to_its_neighbours_feedback() {
     let grants = Setting {
         coding: FeedbackCoding::Grants,
         ..USUAL
@@ -328,7 +328,7 @@ fn a_switch_that_grants_frames_falls_back_to_what_its_neighbour_tells() {
 /// Buffers for grants need no room for the round-trip time. Without grants they would: a port then admits no frames
 /// that it might lose.
 #[test]
-fn without_room_for_the_round_trip_a_port_that_gives_up_grants_lets_nothing_in() {
+fn without_room_for_the_round_trip_a_port_that_gives_up_grants_admits_nothing() {
     let grants = Setting {
         coding: FeedbackCoding::Grants,
         round_trip: Duration::from_millis(5),

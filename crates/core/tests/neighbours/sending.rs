@@ -40,7 +40,7 @@ fn a_new_announcement_goes_out_at_once_and_the_same_one_does_not() {
 }
 
 #[test]
-fn what_is_sent_is_believed_for_four_intervals() {
+fn announcements_are_valid_for_four_intervals() {
     let mut agent = agent();
     let lldp = sent(&mut agent, seconds(0), P1).unwrap();
     assert_eq!(lldp.port.as_interface_name(), Some("p1"));
@@ -110,7 +110,7 @@ fn a_goodbye_is_a_shutdown_of_every_link_that_is_up() {
 
 /// Announcements repeat the settings in force: a command may have been lost.
 #[test]
-fn what_was_learnt_is_told_again() {
+fn known_neighbours_are_reported_again() {
     let mut agent = agent();
     agent.receive(seconds(0), P0, &announce(announcement(level(3))));
     commands(&mut agent);
@@ -126,7 +126,7 @@ fn what_was_learnt_is_told_again() {
 }
 
 #[test]
-fn ports_that_do_not_exist_are_nobody() {
+fn unknown_ports_are_ignored() {
     let mut agent = agent();
     let nowhere = PortId::new(77);
     agent.receive(seconds(0), nowhere, &announce(announcement(level(3))));

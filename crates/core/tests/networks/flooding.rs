@@ -269,7 +269,7 @@ proptest! {
     /// Ports that do not form a tree, at both ends of a link or at one: the switches follow the sets. A link that is on
     /// the tree at one end only carries nothing, and a frame loops only where links selected at both ends form a loop.
     #[test]
-    fn whatever_the_ports_are_frames_keep_to_them(seed in any::<u64>(), chosen in any::<u64>()) {
+    fn any_set_of_flooding_ports_is_kept_to(seed in any::<u64>(), chosen in any::<u64>()) {
         let shape = shape(seed);
         // Few enough for the copies of a loop to be counted.
         let takes = |link: usize, end: usize| chosen >> ((link * 2 + end) % 64) & 1 == 1;
@@ -297,7 +297,7 @@ proptest! {
 
     /// With learning, a frame to an unknown address is flooded on the tree, and the answer returns directly.
     #[test]
-    fn what_is_learnt_is_learnt_on_the_tree(seed in any::<u64>()) {
+    fn addresses_are_learnt_on_the_tree_only(seed in any::<u64>()) {
         let shape = shape(seed);
         let spanning = shape.spanning();
         let sets = shape.tree(|link, _| spanning.contains(&link));
@@ -342,7 +342,7 @@ fn frame(number: u32, priority: Priority, source: MacAddress, destination: MacAd
 }
 
 #[test]
-fn what_is_not_flooded_is_dropped_by_its_reason() {
+fn frames_not_flooded_are_dropped_with_their_reason() {
     let now = Instant::from_nanos(1_000_000_000);
     let (link, off, edge) = (PortId::new(0), PortId::new(1), PortId::new(2));
     let group = MacAddress([1, 0, 0x5e, 0, 0, 5]);
@@ -424,7 +424,7 @@ fn a_storm_is_cut_to_the_rate_and_others_are_not() {
 }
 
 #[test]
-fn a_tree_of_ports_that_are_not_there_is_refused() {
+fn a_tree_with_unknown_ports_is_refused() {
     let flood = FloodConfig {
         tree: Some([PortId::new(9)].into_iter().collect()),
         ..FloodConfig::default()

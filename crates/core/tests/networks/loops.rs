@@ -203,7 +203,7 @@ proptest! {
     #![proptest_config(ProptestConfig { failure_persistence: None, cases: 48, ..ProptestConfig::default() })]
 
     #[test]
-    fn every_loop_is_broken_once_and_nobody_is_cut_off(seed in any::<u64>()) {
+    fn every_loop_is_broken_once_and_no_switch_is_cut_off(seed in any::<u64>()) {
         let shape = small(seed);
         let mut network = Network::new(&shape);
         for _ in 0..ROUNDS {
@@ -356,7 +356,7 @@ impl Lone {
 }
 
 #[test]
-fn nobody_learns_where_probes_are_from_and_those_of_others_go_on() {
+fn probes_are_not_learnt_from_and_those_of_others_are_forwarded() {
     let mut lone = Lone::new();
     let [own, _] = lone.round();
     assert_eq!(own.sender.port, UPLINK);
@@ -415,7 +415,7 @@ fn a_host_that_repeats_the_probes_of_an_uplink_never_blocks_it() {
 /// Two hosts, one at the switch and one behind its neighbour, that forward each other's probes create a path between
 /// them, and block the host's port.
 #[test]
-fn hosts_that_pass_probes_on_block_the_port_of_one_of_them() {
+fn hosts_that_forward_probes_get_one_of_their_ports_blocked() {
     let mut lone = Lone::new();
     for _ in 0..4 {
         let [of_uplink, of_host] = lone.round();

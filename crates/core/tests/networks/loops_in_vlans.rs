@@ -247,7 +247,7 @@ proptest! {
     #![proptest_config(ProptestConfig { failure_persistence: None, cases: 48, ..ProptestConfig::default() })]
 
     #[test]
-    fn each_loop_is_broken_in_its_vlan_alone_and_nobody_is_cut_off(seed in any::<u64>()) {
+    fn each_loop_is_broken_in_its_vlan_alone_and_no_switch_is_cut_off(seed in any::<u64>()) {
         let mut random = SplitMix64::new(seed);
         let mut shape = shape(seed);
         shape.switches = shape.switches.min(4);

@@ -152,7 +152,7 @@ fn number(frame: &OnLine) -> u16 {
 }
 
 #[test]
-fn a_trunk_for_all_vlans_sends_few_probes_a_second_and_all_vlans_have_their_turn() {
+fn a_trunk_for_all_vlans_sends_few_probes_a_second_for_vlans_in_turn() {
     let mut joined = Joined::trunks(None, |_| false);
     let mut seen = [0u32; 4095];
     let rounds = 4095usize.div_ceil(24) + 1;
@@ -167,7 +167,7 @@ fn a_trunk_for_all_vlans_sends_few_probes_a_second_and_all_vlans_have_their_turn
 }
 
 #[test]
-fn a_loop_of_one_vlan_of_all_is_found_at_once_where_frames_go_round_and_blocks_that_vlan() {
+fn a_loop_in_one_of_all_vlans_is_found_by_its_traffic_and_blocks_that_vlan() {
     let only: fn(&OnLine) -> bool = |frame| number(frame) == 3000;
     let mut joined = Joined::trunks(None, only);
     for _ in 0..6 {
@@ -235,7 +235,7 @@ const EATS_PROBES: fn(&OnLine) -> bool =
     |frame| frame.destination == MacAddress::BROADCAST || !frame.destination.is_group();
 
 #[test]
-fn a_loop_of_devices_that_eat_probes_is_found_by_addresses_that_move() {
+fn a_loop_of_devices_that_drop_probes_is_found_by_moving_addresses() {
     for tag in [None, Some(20)] {
         let vlans = match tag {
             None => Vec::new(),
@@ -297,7 +297,7 @@ fn a_loop_of_devices_that_eat_probes_is_found_by_addresses_that_move() {
 }
 
 #[test]
-fn stations_that_move_or_lie_block_nobody() {
+fn stations_that_move_or_forge_probes_block_no_port() {
     // A station that moves, even repeatedly.
     let mut joined = Joined::new(Vec::new(), Some(MOVES), |_| false);
     for round in 0..60 {
@@ -336,7 +336,7 @@ fn stations_that_move_or_lie_block_nobody() {
 /// A station that reflects all frames, forges probes of other ports and rounds, and uses the addresses of others gets
 /// no port blocked, including its own, which others may share. Its frames are counted there and reported.
 #[test]
-fn whoever_sends_probes_back_blocks_nobody_and_is_reported() {
+fn a_device_that_returns_probes_blocks_no_port_and_is_reported() {
     let mut joined = Joined::new(
         vec![VlanPort::trunk(set([0, 20, 30])); 3],
         Some(MOVES),
@@ -394,7 +394,7 @@ fn whoever_sends_probes_back_blocks_nobody_and_is_reported() {
 
 /// A loop between a port to a host and one to a switch blocks the host's port, in whichever direction the probes go.
 #[test]
-fn an_uplink_outlives_a_loop_with_a_port_of_a_host() {
+fn an_uplink_stays_open_when_a_host_port_closes_a_loop() {
     for uplink in [0, 1] {
         let mut joined = Joined::with_roles(uplink);
         for _ in 0..40 {

@@ -66,7 +66,7 @@ fn dropped_as(network: &Network, reason: DropReason) -> u64 {
 }
 
 #[test]
-fn off_tells_of_it_and_leaves_it() {
+fn off_reports_it_and_leaves_it() {
     for neighbour in [Neighbour::Enhanced, Neighbour::Unknown] {
         let mut network = ring(&RingOptions {
             neighbour,
@@ -135,7 +135,7 @@ fn the_deadlock_breaker_releases_it_without_loss() {
 
 /// Routes that change all the time, control frames that are lost, late and duplicated, long links, switches that stall.
 #[test]
-fn nothing_is_lost_whatever_comes_together() {
+fn nothing_is_lost_under_any_combination_of_disturbances() {
     let mut released = 0;
     for seed in 1..=16 {
         let mut random = Random(seed);
@@ -266,7 +266,7 @@ fn the_lifetime_limit_drops_it() {
 
 /// With routes of at most D links none of these does anything, however full the network is.
 #[test]
-fn while_no_route_is_longer_than_d_nothing_of_this_acts() {
+fn while_no_route_is_longer_than_d_no_measure_acts() {
     let recovery = Recovery {
         watchdog: Some(WatchdogConfig {
             detection: Duration::from_millis(5),

@@ -41,7 +41,7 @@ fn ring(switches: usize, release_extra: Bytes) -> Network {
 }
 
 #[test]
-fn the_ring_is_released_however_much_the_release_may_lend() {
+fn the_ring_is_released_with_any_release_buffer() {
     for switches in [3, 4, 6] {
         for extra in [3 * 1024, 16 * 1024, 1 << 40] {
             let what = format!("ring of {switches}, {extra} B");

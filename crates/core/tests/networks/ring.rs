@@ -109,7 +109,7 @@ fn with_levels_the_ring_does_not_lock_and_carries_what_it_can() {
 /// point where it would have notified its neighbours. With room for a round trip in b_1 alone (equation 23) all rings
 /// of three lock here, with only frames of Level 1.
 #[test]
-fn switches_that_are_late_within_the_round_trip_do_not_lock_the_ring() {
+fn delays_within_the_round_trip_do_not_lock_the_ring() {
     for neighbour in NEIGHBOURS {
         for switches in 3..=6 {
             let mut network = Network::ring(&RingOptions {

@@ -114,7 +114,7 @@ fn run_storm(seed: u64) -> StormRun {
 }
 
 #[test]
-fn a_storm_is_called_at_the_host_that_makes_it_and_is_never_a_loop() {
+fn a_storm_is_reported_at_the_host_that_makes_it_and_is_never_a_loop() {
     let mut victims = 0;
     for seed in 1..=RUNS {
         let StormRun {

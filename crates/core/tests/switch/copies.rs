@@ -82,7 +82,7 @@ fn sent(switch: &mut Switch, port: PortId) -> Vec<u32> {
 }
 
 #[test]
-fn copies_leave_in_order_and_are_in_nobodys_way() {
+fn copies_leave_in_order_and_delay_no_frame() {
     let mut switch = switch();
     reserve(&mut switch, MONITOR, true).unwrap();
     // To as many addresses as there are copies: they would take turns.
@@ -154,7 +154,7 @@ fn a_reserved_port_sends_nothing_else_and_takes_nothing() {
 }
 
 #[test]
-fn routes_and_reservations_keep_apart() {
+fn routes_to_reserved_ports_are_refused() {
     let mut switch = switch();
     assert_eq!(
         reserve(&mut switch, RIGHT, true),
@@ -179,7 +179,7 @@ fn routes_and_reservations_keep_apart() {
 }
 
 #[test]
-fn what_cannot_be_sent_stays_with_the_caller() {
+fn frames_that_cannot_be_sent_stay_with_the_caller() {
     let mut switch = switch();
     reserve(&mut switch, MONITOR, true).unwrap();
     let lossless = frame(0, 3, address(1));

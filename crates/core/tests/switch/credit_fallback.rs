@@ -61,7 +61,7 @@ fn a_host_without_credits_is_served_by_pfc() {
 }
 
 #[test]
-fn a_closed_class_takes_nothing_from_a_host_without_credits() {
+fn a_closed_class_admits_nothing_from_a_host_without_credits() {
     let mut node = node(CreditFallback::Closed);
     assert_eq!(node.try_receive(0, Y, 7), Err(DropReason::Priority));
     give_up(&mut node);

@@ -23,7 +23,7 @@ fn link(node: &mut Node, up: bool) {
 }
 
 #[test]
-fn xoff_and_xon_are_told_again() {
+fn xoff_and_xon_are_sent_again() {
     let mut node = Node::new(config(8));
     node.hold(1);
     while pauses(&mut node, 0).is_empty() {
@@ -52,7 +52,7 @@ fn xoff_and_xon_are_told_again() {
 }
 
 #[test]
-fn feedback_is_told_again() {
+fn feedback_is_sent_again() {
     let mut node = LevelNode::tight();
     node.receive(0, X).unwrap();
     let told = node.told(0);

@@ -293,7 +293,7 @@ fn nothing_is_suspected_or_called_a_storm() {
 }
 
 #[test]
-fn addresses_behind_it_are_forgotten_and_found_where_they_are() {
+fn addresses_behind_it_are_forgotten_and_learnt_at_their_new_port() {
     let mut node = Node::new(true);
     for number in 0..PORTS {
         // Silent hosts are unknown.
@@ -321,7 +321,7 @@ fn addresses_behind_it_are_forgotten_and_found_where_they_are() {
 }
 
 #[test]
-fn what_waits_for_an_address_that_has_moved_is_dropped_at_once() {
+fn frames_that_wait_for_a_moved_address_are_dropped_at_once() {
     let mut node = Node::new(true);
     for number in [0, 1] {
         let _ = node.receive(number, 99, LOSSLESS);
@@ -348,7 +348,7 @@ fn what_waits_for_an_address_that_has_moved_is_dropped_at_once() {
 }
 
 #[test]
-fn a_transmitter_that_completes_nothing_holds_nobody() {
+fn a_transmitter_that_completes_nothing_blocks_no_other_port() {
     let mut node = Node::new(false);
     let held = node.fill_until_paused(0, 1);
     let set = |node: &mut Node, completes| {

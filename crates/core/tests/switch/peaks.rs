@@ -295,7 +295,7 @@ fn peaks_and_pauses_are_those_of_slow_models() {
 
 /// A frame that is present when a window begins counts in it; one that has left does not.
 #[test]
-fn a_window_begins_with_what_is_there() {
+fn a_window_begins_with_the_current_occupancy() {
     let mut node = Node::new(3);
     for _ in 0..2_000 {
         node.now = node.now + Duration::from_micros(1);

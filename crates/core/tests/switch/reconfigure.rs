@@ -42,7 +42,7 @@ fn set_policy(network: &mut Network, policy: Policy, detect: Duration) {
 }
 
 #[test]
-fn a_locked_ring_is_released_once_the_policy_says_so() {
+fn a_locked_ring_is_released_once_the_policy_allows_it() {
     for policy in [Policy::Breaker, Policy::Auto] {
         let mut network = Network::ring(&RingOptions::default());
         network.run(Duration::from_millis(400));
@@ -82,7 +82,7 @@ fn a_policy_that_is_turned_off_releases_no_more() {
 }
 
 #[test]
-fn what_cannot_change_is_refused_and_changes_nothing() {
+fn an_impossible_change_is_refused_and_changes_nothing() {
     let mut network = Network::ring(&RingOptions::default());
     let before = network.nodes[0].switch.config().clone();
     let kib = |count: u64| Bytes::new(count * 1024);

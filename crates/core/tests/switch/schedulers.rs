@@ -201,7 +201,7 @@ fn of_strict_priorities_the_highest_goes_first() {
 }
 
 #[test]
-fn nobody_gets_more_than_the_highest_rate() {
+fn no_class_exceeds_its_highest_rate() {
     let classes = [
         (3, 1, at_most(200)),
         (
@@ -221,7 +221,7 @@ fn nobody_gets_more_than_the_highest_rate() {
 }
 
 #[test]
-fn whoever_is_guaranteed_a_rate_gets_it_beside_strict_ones() {
+fn a_guaranteed_rate_holds_beside_strict_priorities() {
     let classes = [(3, 1, at_least(300)), (6, 1, strict())];
     // The turns have 5 % of the line; the guaranteed one's half of them counts towards its rate.
     assert_shares(shares(&classes, &[0, 3, 6]), &[(0, 25), (3, 300), (6, 675)]);
@@ -354,7 +354,7 @@ fn a_running_switch_takes_other_weights() {
 }
 
 #[test]
-fn rates_that_cannot_be_are_refused() {
+fn impossible_rates_are_refused() {
     let mut both = config(&[(3, 1, at_least(500)), (4, 1, at_least(451))]);
     assert!(matches!(
         both.validate(),

@@ -360,7 +360,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_loopback_device_says_what_it_has_and_no_device_nothing() {
+    fn the_loopback_device_has_features_and_a_missing_device_none() {
         assert!(mtu("lo").is_some_and(|mtu| mtu >= 1_280));
         assert_eq!(receive_queues("lo"), None);
         assert_eq!(rss_queues("lo"), None);

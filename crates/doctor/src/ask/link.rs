@@ -257,7 +257,7 @@ mod tests {
     }
 
     #[test]
-    fn a_mode_is_as_wide_as_its_kind_has_it() {
+    fn the_width_of_a_mode_depends_on_the_kind() {
         for mode in [&[8][..], &8u16.to_ne_bytes(), &8u32.to_ne_bytes()] {
             assert_eq!(kind_of(&info("x", mode)), (Some("x".into()), Some(8)));
         }
@@ -284,7 +284,7 @@ mod tests {
     }
 
     #[test]
-    fn errors_are_read_as_far_as_the_kernel_tells_them() {
+    fn errors_are_read_as_far_as_the_kernel_reports_them() {
         let numbers: Vec<u8> = (0..25u64).flat_map(u64::to_ne_bytes).collect();
         let all = ReceiveErrors {
             length: 10,

@@ -88,7 +88,7 @@ mod tests {
 
     /// Entering requires CAP_SYS_ADMIN; without it there is nothing to see.
     #[test]
-    fn a_visit_returns_what_was_seen_there() {
+    fn a_visit_returns_its_result() {
         let own = Namespace {
             path: "/proc/self/ns/net".into(),
             enter: String::new(),

@@ -105,7 +105,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_device_that_is_on_no_other_receives_for_itself() {
+    fn a_device_without_a_lower_one_receives_for_itself() {
         let loopback = link::find(1).unwrap().unwrap();
         assert_eq!(receivers(1, &loopback).unwrap(), ["lo"]);
         let bond = Device {

@@ -20,7 +20,7 @@ pub fn is_synchronised() -> io::Result<bool> {
 #[cfg(test)]
 mod tests {
     #[test]
-    fn the_kernel_says() {
+    fn the_kernel_answers() {
         assert!(super::is_synchronised().is_ok());
     }
 }

@@ -127,7 +127,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_loopback_device_is_found_and_no_device_is_not() {
+    fn the_loopback_device_is_found_and_a_missing_one_is_not() {
         let unnamed = |_| (None, None);
         let loopback = read("lo", &unnamed).found.unwrap();
         assert!(loopback.mtu >= 1280 && loopback.features.contains("loopback"));

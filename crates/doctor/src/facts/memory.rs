@@ -90,7 +90,7 @@ mod tests {
     }
 
     #[test]
-    fn the_smallest_limit_of_a_group_and_those_around_it_counts() {
+    fn the_smallest_limit_of_a_group_and_its_parents_counts() {
         let root = tempfile::tempdir().unwrap();
         let write = |file: &str, text: &str| {
             let path = root.path().join(file);

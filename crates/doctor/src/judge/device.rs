@@ -271,7 +271,7 @@ mod tests {
     use crate::judge::tests::{facts, nic, veth, wanted};
 
     #[test]
-    fn faults_that_others_reported_of_a_driver_are_notes_where_zero_copy_is_used() {
+    fn reported_faults_of_a_driver_are_notes_where_zero_copy_is_used() {
         let reported = |found: Found, dataplane: &str| {
             let findings = judge(&facts(found), &wanted(dataplane, ""));
             let is_report = |finding: &&Finding| finding.found.contains("reported, not reproduced");

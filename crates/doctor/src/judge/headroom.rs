@@ -329,7 +329,7 @@ mod tests {
     }
 
     #[test]
-    fn the_line_suffices_for_all_ports() {
+    fn the_advised_line_suffices_for_all_ports() {
         let second = "overshoot = \"8KiB\"\n[[port]]\ndevice = \"eth1\"\nrole = \"edge\"\nrate = \"1Gbit\"\nround-trip = \"10us\"\novershoot = \"64KiB\"";
         let (_, _, line) = only(&file("overshoot = \"64KiB\"", "2KiB"));
         let (_, _, of_first) = only(&file(second, "2KiB"));
@@ -355,7 +355,7 @@ mod tests {
     }
 
     #[test]
-    fn a_neighbor_that_is_later_than_the_file_says_is_noted() {
+    fn a_neighbor_later_than_configured_is_noted() {
         let measured = "overshoot = \"16KiB\"";
         let needed = {
             let wanted = file(measured, "1MiB");
@@ -385,7 +385,7 @@ mod tests {
     }
 
     #[test]
-    fn a_round_trip_that_needs_more_than_the_cable_gives_is_noted_with_what_would_do() {
+    fn a_round_trip_longer_than_the_cables_is_noted_with_a_remedy() {
         let told = |exceeded: bool, round_trip_nanos: Option<u64>| {
             let mut wanted = running(file("cable = \"200m\"\nreaction = \"50us\"", "1MiB"), 0, 0);
             let ports = wanted.running.iter_mut().flat_map(|it| &mut it.ports);
@@ -417,7 +417,7 @@ mod tests {
     }
 
     #[test]
-    fn losses_of_a_switch_whose_file_is_not_known_are_told() {
+    fn losses_of_a_switch_with_an_unknown_file_are_reported() {
         let mut wanted = running(super::super::tests::wanted("", ""), 4_096, 7);
         wanted.file = None;
         let (grade, found, _) = only(&wanted);

@@ -193,7 +193,7 @@ mod tests {
     }
 
     #[test]
-    fn the_page_needs_nothing_else_and_says_the_verdict_first() {
+    fn the_page_is_self_contained_and_begins_with_the_verdict() {
         let mut result = empty_result();
         result.deadlocked = true;
         let page = html(
@@ -227,7 +227,7 @@ mod tests {
     }
 
     #[test]
-    fn names_are_text_wherever_they_stand() {
+    fn names_are_escaped_everywhere() {
         let evil = "</script><script>alert(1)</script>";
         let mut result = empty_result();
         result.scenario = evil.into();

@@ -308,7 +308,7 @@ mod tests {
     use crate::fixtures::{empty_result, event};
 
     #[test]
-    fn what_begins_ends_or_lasts_until_the_run_is_over() {
+    fn spans_end_by_their_event_or_with_the_run() {
         let mut result = empty_result();
         result.events = vec![
             event(0.2, "s1", "suspected"),
@@ -331,7 +331,7 @@ mod tests {
     }
 
     #[test]
-    fn a_long_table_says_what_it_leaves_out() {
+    fn a_long_table_says_how_much_it_omits() {
         let rows = (0..ROWS_MAX + 7)
             .map(|row| vec![count(row as u64)])
             .collect();

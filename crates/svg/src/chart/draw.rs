@@ -360,7 +360,7 @@ mod tests {
     }
 
     #[test]
-    fn panels_of_the_same_curves_name_them_once_and_levels_are_told_apart() {
+    fn panels_with_the_same_curves_name_them_once_and_levels_are_distinct() {
         let mut panel = panel();
         panel.curves.push(Curve {
             name: "other".into(),

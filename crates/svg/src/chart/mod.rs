@@ -117,7 +117,7 @@ mod tests {
     use super::carried;
 
     #[test]
-    fn a_line_carries_no_more_than_it_can_and_loses_nothing() {
+    fn a_line_keeps_within_its_capacity_and_loses_nothing() {
         let counted = [0.0, 9.0, 12.0, 7.0, 0.0];
         assert_eq!(carried(&counted, 10.0, false), [0.0, 9.0, 10.0, 9.0, 0.0]);
         assert_eq!(carried(&counted, 10.0, true), [1.0, 10.0, 10.0, 7.0, 0.0]);

@@ -136,7 +136,7 @@ mod tests {
     use crate::quantity::Unit;
 
     #[test]
-    fn a_dot_stands_in_its_range_and_nothing_is_drawn_for_nothing() {
+    fn a_dot_stands_in_its_range_and_no_data_draws_nothing() {
         let unit = Unit {
             name: "",
             size: 1.0,

@@ -29,9 +29,7 @@ pub(super) fn routes(root: &Table<'_>, ports: &[Port], pins_max: usize) -> Vec<R
             if pins.len() > pins_left {
                 table.complain(
                     "pins",
-                    format!(
-                        "more than {pins_max} flows are pinned: raise `pins` of [forwarding]"
-                    ),
+                    format!("more than {pins_max} flows are pinned: raise `pins` of [forwarding]"),
                 );
             }
             pins_left = pins_left.saturating_sub(pins.len());

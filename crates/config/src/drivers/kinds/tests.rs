@@ -23,7 +23,7 @@ fn refusal(nature: Nature<'_>, mode: XdpMode, has_lossless: bool) -> String {
 }
 
 #[test]
-fn rows_are_in_order_and_each_is_there_once() {
+fn rows_are_sorted_and_unique() {
     let keys = KINDS.iter().map(|kind| (kind.name, kind.mode.is_none()));
     let keys: Vec<_> = keys.collect();
     assert!(keys.windows(2).all(|pair| pair[0] < pair[1]), "{keys:?}");
@@ -104,7 +104,7 @@ fn devices_without_ethernet_frames_are_refused() {
 }
 
 #[test]
-fn a_port_of_another_device_is_named_with_it() {
+fn the_refusal_of_a_bridge_port_names_its_bridge() {
     let under = |kind| Nature {
         master: Some(("br0", kind)),
         ..of_kind("veth", None)

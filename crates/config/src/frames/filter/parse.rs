@@ -198,8 +198,7 @@ impl<'a> Parser<'a> {
 
     fn factor(&mut self, depth: usize) -> Result<Tree, FilterError> {
         if depth > DEPTH_MAX {
-            let reason =
-                format!("more than {DEPTH_MAX} nested parentheses and negations");
+            let reason = format!("more than {DEPTH_MAX} nested parentheses and negations");
             return Err(FilterError::Bound(reason));
         }
         if self.accept(&["not", "!"]) {

@@ -194,7 +194,7 @@ mod tests {
     }
 
     #[test]
-    fn loops_apart_and_loops_that_share_a_node_are_all_found() {
+    fn separate_loops_and_loops_that_share_a_node_are_found() {
         assert_eq!(
             graph(&[(1, 2), (2, 1), (3, 4), (4, 3), (2, 3)]).cycles(),
             [[1, 2], [3, 4]]

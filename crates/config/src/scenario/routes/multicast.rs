@@ -215,7 +215,7 @@ mod tests {
         /// In any network, in one part or several: the computed tree connects all hosts, without a superfluous link,
         /// and any further link forms a loop or leads to a switch that is not needed.
         #[test]
-        fn what_is_computed_is_a_tree(
+        fn the_computed_routes_form_a_tree(
             pairs in prop::collection::btree_set((0usize..12, 0usize..12), 0..30),
             failed in any::<u32>(),
             with_hosts in any::<u16>(),
@@ -254,7 +254,7 @@ mod tests {
     }
 
     #[test]
-    fn a_spine_that_nobody_needs_is_not_on_the_tree() {
+    fn an_unneeded_spine_is_not_on_the_tree() {
         // Switches 0 and 1 are spines, 2 and 3 leaves with hosts.
         let links = [(0, 2), (0, 3), (1, 2), (1, 3)].map(|(a, b)| link(a, b, false));
         let adjacency = Adjacency::new(4, &[2, 3].map(host), &links);

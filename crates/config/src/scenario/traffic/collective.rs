@@ -190,7 +190,7 @@ mod tests {
     }
 
     #[test]
-    fn everybody_has_the_sum_of_everybody_in_the_end() {
+    fn every_rank_ends_with_the_sum_of_all() {
         for hosts in 2..20 {
             let everybody: BTreeSet<usize> = (0..hosts).collect();
             let steps = Collective::TreeAllReduce.steps(hosts);

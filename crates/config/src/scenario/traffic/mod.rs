@@ -26,9 +26,7 @@ pub enum TrafficKind {
     /// Every host sends to one other, and receives from one other.
     Permutation,
     /// This many flows, each between two separate hosts.
-    Random {
-        flows: usize,
-    },
+    Random { flows: usize },
     /// Many hosts send to one.
     Incast {
         /// Senders, drawn from all others; fewer than there are hosts.

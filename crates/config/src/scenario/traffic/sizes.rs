@@ -251,7 +251,7 @@ mod tests {
     use proptest::prelude::*;
 
     #[test]
-    fn what_comes_along_is_what_was_published() {
+    fn built_in_distributions_are_the_published_ones() {
         for (name, points, mean) in [
             ("web-search", 12, 1_711_250.0),
             ("fb-hadoop", 20, 120_420.75),
@@ -266,7 +266,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_wrong_is_told_with_line_and_column() {
+    fn errors_have_line_and_column() {
         for (text, said) in [
             ("", "1:1: the first line must be `size_bytes,cdf`"),
             (
@@ -308,7 +308,7 @@ mod tests {
     }
 
     #[test]
-    fn a_share_of_the_first_point_is_of_its_very_size() {
+    fn the_share_of_the_first_point_has_exactly_its_size() {
         let text = "size_bytes,cdf\n64,0.25\n128,1\n";
         let distribution = Distribution::from_csv(text).expect(text);
         for (ticket, size) in [
@@ -341,7 +341,7 @@ mod tests {
     proptest! {
         /// The slow model examines every segment, and computes with the share as a real number.
         #[test]
-        fn sizes_are_those_of_the_slow_model(points in points(), ticket in 0..u64::from(Fraction::ONE_IN_PARTS)) {
+        fn sizes_equal_those_of_the_slow_model(points in points(), ticket in 0..u64::from(Fraction::ONE_IN_PARTS)) {
             let mut text = format!("{}\n", Distribution::HEADER);
             for (size, parts) in &points {
                 let (whole, part) = (parts / Fraction::ONE_IN_PARTS, parts % Fraction::ONE_IN_PARTS);

@@ -49,9 +49,7 @@ pub struct Findings {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum LevelMismatch {
     /// It uses an unknown version.
-    #[error(
-        "the neighbour uses version {0} of the Level protocol, and this switch version 1"
-    )]
+    #[error("the neighbour uses version {0} of the Level protocol, and this switch version 1")]
     Version(u8),
     /// A class that has Levels on at least one end has another mode or D on the other.
     #[error("priority {priority} is {ours} here and {theirs} at the neighbour")]

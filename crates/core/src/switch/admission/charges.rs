@@ -129,7 +129,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_last_copy_pays_back() {
+    fn the_last_copy_returns_the_charge() {
         let mut charges = Charges::new(4);
         let handle = FrameHandle(2);
         let charge = Charge {

@@ -84,7 +84,7 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(2000))]
 
     #[test]
-    fn what_is_calm_has_no_consequence(mode in modes(), steps in steps()) {
+    fn calm_arrivals_have_no_consequence(mode in modes(), steps in steps()) {
         let (mut short, mut long) = (IngressBuffer::new(mode, None), IngressBuffer::new(mode, None));
         let (mut charged, mut now) = (Vec::new(), Instant::ZERO);
         for step in steps {

@@ -14,7 +14,9 @@ pub(super) enum Raise {
     },
     /// The release is over, but its frames may still exceed the normal limit: `xoff` applies only to the limit until
     /// the occupancy is below the normal xoff.
-    Draining { xoff: Bytes },
+    Draining {
+        xoff: Bytes,
+    },
 }
 
 /// Message to the neighbour after a change of occupancy.

@@ -117,7 +117,7 @@ mod tests {
     proptest! {
         /// Compared with an ordered map, in a table small enough for collisions.
         #[test]
-        fn finds_what_a_map_finds(
+        fn lookups_equal_those_of_a_map(
             steps in prop::collection::vec((0..40u64, prop::option::of(0..9u8)), 1..400),
         ) {
             let mut index = RouteIndex::new(24);

@@ -13,7 +13,7 @@ fn table() -> LearntTable {
 }
 
 #[test]
-fn an_address_that_moves_too_often_is_told_once_in_each_span() {
+fn an_address_that_moves_too_often_is_reported_once_per_span() {
     let moves = MoveConfig {
         count: 4,
         within: Duration::from_secs(1),
@@ -67,7 +67,7 @@ fn learns_moves_and_forgets() {
 }
 
 #[test]
-fn is_bounded_whatever_comes_in() {
+fn is_bounded_whatever_arrives() {
     let mut table = table();
     for address in 0..10_000u64 {
         table.note(Instant::from_nanos(address), address, PortId::new(0));
@@ -82,7 +82,7 @@ fn is_bounded_whatever_comes_in() {
 }
 
 #[test]
-fn a_port_with_many_addresses_gives_way_to_one_with_few() {
+fn a_port_with_many_addresses_yields_entries_to_one_with_few() {
     let mut table = LearntTable::with(64, Duration::from_secs(300), None, vec![SWITCHES; PORTS]);
     let (few, many) = (PortId::new(1), PortId::new(2));
     for address in 0..8 {
@@ -118,7 +118,7 @@ fn at(millis: u64) -> Instant {
 }
 
 #[test]
-fn a_host_takes_no_address_that_was_seen_elsewhere_a_moment_ago() {
+fn a_host_cannot_take_an_address_just_seen_elsewhere() {
     let (own, thief, third) = (PortId::new(0), PortId::new(1), PortId::new(2));
     let mut table = hosts(100);
     table.note(at(0), 42, own);
@@ -154,7 +154,7 @@ fn a_host_takes_no_address_that_was_seen_elsewhere_a_moment_ago() {
 
 /// The home of an address that has been at a port for two ages is there.
 #[test]
-fn an_address_settles_where_it_has_moved() {
+fn a_moved_address_stays_at_its_new_port() {
     let (old, new) = (PortId::new(0), PortId::new(1));
     for (seconds, is_home) in [(400, false), (700, true)] {
         let mut table = hosts(100);
@@ -172,7 +172,7 @@ fn an_address_settles_where_it_has_moved() {
 }
 
 #[test]
-fn a_host_with_too_many_addresses_evicts_nobody() {
+fn a_host_with_too_many_addresses_evicts_none_of_others() {
     let (other, many) = (PortId::new(0), PortId::new(1));
     let mut table = hosts(256);
     for address in 0..200 {
@@ -318,7 +318,7 @@ fn counts_forgetting_and_sweeps_equal_a_slow_model() {
 }
 
 #[test]
-fn a_large_table_is_gone_through_in_steps_and_what_is_learned_meanwhile_stays() {
+fn a_large_table_is_swept_in_steps_and_new_addresses_stay() {
     let mut table = LearntTable::with(
         1 << 14,
         Duration::from_secs(300),

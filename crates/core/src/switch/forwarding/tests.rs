@@ -56,7 +56,7 @@ fn buckets_are_dealt_round_the_members_and_moved_one_at_a_time() {
 }
 
 #[test]
-fn what_cannot_be_done_is_refused_and_changes_nothing() {
+fn impossible_moves_are_refused_and_change_nothing() {
     let mut table = forwarding(2, 10, 1);
     table.set_route(mac(1), ports(&[1, 2]), 8).unwrap();
     table.set_route(mac(2), ports(&[3]), 64).unwrap();
@@ -152,7 +152,7 @@ fn what_cannot_be_done_is_refused_and_changes_nothing() {
 }
 
 #[test]
-fn only_an_idle_pin_of_a_reroute_makes_place() {
+fn only_an_idle_pin_of_a_reroute_is_evicted() {
     let mut table = forwarding(1, 8, 2);
     table.set_route(mac(1), ports(&[1, 2]), 8).unwrap();
     let group = table.group_of(mac(1)).unwrap();
@@ -323,7 +323,7 @@ proptest! {
 }
 
 #[test]
-fn what_is_likely_is_what_is_decided_where_nothing_is_pinned() {
+fn the_likely_port_is_the_chosen_one_without_pins() {
     let mut table = forwarding(2, 8, 1);
     table.set_route(mac(1), ports(&[3, 5, 9]), 7).unwrap();
     table.set_route(mac(2), ports(&[4]), 1).unwrap();

@@ -217,7 +217,7 @@ mod tests {
     }
 
     #[test]
-    fn changes_are_told_once_and_refreshed() {
+    fn changes_are_sent_once_and_refreshed() {
         let manner = manner(Neighbour::Unknown);
         let mut sent = FeedbackSent::new();
         assert!(sent.refresh(at(0)));
@@ -277,7 +277,7 @@ mod tests {
     }
 
     #[test]
-    fn another_neighbour_is_told_in_its_own_manner() {
+    fn a_changed_neighbour_gets_its_own_form_of_feedback() {
         let [unknown, enhanced, regular] =
             [Neighbour::Unknown, Neighbour::Enhanced, Neighbour::Regular].map(manner);
         let xoff = signal(PAUSE.0, false, true);
@@ -298,7 +298,7 @@ mod tests {
     }
 
     #[test]
-    fn arrivals_under_restriction_make_it_be_repeated() {
+    fn restricted_arrivals_cause_a_repetition() {
         let manner = manner(Neighbour::Enhanced);
         let mut sent = FeedbackSent::new();
         sent.take(at(0), level(1), &manner);
@@ -312,7 +312,7 @@ mod tests {
     }
 
     #[test]
-    fn calm_feedback_is_refreshed_ever_more_seldom() {
+    fn calm_feedback_is_refreshed_ever_less_often() {
         let manner = manner(Neighbour::Enhanced);
         let mut sent = FeedbackSent::new();
         let mut now = at(0);

@@ -225,7 +225,7 @@ mod tests {
     }
 
     #[test]
-    fn lost_frames_are_made_good_by_the_second_echo() {
+    fn lost_frames_are_made_up_for_by_the_second_echo() {
         let (budget, mut given) = (budget(), GrantsGiven::default());
         let mut taken = GrantsTaken::default();
         taken.open();

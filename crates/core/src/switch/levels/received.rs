@@ -158,7 +158,7 @@ mod tests {
     }
 
     #[test]
-    fn a_feedback_that_came_and_went_lets_one_frame_out() {
+    fn feedback_that_came_and_went_lets_one_frame_out() {
         let refresh = Duration::from_millis(10);
         let mut received = FeedbackReceived::new(Duration::from_micros(12));
         received.receive(at_micros(0), level(2), refresh);
@@ -194,7 +194,7 @@ mod tests {
     }
 
     #[test]
-    fn whoever_may_not_speak_of_levels_is_obeyed_at_once() {
+    fn a_neighbour_without_levels_is_obeyed_at_once() {
         let refresh = Duration::from_millis(10);
         let mut received = FeedbackReceived::new(Duration::from_micros(12));
         received.receive_from(
@@ -210,7 +210,7 @@ mod tests {
     }
 
     #[test]
-    fn what_a_neighbour_said_expires_without_refresh() {
+    fn feedback_expires_without_refresh() {
         let refresh = Duration::from_millis(10);
         let mut received = FeedbackReceived::new(Duration::ZERO);
         received.receive(at(0), level(2), refresh);
@@ -233,7 +233,7 @@ mod tests {
     }
 
     #[test]
-    fn what_no_zero_follows_holds_everything_unless_the_neighbour_is_enhanced() {
+    fn a_pause_without_a_zero_stops_everything_unless_the_neighbour_is_enhanced() {
         let refresh = Duration::from_millis(10);
         // Feedback 0 to 4 of a neighbour, with D = 3 here: obeyed at first, and with a trailing zero.
         let obeyed = |neighbour, feedback| {

@@ -109,7 +109,7 @@ mod tests {
     }
 
     #[test]
-    fn a_feedback_counts_until_others_must_have_been_heard() {
+    fn feedback_counts_until_its_successor_must_have_arrived() {
         let mut told = Told::new(Duration::from_micros(100));
         assert_eq!(told.lowest(at(0)), level(0));
         for micros in [10, 20] {
@@ -132,7 +132,7 @@ mod tests {
     proptest! {
         /// Compares the result with a list of all Feedback ever sent.
         #[test]
-        fn it_is_the_lowest_that_a_list_of_all_gives(
+        fn the_lowest_equals_that_of_a_full_list(
             window in 0u64..50,
             steps in prop::collection::vec((0u64..30, prop::option::of(0u8..6)), 1..200),
         ) {

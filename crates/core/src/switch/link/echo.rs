@@ -384,7 +384,7 @@ mod tests {
     }
 
     #[test]
-    fn a_neighbour_that_begins_anew_is_told_at_once() {
+    fn a_neighbour_that_starts_again_is_told_at_once() {
         let mut echo = EchoState::new();
         echo.refresh(at(0));
         assert!(echo.take(at(0), no_frames).is_some());
@@ -401,7 +401,7 @@ mod tests {
         ));
     }
     #[test]
-    fn a_count_is_news_unless_a_later_one_was_heard() {
+    fn a_count_is_new_unless_a_later_one_was_heard() {
         let mut echo = EchoState::new();
         let outcomes = [
             (1, Request::First),

@@ -52,7 +52,7 @@ mod tests {
     use proptest::prelude::*;
 
     #[test]
-    fn without_a_limit_everything_is_taken() {
+    fn without_a_limit_everything_is_admitted() {
         let mut limiter = Limiter::new(None);
         assert!((0..100_000).all(|_| limiter.take(Instant::ZERO)));
     }

@@ -109,7 +109,7 @@ mod tests {
 
         /// Pauses, refreshes and resumes at random times, some exactly when the previous one expires.
         #[test]
-        fn spans_are_those_of_a_list_of_all_that_was_said(
+        fn spans_equal_those_of_a_full_list(
             steps in prop::collection::vec((0..12u64, prop_oneof![Just(0), 1..20u64], any::<bool>()), 1..60),
         ) {
             let (mut spans, mut told) = (PauseSpans::default(), Vec::new());
@@ -127,7 +127,7 @@ mod tests {
     }
 
     #[test]
-    fn a_pause_that_runs_out_ends_then_whenever_somebody_looks() {
+    fn a_pause_ends_when_it_expires_not_when_it_is_read() {
         let mut spans = PauseSpans::default();
         spans.hold(at(10), at(30));
         spans.hold(at(20), at(50));

@@ -392,12 +392,12 @@ impl Both {
 }
 
 #[test]
-fn whoever_may_leave_again_and_again_leaves_within_the_bound() {
+fn a_priority_that_may_leave_repeatedly_leaves_within_the_bound() {
     everybody_leaves_within_the_bound(false);
 }
 
 #[test]
-fn beside_a_strict_priority_they_leave_within_its_bound() {
+fn beside_a_strict_priority_others_leave_within_its_bound() {
     everybody_leaves_within_the_bound(true);
 }
 
@@ -434,7 +434,7 @@ fn everybody_leaves_within_the_bound(has_strict: bool) {
 
 /// Owed frames are settled soon: with nothing blocked, the shares return to the weights.
 #[test]
-fn with_nothing_held_the_shares_are_by_weight() {
+fn without_pauses_the_shares_are_by_weight() {
     let mut both = Both::new(7, false);
     for _ in 0..500 {
         both.refill(true);

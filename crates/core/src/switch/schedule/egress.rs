@@ -299,7 +299,7 @@ mod tests {
     }
 
     #[test]
-    fn movement_and_emptiness_start_the_clock_anew() {
+    fn movement_and_emptiness_restart_the_clock() {
         let mut egress = EgressState::default();
         egress.note_arrival(Bytes::new(100));
         egress.note_arrival(Bytes::new(100));
@@ -317,7 +317,7 @@ mod tests {
     }
 
     #[test]
-    fn a_rule_that_only_prefers_makes_way_for_another_loop() {
+    fn a_preference_gives_way_to_another_loop() {
         let mut egress = EgressState::default();
         let (one, two) = (PortId::new(1), PortId::new(2));
         assert_eq!(egress.install_release(one, at(10), at(50)), Ok(true));

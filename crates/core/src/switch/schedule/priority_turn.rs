@@ -93,7 +93,7 @@ mod tests {
     proptest! {
         /// The fast path for one priority has the result of the general one.
         #[test]
-        fn alone_is_chosen_as_among_others(
+        fn a_lone_priority_is_chosen_as_among_others(
             steps in prop::collection::vec((0..8u8, prop::option::of(0..8u8), 60u32..1522), 1..100),
         ) {
             let (mut long, mut short) = (PriorityTurn::default(), PriorityTurn::default());

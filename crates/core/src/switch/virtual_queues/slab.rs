@@ -180,7 +180,7 @@ mod tests {
 
     /// Both through several doublings, and with all buckets created at once.
     #[test]
-    fn every_queue_is_found_however_many_buckets_there_are() {
+    fn every_queue_is_found_with_any_number_of_buckets() {
         for is_touched in [false, true] {
             let mut slab = QueueSlab::new(2000);
             if is_touched {

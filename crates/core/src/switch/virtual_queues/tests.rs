@@ -113,7 +113,7 @@ fn a_release_rule_lets_one_ingress_out_and_keeps_the_rest() {
 }
 
 #[test]
-fn a_release_rule_lets_out_of_one_ingress_what_the_feedback_lets_out() {
+fn a_release_rule_obeys_the_feedback() {
     let mut queues = with_levels();
     for n in 0..2 {
         push_at(&mut queues, level(1), 1, 10, n, 100);

@@ -58,7 +58,7 @@ fn other_settings_of_the_class_leave_its_marking() {
 }
 
 #[test]
-fn a_change_that_cannot_work_changes_nothing() {
+fn an_impossible_change_is_refused_as_a_whole() {
     let mut node = Node::new(config(modes()[1], Some(RED), 1));
     let (kmin, kmax) = (RED.kmax, RED.kmin);
     let priority = P3;
@@ -158,7 +158,7 @@ fn by_the_paper(marking: Option<(u64, u64, MarkAt)>, at: MarkAt, waiting: u64) -
 proptest! {
     /// The model has one list of waiting frames for the egress, and examines all of it each time.
     #[test]
-    fn any_order_of_frames_and_changes_is_as_in_a_slow_model(
+    fn any_order_of_frames_and_changes_equals_the_slow_model(
         steps in proptest::collection::vec(step(), 1..300),
         mode in 0..3usize,
     ) {

@@ -235,7 +235,7 @@ fn between_the_thresholds_marks_are_as_frequent_as_the_paper_says() {
 }
 
 #[test]
-fn a_seed_gives_the_same_marks_again_and_another_one_others() {
+fn marks_are_reproducible_by_seed() {
     assert_eq!(marks_at(15, 200, 3), marks_at(15, 200, 3));
     assert_ne!(marks_at(15, 200, 3), marks_at(15, 200, 4));
 }
@@ -257,7 +257,7 @@ fn a_flooded_frame_is_marked_for_any_of_its_copies() {
 
 /// A policed host's frames are also marked by its ingress buffer.
 #[test]
-fn the_gateways_marks_stay() {
+fn marks_of_policing_are_kept() {
     let mut config = config(modes()[1], Some(RED), 7);
     let edge = &mut config.ports[0];
     (edge.role, edge.police) = (PortRole::Edge, Police::Mark);
@@ -312,7 +312,7 @@ fn at_departure_a_flooded_frame_is_marked_with_its_last_copy_alone() {
 }
 
 #[test]
-fn thresholds_that_cannot_work_are_refused() {
+fn impossible_thresholds_are_refused() {
     let refused = |red| Switch::new(config(modes()[0], Some(red), 1)).unwrap_err();
     let (kmin, kmax) = (RED.kmax, RED.kmin);
     let turned = RedConfig { kmin, kmax, ..RED };

@@ -245,7 +245,7 @@ fn pauses_of_lossy_priorities_are_counted_and_not_obeyed() {
 
 /// All eight priorities: lossless frames for the host wait until the watchdog drops them, and nothing else is lost.
 #[test]
-fn a_host_that_pauses_all_priorities_costs_others_nothing() {
+fn a_host_that_pauses_all_priorities_does_not_affect_others() {
     let mut node = Node::new(config());
     let lossless = support::PRIORITY;
     assert!(node.offer(PAUSING, lossless));
@@ -291,7 +291,7 @@ fn pause_for_ever(role: PortRole, rule: Option<PauseRule>, has_lossless: bool) -
 
 /// PAUSE by port role, setting, and presence of a lossless priority.
 #[test]
-fn pause_is_obeyed_as_the_setting_says() {
+fn pause_is_obeyed_as_configured() {
     use PauseRule::{Ignore, NoLossless, Obey};
     use PortRole::{Edge, Fabric};
     for (role, rule, has_lossless, obeyed) in [
@@ -317,7 +317,7 @@ fn pause_is_obeyed_as_the_setting_says() {
 
 /// PAUSE for ever with the setting of an edge port: others lose nothing, and no lossless frame waits either.
 #[test]
-fn a_host_that_sends_pause_for_ever_costs_nobody_anything() {
+fn a_host_that_sends_pause_for_ever_does_not_affect_others() {
     let mut node = Node::new(config());
     node.run(Duration::from_millis(100), |node| {
         let quanta = Quanta::MAX;
@@ -356,7 +356,7 @@ fn storms_on_all_priorities_do_not_flap() {
 /// the sender's buffer, which is then paused for all destinations. It is declared a storm within two windows, and the
 /// sender's frames for others leave again. A merely slow host, which pauses for nine tenths of the time, is not.
 #[test]
-fn pauses_for_nearly_all_of_the_time_are_a_storm_and_those_of_a_slow_host_are_none() {
+fn nearly_permanent_pauses_are_a_storm_and_those_of_a_slow_host_are_not() {
     let lossless = support::PRIORITY;
     // Of 180 ticks, which are 18 ms; the detection time is 20 ms.
     for (held, is_storm) in [(178, true), (162, false)] {
@@ -434,7 +434,7 @@ fn told(node: &mut Node, port: PortId) -> Vec<bool> {
 }
 
 #[test]
-fn a_neighbour_can_be_held_whatever_the_buffer_holds() {
+fn a_neighbour_can_be_paused_whatever_the_buffer_holds() {
     let mut node = Node::new(config());
     let hold = |node: &mut Node, priority, held| {
         let command = Command::HoldNeighbour {

@@ -95,7 +95,7 @@ fn storms_at_one_port_after_the_other_begin_and_end_each_by_itself() {
 }
 
 #[test]
-fn storms_at_all_ports_are_called_and_end() {
+fn storms_at_all_ports_are_reported_and_end() {
     let mut node = Node::new(config());
     node.pausing = ALL_PORTS.to_vec();
     node.run(Duration::from_millis(60), |node| {
@@ -219,7 +219,7 @@ fn restarted(old: Node) -> Node {
 
 /// A storm that continues over a restart, one that ends while no switch runs, and none.
 #[test]
-fn storms_are_called_and_end_before_and_after_a_restart() {
+fn storms_are_reported_and_end_before_and_after_a_restart() {
     let priority = support::PRIORITY;
     for [before, after] in [[true, true], [true, false], [false, true], [false, false]] {
         let mut config = config();
@@ -262,7 +262,7 @@ fn storms_are_called_and_end_before_and_after_a_restart() {
 /// nothing sends nothing, and that is no storm, however short the detection time and the window for the share of paused
 /// time.
 #[test]
-fn what_a_switch_assumes_after_a_restart_is_no_storm() {
+fn pauses_assumed_after_a_restart_are_no_storm() {
     let priority = support::PRIORITY;
     for detection in [10, 4, 2] {
         let mut config = config();
@@ -293,7 +293,7 @@ fn what_a_switch_assumes_after_a_restart_is_no_storm() {
 
 /// Never earlier than configured, and at most a sample (an eighth of the shorter time) and a tick later.
 #[test]
-fn storms_are_called_and_end_in_the_times_that_are_configured() {
+fn storms_are_reported_and_end_within_the_configured_times() {
     let priority = support::PRIORITY;
     for (detection, restoration) in [(20, 40), (40, 20), (200, 200), (400, 100)] {
         let mut config = config();

@@ -26,7 +26,7 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(200))]
 
     #[test]
-    fn who_obeys_loses_nothing_and_waits_for_nobody(setting in settings(), seed in any::<u64>()) {
+    fn an_obedient_neighbour_loses_nothing_and_waits_for_no_other(setting in settings(), seed in any::<u64>()) {
         let mut setting = setting;
         setting.headroom = 100;
         let config = config(&setting);

@@ -33,7 +33,7 @@ fn a_pool_whose_headroom_is_too_small_is_refused_with_the_sums() {
 }
 
 #[test]
-fn the_memory_is_the_pools_and_not_the_sum_of_what_each_buffer_may_take() {
+fn memory_is_that_of_the_pool_and_not_the_sum_of_the_limits() {
     let mut config = config(&SETTING);
     // α = 1: each of eight lossless and four lossy buffers may take half of the pool.
     let reserved = 3 * 4 * 128;
@@ -47,7 +47,7 @@ fn the_memory_is_the_pools_and_not_the_sum_of_what_each_buffer_may_take() {
 }
 
 #[test]
-fn shares_that_cannot_work_are_refused() {
+fn impossible_shares_are_refused() {
     let broken = |change: &dyn Fn(&mut weir_core::SwitchConfig)| {
         let mut config = config(&SETTING);
         change(&mut config);
@@ -119,7 +119,7 @@ fn buffers_that_want_more_get_alpha_over_one_and_alpha_times_their_number() {
 }
 
 #[test]
-fn a_threshold_changes_while_frames_wait_and_what_is_reserved_does_not() {
+fn a_threshold_can_change_while_frames_wait_but_a_reservation_cannot() {
     let config = config(&SETTING);
     let mut switch = Switch::new(config.clone()).unwrap();
     let now = Instant::from_nanos(1);
@@ -158,7 +158,7 @@ fn a_threshold_changes_while_frames_wait_and_what_is_reserved_does_not() {
 }
 
 #[test]
-fn peaks_of_a_pool_begin_again() {
+fn peaks_of_a_pool_can_be_reset() {
     let mut switch = Switch::new(config(&SETTING)).unwrap();
     let now = Instant::from_nanos(1);
     let mut handle = 0;
@@ -180,7 +180,7 @@ type Order = fn(&mut Vec<(u32, u8)>);
 
 /// A switch that replaces another one takes its frames in the order in which they would have left.
 #[test]
-fn what_another_switch_has_left_fits_in_any_order() {
+fn inherited_frames_fit_in_any_order() {
     let setting = Setting {
         exponent: 0,
         size: 100_000,

@@ -181,7 +181,7 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(600))]
 
     #[test]
-    fn a_pool_does_what_the_slow_model_says(setting in settings(), steps in steps()) {
+    fn a_pool_equals_the_slow_model(setting in settings(), steps in steps()) {
         let config = config(&setting);
         let mut run = Run {
             free: (0..config.frame_count as u32).map(FrameHandle).collect(),

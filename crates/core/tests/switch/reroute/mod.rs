@@ -97,7 +97,7 @@ fn the_alternative_behaviour_moves_those_that_come_from_elsewhere() {
 
 /// Flows 12 and 24 are in the bucket of flow 0; flow 24 arrives on port 2.
 #[test]
-fn a_bucket_moves_with_all_its_flows_and_never_to_where_one_comes_from() {
+fn a_bucket_moves_with_all_its_flows_and_never_to_an_ingress_of_one() {
     let mut node = loaded();
     node.receive(4, X, 12);
     node.receive(2, X, 24);
@@ -119,7 +119,7 @@ fn a_bucket_moves_with_all_its_flows_and_never_to_where_one_comes_from() {
 }
 
 #[test]
-fn a_flow_goes_to_no_port_that_is_down_and_rather_to_none_that_is_suspected() {
+fn a_flow_avoids_ports_that_are_down_and_if_possible_suspected_ones() {
     let mut node = loaded();
     node.hold(2);
     node.receive(0, X, 1);
@@ -179,7 +179,7 @@ fn the_end_of_a_reroute_is_told_however_many_flows_move() {
 }
 
 #[test]
-fn commands_that_cannot_be_done_are_refused() {
+fn impossible_commands_are_refused() {
     let mut node = Node::new(config(0));
     let refused = |node: &mut Node, command| node.switch.apply(node.now, command).unwrap_err();
     let reroute = |egress| Command::Reroute {

@@ -245,7 +245,7 @@ fn copies_without_memory_are_counted_and_the_others_leave() {
 }
 
 #[test]
-fn a_class_with_levels_has_no_copies_that_its_table_does_not_know() {
+fn a_class_with_levels_makes_no_copies_without_table_entries() {
     let access = VlanPort::access(vlan(7));
     let ports = vec![access, access, VlanPort::trunk(VlanSet::all())];
     let mut config = config(ports, Vec::new());
@@ -266,7 +266,7 @@ fn a_class_with_levels_has_no_copies_that_its_table_does_not_know() {
 }
 
 #[test]
-fn a_frame_that_its_tag_makes_too_long_is_dropped_where_it_would_have_one() {
+fn a_frame_too_long_with_its_tag_is_dropped_at_tagged_ports() {
     let ports = vec![
         VlanPort::access(vlan(7)),
         VlanPort::access(vlan(7)),
@@ -396,7 +396,7 @@ fn routes_lead_to_ports_that_carry_their_vlan_or_are_refused() {
 }
 
 #[test]
-fn modes_say_what_they_are() {
+fn modes_are_named() {
     let modes = [
         VlanPort::access(vlan(5)),
         VlanPort::trunk(VlanSet::all()),

@@ -289,7 +289,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn all_buffers_have_their_turn() {
+    fn all_buffers_take_turns() {
         let mut turns = Turns::default();
         assert_eq!(turns.next(), None);
         let places = [(0, 0), (255, 7), (63, 3), (64, 3), (0, 7), (1, 0)];

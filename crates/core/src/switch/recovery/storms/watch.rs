@@ -231,7 +231,7 @@ mod tests {
     }
 
     #[test]
-    fn each_of_three_conditions_starts_the_clock_anew() {
+    fn each_of_three_conditions_restarts_the_clock() {
         for broken in [
             Seen {
                 tx_frames: 8,
@@ -284,7 +284,7 @@ mod tests {
     }
 
     #[test]
-    fn a_pause_in_force_is_no_end_although_none_comes_in() {
+    fn a_pause_in_force_prolongs_a_storm_without_new_frames() {
         let mut watch = storm();
         for _ in 0..100 {
             assert_eq!(watch.sample(&CONFIG, &HELD), Change::None);
@@ -309,7 +309,7 @@ mod tests {
     }
 
     #[test]
-    fn pauses_for_nearly_all_of_the_time_are_a_stall_although_frames_leave() {
+    fn nearly_permanent_pauses_are_a_stall_although_frames_leave() {
         let mut watch = Watch::default();
         // 180 ms of each 180.3 ms.
         let changes = pulses(&mut watch, 40, 998, true);
@@ -327,7 +327,7 @@ mod tests {
     }
 
     #[test]
-    fn a_stall_by_share_ends_with_the_first_window_that_has_less() {
+    fn a_stall_by_share_ends_with_the_first_window_below_it() {
         let mut watch = Watch::default();
         pulses(&mut watch, 40, 998, true);
         let resumed = Seen {
