@@ -80,7 +80,6 @@ const LENGTH_NAMES: &[(&str, &str)] = &[
 ];
 const PROBABILITY_NAMES: &[(&str, &str)] = &[("percent", "%"), ("pct", "%")];
 
-/// A type of values.
 struct Kind {
     name: &'static str,
     units: &'static [Unit],

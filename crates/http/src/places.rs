@@ -179,7 +179,6 @@ fn evict(taken: &mut Vec<Arc<Place>>, among: impl Fn(&Arc<Place>) -> bool) -> bo
 }
 
 impl Place {
-    /// The peer.
     pub(super) fn host(&self) -> Option<IpAddr> {
         self.host
     }

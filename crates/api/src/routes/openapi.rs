@@ -82,7 +82,6 @@ fn document() -> OpenApi {
         .build()
 }
 
-/// Every schema by name.
 fn schemas() -> BTreeMap<String, RefOr<Schema>> {
     let mut found = vec![(daemon::Error::name().into_owned(), daemon::Error::schema())];
     for route in ROUTES {

@@ -219,7 +219,6 @@ impl<'a> Table<'a> {
             .is_some_and(|item| matches!(&item.value, Value::Text(value) if value == text))
     }
 
-    /// Reports a problem of a key.
     pub(crate) fn complain(&self, key: &str, message: impl Into<String>) {
         self.problems
             .add(self.line_of(key), self.key_path(key), message);
@@ -311,7 +310,6 @@ impl<'a> Table<'a> {
         }
     }
 
-    /// Returns true if the key's value is an array.
     pub(crate) fn is_array(&self, key: &str) -> bool {
         self.item(key)
             .is_some_and(|item| matches!(item.value, Value::Array(_)))

@@ -68,13 +68,11 @@ impl Adjacency {
         self.port_to(from, PortPeer::Host(host))
     }
 
-    /// Returns true if a switch has hosts.
     pub(super) fn has_hosts(&self, switch: usize) -> bool {
         let is_host = |port: &SwitchPort| matches!(port.peer, PortPeer::Host(_));
         self.ports[switch].iter().any(is_host)
     }
 
-    /// The peer of a port.
     pub(super) fn peer(&self, switch: usize, port: usize) -> Option<PortPeer> {
         Some(self.ports.get(switch)?.get(port)?.peer)
     }

@@ -17,7 +17,6 @@ pub(super) enum Kind {
     PartsPerMillion,
 }
 
-/// One value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Amount {
     pub(super) kind: Kind,

@@ -61,7 +61,6 @@ impl EcnProfile {
     }
 }
 
-/// Reads all profiles.
 pub(crate) fn ecn_profiles(root: &Table<'_>) -> Vec<EcnProfile> {
     let names = Names::default();
     let tables = root.tables(EcnProfile::TABLE, EcnProfile::KEYS);

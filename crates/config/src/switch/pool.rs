@@ -56,7 +56,6 @@ impl Pool {
     }
 }
 
-/// Reads all pools.
 pub(crate) fn pools(root: &Table<'_>) -> Vec<Pool> {
     let names = Names::default();
     let tables = root.tables(Pool::TABLE, Pool::KEYS);

@@ -45,7 +45,6 @@ pub(crate) struct Surroundings<'a> {
     pub(crate) cables: &'a Cables,
 }
 
-/// Reads all classes.
 pub(crate) fn classes(root: &Table<'_>, around: &Surroundings<'_>) -> Vec<Class> {
     let names = Names::default();
     let mut owners: [Option<String>; 8] = Default::default();

@@ -13,7 +13,6 @@ pub(crate) struct Lines {
     pub(crate) slowest: Option<(String, BitRate)>,
     /// Maximum share of strict priorities and guaranteed rates.
     pub(crate) strict_share: PartsPerMillion,
-    /// The longest frame.
     pub(crate) frame_length_max: Bytes,
     /// Time without a frame after which a deadlock is suspected.
     pub(crate) detect: Duration,

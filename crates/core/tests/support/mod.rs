@@ -114,7 +114,6 @@ pub struct RingOptions {
     pub clcm_interval: Duration,
     /// The class has Levels instead of plain PFC.
     pub levels: bool,
-    /// Coding of Feedback.
     pub feedback: FeedbackCoding,
     /// From one end of a link between switches to the other.
     pub delay: Duration,

@@ -11,7 +11,6 @@ use super::{host_address, DataFrame, End, Network, Packet};
 use super::{CONTROL_LATENCY, FRAME, HOST_DELAY, TICK};
 
 impl Network {
-    /// Runs for `span` of virtual time.
     pub fn run(&mut self, span: Duration) {
         let end = self.now + span;
         while self.now < end {

@@ -74,7 +74,6 @@ impl Network {
         network
     }
 
-    /// The receiver of a host's frames.
     pub fn receiver(&self, host: usize) -> usize {
         let (_, address) = self.hosts[host].flow.expect("every host sends");
         (0..self.hosts.len())

@@ -86,7 +86,6 @@ impl NextHopsOf {
     }
 }
 
-/// Builds [`NextHops`].
 pub(in crate::scenario) struct Builder {
     rows: Vec<NextHopsOf>,
     /// By switch: the index of each group.

@@ -33,7 +33,6 @@ impl Sizes {
         }
     }
 
-    /// Draws one size.
     pub(super) fn draw(&self, random: &mut Random) -> Bytes {
         match self {
             Self::Listed(sizes) => drawn(sizes, random.below(shares_in_parts(sizes))),

@@ -68,7 +68,6 @@ impl Switch {
         Ok(())
     }
 
-    /// [`Command::Reserve`](crate::Command::Reserve).
     pub(in crate::switch) fn reserve(
         &mut self,
         port: PortId,

@@ -21,7 +21,6 @@ pub(in crate::switch) struct IngressBuffer {
     /// Up to this occupancy a frame has no further effect: no limit, threshold or watermark is lower. Zero while the
     /// neighbour is paused.
     calm_up_to: Bytes,
-    /// Maximum charge.
     limit: Bytes,
     /// Occupancy from which the neighbour is paused; out of reach if none is paused.
     pause_from: Bytes,
@@ -164,7 +163,6 @@ impl IngressBuffer {
         self.limit
     }
 
-    /// Returns true when half of the maximum charge is used.
     pub(in crate::switch) fn is_half_full(&self, pools: &Pools) -> bool {
         let limit = match &self.pooled {
             Some(pooled) => pooled.room(pools),
@@ -265,7 +263,6 @@ impl IngressBuffer {
         self
     }
 
-    /// Sets whether the neighbour sends by credits.
     pub(in crate::switch) fn set_by_credits(&mut self, by_credits: bool) -> PauseChange {
         if self.by_credits == by_credits {
             return PauseChange::None;

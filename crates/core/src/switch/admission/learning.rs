@@ -70,7 +70,6 @@ impl Switch {
         self.forwarding.learnt_capacity()
     }
 
-    /// [`Command::ForgetLearned`](crate::Command::ForgetLearned).
     pub(in crate::switch) fn forget_learnt(
         &mut self,
         now: Instant,

@@ -23,7 +23,6 @@ impl Switch {
         self.close_levels();
     }
 
-    /// [`Command::HoldNeighbour`](crate::Command::HoldNeighbour).
     pub(in crate::switch) fn hold_neighbour(
         &mut self,
         port: PortId,
@@ -76,7 +75,6 @@ impl Switch {
         Ok(())
     }
 
-    /// [`Command::DeviceBack`](crate::Command::DeviceBack).
     pub(in crate::switch) fn take_port_back(
         &mut self,
         now: Instant,

@@ -8,7 +8,6 @@ use crate::switch::Switch;
 use crate::units::{PortId, Priority};
 
 impl Switch {
-    /// [`Command::SetClass`](crate::Command::SetClass).
     pub(in crate::switch) fn set_class(
         &mut self,
         priority: Priority,

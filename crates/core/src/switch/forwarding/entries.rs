@@ -123,7 +123,6 @@ impl Forwarding {
         self.learnt.forget(now, Forget { port, vlan, at })
     }
 
-    /// The time at which [`sweep_learnt`](Self::sweep_learnt) is next due.
     pub(in crate::switch) fn next_sweep(&self) -> Instant {
         self.learnt.next_sweep()
     }

@@ -74,7 +74,6 @@ pub(super) struct PortRule {
     pub(super) is_edge: bool,
     /// Maximum number of addresses behind it.
     pub(super) limit: u32,
-    /// Its link is up.
     pub(super) is_up: bool,
 }
 
@@ -137,7 +136,6 @@ impl LearntTable {
         }
     }
 
-    /// Returns true if `port` leads to a host.
     pub(super) fn is_edge(&self, port: PortId) -> bool {
         self.rules
             .get(port.index())
@@ -152,12 +150,10 @@ impl LearntTable {
         self.sets.len() * WAYS
     }
 
-    /// Number of addresses in the table.
     pub(super) fn len(&self) -> u32 {
         self.counts.iter().sum()
     }
 
-    /// Number of addresses behind `port`.
     pub(super) fn count_at(&self, port: PortId) -> u32 {
         self.counts.get(port.index()).copied().unwrap_or(0)
     }
@@ -247,7 +243,6 @@ impl LearntTable {
         Some(Noted::Moved(moved))
     }
 
-    /// Returns true if `port` has reached its limit of addresses.
     fn is_full(&self, port: PortId) -> bool {
         let limit = self.rules.get(port.index()).map_or(0, |rule| rule.limit);
         self.count_at(port) >= limit
@@ -317,7 +312,6 @@ impl LearntTable {
         }
     }
 
-    /// The time at which [`sweep`](Self::sweep) is next due.
     pub(super) fn next_sweep(&self) -> Instant {
         self.sweep.next
     }

@@ -102,7 +102,6 @@ pub(super) struct Forwarding {
     /// Ports used for flooding, if not all are.
     tree: Option<PortSet>,
     blocked: Blocked,
-    /// Number of changes of static entries.
     version: u64,
 }
 

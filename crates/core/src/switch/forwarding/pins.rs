@@ -22,7 +22,6 @@ pub(super) struct Pin {
     pub(super) flow_hash: u32,
     pub(super) port: PortId,
     pub(super) by: PinnedBy,
-    /// Time of the last frame that used it.
     pub(super) used_at: Instant,
 }
 

@@ -93,7 +93,6 @@ impl Sweep {
         self.jobs.iter().any(|job| job.includes(entry))
     }
 
-    /// Returns the sets for the present step.
     pub(super) fn take_step(&mut self, set_count: usize) -> Range<usize> {
         let end = (self.at + SETS_PER_STEP.min(self.left)).min(set_count);
         let step = self.at..end;

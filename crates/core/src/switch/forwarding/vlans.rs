@@ -154,7 +154,6 @@ impl Vlans {
         }
     }
 
-    /// Counts a frame that goes to a transmitter.
     #[inline]
     pub(in crate::switch) fn note_sent(&mut self, handle: FrameHandle, length: Bytes) {
         let held = self.of_handle.get(handle.index()).copied();

@@ -113,7 +113,6 @@ impl GrantsTaken {
         self.sent = self.sent.wrapping_add(1);
     }
 
-    /// Number of frames sent so far.
     pub(in crate::switch) fn sent(&self) -> u16 {
         self.sent
     }

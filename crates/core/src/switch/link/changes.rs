@@ -48,7 +48,6 @@ impl Port {
 }
 
 impl Switch {
-    /// [`Command::SetLink`](crate::Command::SetLink).
     pub(in crate::switch) fn set_link(
         &mut self,
         now: Instant,

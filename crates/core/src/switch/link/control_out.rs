@@ -14,7 +14,6 @@ use crate::wire::ControlFrame;
 pub(in crate::switch) const CLCM_QUEUE_CAPACITY: usize = 16;
 
 impl Switch {
-    /// [`Command::SendClcm`](crate::Command::SendClcm).
     pub(in crate::switch) fn send_clcm(
         &mut self,
         port: PortId,

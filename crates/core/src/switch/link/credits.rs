@@ -120,7 +120,6 @@ impl PortCredits {
         (until, true)
     }
 
-    /// Returns true if a message is due at `now`.
     fn is_due(&self, now: Instant) -> bool {
         self.receiver.is_due() || self.sender.is_due(now, &self.times)
     }
@@ -349,7 +348,6 @@ impl Switch {
         }
     }
 
-    /// Does what is due for credits at `port`.
     pub(in crate::switch) fn refresh_credits(&mut self, now: Instant, port: PortId) {
         let state = &mut self.ports[port.index()];
         let up = state.up;
@@ -383,7 +381,6 @@ impl Switch {
         self.note_credits_due(now, port);
     }
 
-    /// [`Command::SetCreditSlots`](crate::Command::SetCreditSlots).
     pub(in crate::switch) fn set_credit_slots(
         &mut self,
         port: PortId,

@@ -34,7 +34,6 @@ impl Seldom {
         self.set(Self::PAUSE_ZERO, due);
     }
 
-    /// Sets whether a credit update is due.
     pub(super) fn set_credits(&mut self, due: bool) {
         self.set(Self::CREDITS, due);
     }

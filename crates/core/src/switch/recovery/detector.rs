@@ -10,7 +10,6 @@ use crate::units::{Duration, Instant, PortId, Priority};
 /// Samples of the deadlock detector in one detection time.
 const SAMPLES_PER_DETECT: u64 = 8;
 
-/// Sampling of the ports for deadlocks.
 #[derive(Debug)]
 #[cfg_attr(feature = "testing", derive(Clone))]
 pub(in crate::switch) struct Detector {
@@ -23,7 +22,6 @@ pub(in crate::switch) struct Detector {
 }
 
 impl Detector {
-    /// Creates a detector for empty ports.
     pub(in crate::switch) fn new() -> Self {
         Self {
             backlogged: 0,
@@ -164,7 +162,6 @@ impl Switch {
         self.push_event(now, kind);
     }
 
-    /// [`Command::SetDetector`](crate::Command::SetDetector).
     pub(in crate::switch) fn set_detector(
         &mut self,
         now: Instant,

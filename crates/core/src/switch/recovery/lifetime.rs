@@ -38,13 +38,11 @@ enum Verdict {
 }
 
 impl Head {
-    /// Notes the first frame of an empty queue.
     pub(in crate::switch) fn note_first(&mut self, now: Instant) {
         self.since = now;
         self.grace = Duration::ZERO;
     }
 
-    /// Notes that a frame has left.
     pub(in crate::switch) fn note_departure(&mut self, now: Instant) {
         self.note_first(now);
         self.drops = 0;

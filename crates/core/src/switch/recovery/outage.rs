@@ -136,7 +136,6 @@ impl Switch {
         }
     }
 
-    /// [`Command::SetTransmitter`](crate::Command::SetTransmitter).
     pub(in crate::switch) fn set_transmitter(
         &mut self,
         now: Instant,

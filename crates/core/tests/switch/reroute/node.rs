@@ -211,7 +211,6 @@ impl Node {
     }
 }
 
-/// Report of a reroute.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub struct Outcome {
     /// (ingress, flow hash, to).

@@ -46,7 +46,6 @@ const ROUNDS_TO_HEAR: u32 = 2;
 /// Rounds after which a silent switch is forgotten.
 const FORGET_ROUNDS: u64 = 4;
 
-/// State of loop detection.
 #[derive(Clone, Debug)]
 pub(in crate::switch) struct Loops {
     config: LoopConfig,
@@ -105,7 +104,6 @@ impl Loops {
         self.next_round
     }
 
-    /// Notes that a frame of this VLAN is flooded.
     pub(in crate::switch) fn note_flooded(&mut self, vlan: VlanId) {
         self.flooded[0].insert(vlan);
     }
@@ -279,7 +277,6 @@ impl Switch {
         }
     }
 
-    /// Notes that a learned address has moved to `port`.
     #[cold]
     pub(in crate::switch) fn note_move(
         &mut self,
@@ -362,7 +359,6 @@ impl Switch {
         self.forwarding.is_blocked(port, vlan)
     }
 
-    /// The probe that `port` must send.
     pub(in crate::switch) fn next_probe(&mut self, port: PortId) -> Option<ControlFrame> {
         let seldom = &mut self.ports[port.index()].due.seldom;
         if !seldom.take_probe() {

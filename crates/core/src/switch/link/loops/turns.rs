@@ -51,7 +51,6 @@ pub(super) struct Needs<'a> {
 }
 
 impl Turn {
-    /// The next probe of this round.
     pub(super) fn next(&mut self, port: PortId, needs: &Needs<'_>) -> Option<Wanted> {
         if self.round != needs.round {
             self.plan(port, needs);
@@ -61,7 +60,6 @@ impl Turn {
         wanted
     }
 
-    /// Returns true if another probe remains in this round.
     pub(super) fn has_more(&self) -> bool {
         self.sent < self.count
     }

@@ -18,7 +18,6 @@ use watch::{Change, Seen, Stage, Storm, Watch};
 /// Samples in one detection or restoration time, whichever is shorter.
 const SAMPLES: u64 = 8;
 
-/// State of one port's watchdog.
 #[derive(Debug, Default)]
 #[cfg_attr(feature = "testing", derive(Clone))]
 #[repr(C)]
@@ -54,7 +53,6 @@ impl Storms {
         }
     }
 
-    /// The port's settings.
     pub(in crate::switch) fn config(&self) -> Option<WatchdogConfig> {
         self.config
     }
@@ -74,7 +72,6 @@ impl Storms {
         self.watches[priority.index()].stage == Stage::Stalled
     }
 
-    /// The action of the present storm.
     pub(in crate::switch) fn action(&self, priority: Priority) -> Option<StormAction> {
         match self.watches[priority.index()].stage {
             Stage::Storm(storm) => Some(storm.action),
