@@ -1,4 +1,4 @@
-//! `GET /v1/counters`, and the daemon's counters beside the core's: the kernel's losses and its own loop.
+//! `GET /v1/counters`, and the daemon's counters beside the core's: the kernel's losses, and those of its polling loop.
 
 use std::collections::BTreeMap;
 use std::iter::Sum;

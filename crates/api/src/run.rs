@@ -243,7 +243,7 @@ impl Series {
 /// One expectation of the scenario.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Expectation {
-    /// The expectation for display: `lost = 0`.
+    /// The expectation as displayed, such as `lost = 0`.
     pub what: String,
     /// True if it held.
     pub held: bool,

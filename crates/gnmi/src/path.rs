@@ -256,7 +256,7 @@ fn check_text(what: &str, text: &str) -> Result<(), Refusal> {
     Ok(())
 }
 
-/// Formats a path like `switchctl` and clients, for logs and errors. Escapes unprintable characters.
+/// Formats a path in the notation of `switchctl` and of clients, for logs and errors. Escapes unprintable characters.
 pub fn written(path: &wire::Path) -> impl fmt::Display + '_ {
     struct Written<'a>(&'a wire::Path);
     impl fmt::Display for Written<'_> {

@@ -54,9 +54,8 @@ const PROBE_INTERVAL: Duration = Duration::from_secs(1);
 /// Time without a returning probe after which a port floods again.
 const LOOP_HOLD: Duration = Duration::from_secs(30);
 
-/// More moves of an address than those of any station …
+/// A station never moves this often within [`MOVES_WITHIN`].
 const MOVES: u8 = 16;
-/// … within this time.
 const MOVES_WITHIN: Duration = Duration::from_secs(1);
 
 /// No line carries more frames per second.
@@ -230,11 +229,11 @@ impl FlowsConfig {
 /// `[[route]]`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Route {
-    /// Frames to this address …
+    /// Destination address.
     pub destination: MacAddress,
-    /// … in this VLAN, or in any …
+    /// VLAN; `None` for any.
     pub vlan: Option<VlanId>,
-    /// … leave by one of these ports; at least one.
+    /// Ports by one of which the frames leave; at least one.
     pub ports: Vec<PortId>,
     /// Number of buckets for its flows; unused for a single port.
     pub buckets: u16,

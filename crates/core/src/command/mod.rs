@@ -31,9 +31,9 @@ pub enum Command {
         message: Clcm,
     },
     /// The release of the CLCM paper's section 3.3: for `period`, only frames received on `ingress` leave by `egress`
-    /// at `priority`, and the ingress buffer of `ingress` is larger by `extra`. With Levels, Level D gets as much as
-    /// the smallest budget in addition; a release is refused if no frame from `ingress` has come further than D links
-    /// and waits for another switch.
+    /// at `priority`, and the ingress buffer of `ingress` is larger by `extra`. With Levels, Level D gets
+    /// additional room of the size of the smallest budget; the release is refused unless a frame from `ingress` that
+    /// has come further than D links waits for another switch.
     ///
     /// Repeating it while it is active prolongs it. A second `ingress` for the same egress is refused until the first
     /// one's period is over, but replaces a mere preference.

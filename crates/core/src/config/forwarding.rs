@@ -13,11 +13,11 @@ pub const BUCKETS_DEFAULT: u16 = 64;
 /// A static forwarding entry.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RouteConfig {
-    /// Frames to this address …
+    /// Destination address of the frames.
     pub destination: MacAddress,
-    /// … in this VLAN; `None` for those in any VLAN that has no entry of its own, and in a switch that ignores tags.
+    /// Their VLAN; `None` for all VLANs without a separate entry, and in a switch that ignores tags.
     pub vlan: Option<VlanId>,
-    /// … leave by one of these ports, the members of its group. Never empty, without duplicates.
+    /// Ports by one of which they leave: the members of the group. Never empty, without duplicates.
     pub ports: Vec<PortId>,
     /// Number of buckets, from the number of members to [`BUCKETS_MAX`]; unused for a single member. A flow belongs to
     /// bucket (flow hash modulo this), and a bucket to one member; at the start the buckets are dealt to the members in
@@ -128,9 +128,9 @@ crate::named! {
 /// comes back on one port and the other in turn.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct MoveConfig {
-    /// This many moves of one address …
+    /// Number of moves of one address within [`within`](Self::within).
     pub count: u8,
-    /// … within this time, in whole milliseconds.
+    /// Time span of the moves, in whole milliseconds.
     pub within: Duration,
     /// Sends probes to the broadcast address from the two ports. A returning probe blocks like any other. If false, the
     /// sign is only reported.

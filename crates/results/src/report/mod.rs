@@ -17,7 +17,7 @@ use crate::{plot, slowdown, table};
 
 pub use history::{End, History};
 
-/// Maximum number of ends of links with pauses on the page.
+/// Maximum number of link ends on the page for which pauses are shown.
 const ENDS_MAX: usize = 2_000;
 
 /// Nothing is fetched, whatever the file contains.

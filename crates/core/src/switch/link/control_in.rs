@@ -148,7 +148,7 @@ impl Switch {
         let Some(state) = self.ports.get_mut(port.index()) else {
             return Err(DropReason::PortDown);
         };
-        // They are as frequent as pauses, not as other messages.
+        // Credit updates are as frequent as pauses, unlike other messages.
         let limit = match CreditUpdate::is_update(bytes) {
             true => &mut state.pause_limit,
             false => &mut state.message_limit,

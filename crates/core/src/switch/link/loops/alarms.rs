@@ -12,9 +12,9 @@ use crate::units::PortId;
 const ALARMS_MAX: usize = 4;
 /// Rounds that an alarm lasts after the last address that moved too often.
 const ALARM_ROUNDS: u64 = 10;
-/// Rounds in which probes are broadcasts, …
+/// Rounds in which probes are broadcasts after an alarm begins.
 const LOUD_ROUNDS: u64 = 4;
-/// … repeated after this many rounds while addresses keep moving.
+/// While addresses keep moving, this is repeated after this many rounds.
 const LOUD_AGAIN_ROUNDS: u64 = 60;
 
 #[derive(Clone, Copy, Debug)]

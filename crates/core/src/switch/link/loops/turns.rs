@@ -10,11 +10,11 @@ use crate::units::PortId;
 
 /// Maximum number of probes that a port sends in a round.
 pub(super) const PROBES_MAX: usize = 24;
-/// Of these, for suspects, …
+/// Of these, at most this many for suspects.
 const SUSPECTED_MAX: usize = 8;
-/// … for blocks, …
+/// At most this many for blocks.
 pub(super) const KEPT_MAX: usize = 6;
-/// … and for VLANs in which frames were flooded.
+/// At most this many for VLANs in which frames were flooded.
 const FLOODED_MAX: usize = 6;
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
