@@ -10,7 +10,7 @@ use crate::words::{HealthKind, HealthVerdict, Trouble, Verdict};
 pub const LOSS_WINDOW_SECONDS: u64 = 10;
 /// Suspicions, storms and stalls count for this long, so that those that recur every few seconds are recognised.
 pub const RECURRENCE_WINDOW_SECONDS: u64 = 60;
-/// After this time, an egress is considered suspected without a release.
+/// A suspicion that lasts longer than this counts as one that no release has ended.
 pub const STANDS_AFTER_SECONDS: f64 = 5.0;
 /// A dataplane with figures older than this is considered silent.
 pub const SILENT_AFTER_SECONDS: f64 = 3.0;

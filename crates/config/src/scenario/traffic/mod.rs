@@ -25,8 +25,11 @@ pub const FLOW_COUNT_MAX: usize = 1_000_000;
 pub enum TrafficKind {
     /// Every host sends to one other, and receives from one other.
     Permutation,
-    /// This many flows, each between two separate hosts.
-    Random { flows: usize },
+    /// Flows between two separate hosts each.
+    Random {
+        /// Number of flows.
+        flows: usize,
+    },
     /// Many hosts send to one.
     Incast {
         /// Senders, drawn from all others; fewer than there are hosts.

@@ -105,9 +105,9 @@ pub(in crate::switch) struct LevelTable {
 impl LevelTable {
     /// Makes room for `frame_count` frames: a share has at least one, an entry at least one share.
     ///
-    /// With `by_ingress` a destination has an entry for each ingress port of its frames: flooded frames cross a link in
-    /// both directions, and lemma 1, which goes back along the frames that set a Level, terminates only if it never
-    /// returns the way it came (the book's chapter on Levels).
+    /// With `by_ingress` a destination has an entry for each ingress port of its frames. Flooded frames need that: they
+    /// cross a link in both directions, and the proof of lemma 1 follows the frames that set a Level back to their
+    /// source, which ends only if it never crosses a link both ways (the book's chapter on Levels).
     pub(in crate::switch) fn new(frame_count: usize, port_count: usize, by_ingress: bool) -> Self {
         let entry = Entry {
             key: Key(0),
