@@ -130,7 +130,7 @@ pub fn check_used(models: &[wire::ModelData]) -> Result<(), Refusal> {
         Some(model) => {
             let name: String = model.name.chars().take(64).collect();
             Err(Refusal::unimplemented(format!(
-                "no module `{}` here; Capabilities lists those that there are",
+                "no module `{}`; Capabilities lists the modules",
                 name.escape_debug()
             )))
         }

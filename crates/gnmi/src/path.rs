@@ -104,7 +104,7 @@ impl Pattern {
         let length = elems.clone().count();
         if length > ELEMENTS_MAX {
             return Err(Refusal::bad_request(format!(
-                "a path of {length} elements; at most {ELEMENTS_MAX} are taken"
+                "a path of {length} elements; at most {ELEMENTS_MAX} are accepted"
             )));
         }
         let parts = elems.map(part).collect::<Result<_, _>>()?;
@@ -217,7 +217,7 @@ fn part(elem: &wire::PathElem) -> Result<Part, Refusal> {
     }
     if elem.key.len() > KEYS_MAX {
         return Err(Refusal::bad_request(format!(
-            "`{}` has {} keys; at most {KEYS_MAX} are taken",
+            "`{}` has {} keys; at most {KEYS_MAX} are accepted",
             elem.name,
             elem.key.len()
         )));
@@ -249,7 +249,7 @@ fn part(elem: &wire::PathElem) -> Result<Part, Refusal> {
 fn check_text(what: &str, text: &str) -> Result<(), Refusal> {
     if text.len() > TEXT_MAX {
         return Err(Refusal::bad_request(format!(
-            "a {what} of {} bytes; at most {TEXT_MAX} are taken",
+            "a {what} of {} bytes; at most {TEXT_MAX} are accepted",
             text.len()
         )));
     }

@@ -88,7 +88,7 @@ pub(super) fn other_end(case: &Case<'_>) -> Vec<Finding> {
         Some(Peer::Elsewhere) => {
             return vec![Finding::note(
                 Check::OtherEnd,
-                "in a network namespace that cannot be entered from here: where hosts there have VLAN devices, `ethtool -K DEVICE txvlan off` belongs there",
+                "in a network namespace that cannot be entered from here: if hosts there have VLAN devices, run `ethtool -K DEVICE txvlan off` there",
             )]
         }
         Some(Peer::Known {
@@ -172,7 +172,7 @@ pub(super) fn pause(case: &Case<'_>) -> Option<Finding> {
         _ if passes_no_pfc(case) => Finding::note(
             Check::Pause,
             format!(
-                "{} passes PFC on only with rx-all, which is off: pauses may not reach the switch (rx-all lets frames with a bad FCS through, too)",
+                "{} passes PFC on only with rx-all, which is off: pauses may not reach the switch (rx-all also passes frames with a bad FCS)",
                 case.driver.name
             ),
         )

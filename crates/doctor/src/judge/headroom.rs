@@ -105,7 +105,7 @@ fn of_class(case: &Case<'_>, class: &Class) -> Option<Finding> {
     }
     if is_measured(port) && room < needed {
         let found = format!(
-            "class {name} has {} at port {}, and {} may be charged after XOFF: frames that waste most of their cells, {} as measured (overshoot) and what comes within round-trip",
+            "class {name} has {} at port {}, and {} may be charged after XOFF: frames that waste most of their cells, {} as measured (overshoot) and the frames that arrive within round-trip",
             format_size(room),
             port.name,
             format_size(needed),
@@ -153,11 +153,11 @@ fn lost(case: &Case<'_>, class: &str, seen: &Seen, file: Option<(Bytes, Bytes)>)
     );
     let remedy = match case.port.role {
         PortRole::Edge => format!(
-            "measure what still comes after XOFF while the switch is stopped (`weir-host measure {}`), write port.{port}.overshoot as it says, and raise class.{class}.headroom; for a host that does not obey pauses: port.{port}.police = \"drop\"",
+            "measure how much still arrives after XOFF while the switch is stopped (`weir-host measure {}`), set port.{port}.overshoot accordingly, and raise class.{class}.headroom; for a host that does not obey pauses: port.{port}.police = \"drop\"",
             case.device()
         ),
         PortRole::Fabric => format!(
-            "see that the neighbor obeys PFC in this class (`switchctl neighbors`), and raise class.{class}.headroom"
+            "make sure that the neighbor obeys PFC in this class (`switchctl neighbors`), and raise class.{class}.headroom"
         ),
     };
     Finding::problem(Check::Headroom, found, Remedy::Other(remedy))

@@ -57,9 +57,9 @@ fn programs(host: &Host, config: &DaemonConfig) -> Option<Finding> {
     Some(match refused(form).filter(|_| wanted) {
         Some(why) => Finding::note(
             check,
-            format!("the kernel takes the XDP program without the express path only: {why}"),
+            format!("the kernel accepts the XDP program without the express path only: {why}"),
         ),
-        None => Finding::ok(check, "the kernel takes the XDP program"),
+        None => Finding::ok(check, "the kernel accepts the XDP program"),
     })
 }
 
@@ -241,7 +241,7 @@ fn cpu(number: usize, host: &Host, wanted: &Wanted, config: &DaemonConfig) -> Fi
             true => "dataplane.cpu",
             false => "dataplane.worker-cpus",
         };
-        let found = format!("CPU {number} is not there or is offline");
+        let found = format!("CPU {number} does not exist or is offline");
         return Finding::problem(check, found, wanted.setting(key, None));
     };
     if let Some(governor) = cpu.governor.as_deref().filter(|it| *it != "performance") {
@@ -258,7 +258,7 @@ fn cpu(number: usize, host: &Host, wanted: &Wanted, config: &DaemonConfig) -> Fi
         ),
         false => Finding::note(
             check,
-            format!("CPU {number} has other work, too (boot with isolcpus={number})"),
+            format!("CPU {number} also has other work (boot with isolcpus={number})"),
         ),
     }
 }

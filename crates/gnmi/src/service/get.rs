@@ -32,7 +32,7 @@ impl Asked {
         })?;
         if request.path.len() > PATHS_MAX {
             return Err(Refusal::bad_request(format!(
-                "{} paths; at most {PATHS_MAX} are taken by one Get",
+                "{} paths; at most {PATHS_MAX} are accepted in one Get",
                 request.path.len()
             )));
         }

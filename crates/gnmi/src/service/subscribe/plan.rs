@@ -86,7 +86,7 @@ impl Plan {
         }
         if count > PATHS_MAX {
             return Err(Refusal::bad_request(format!(
-                "{count} subscriptions; at most {PATHS_MAX} are taken by one call"
+                "{count} subscriptions; at most {PATHS_MAX} are accepted in one call"
             )));
         }
         let mut parts = Vec::new();
