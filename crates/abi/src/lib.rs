@@ -1,5 +1,5 @@
-//! The kernel-userspace ABIs. `include/weir_abi.h` defines the layout, and everything here is generated from it or counted
-//! by it. The loader (`weir-ebpf`) uses it, and so does `switchctl`, which reads pinned maps without the loader.
+//! The kernel-userspace ABIs. `include/weir_abi.h` defines the layout, from which everything here is generated or
+//! derived. Used by the loader (`weir-ebpf`), and by `switchctl`, which reads pinned maps without the loader.
 //!
 //! Design: docs/src/internals/design/house.md.
 
@@ -17,8 +17,7 @@ mod generated {
 
 pub use generated::*;
 
-/// Types shared by weir-host's programs in the kernel and userspace; `include/weir_host_abi.h` owns
-/// the layout.
+/// Types shared by weir-host's programs in the kernel and userspace; `include/weir_host_abi.h` defines the layout.
 pub mod host {
     #![allow(
         dead_code,
@@ -34,7 +33,7 @@ pub mod host {
 /// Class of a frame.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum FrameClass {
-    /// Anything that is not a control protocol of this switch.
+    /// Any frame that is not of a control protocol of this switch.
     Data,
     /// PAUSE, PFC and other MAC control.
     MacControl,
@@ -60,24 +59,24 @@ impl FrameClass {
     }
 }
 
-/// Fate of a frame.
+/// Treatment of a frame.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Verdict {
-    /// It went to the queue's socket.
+    /// To the queue's socket.
     Redirected,
-    /// The kernel got it: LLDP, or there is no socket and the port's fallback is to pass.
+    /// To the kernel: LLDP, or there is no socket and the port's fallback is `pass`.
     Passed,
-    /// No socket: the frame is lost.
+    /// Lost, because there is no socket.
     Dropped,
-    /// No whole Ethernet header.
+    /// No complete Ethernet header.
     TooShort,
     /// The driver left no room for the metadata.
     NoMeta,
-    /// A part of a frame that the driver has cut.
+    /// Part of a frame that the driver has split.
     Cut,
-    /// It went to its egress device at once.
+    /// Directly to its egress device.
     Express,
-    /// All slots of the RX ring that are not kept for frames with a credit were taken.
+    /// All slots of the RX ring that are not reserved for frames with a credit were in use.
     NoSlot,
 }
 

@@ -1,6 +1,6 @@
-//! `GET /v1/audit`: where every frame and every chunk of packet memory is, at one moment.
+//! `GET /v1/audit`: the location of every frame and every chunk of packet memory, at one moment.
 //!
-//! The daemon only tells numbers. Whoever reads them does the sums, by [`Audit::differences`].
+//! The daemon only reports numbers; the reader adds them up with [`Audit::differences`].
 
 use std::collections::BTreeMap;
 
@@ -10,8 +10,8 @@ use weir_core::DropReason;
 
 use crate::words::Reason;
 
-/// Reasons that also drop frames which were admitted before. The switch core counts copies under them: a flooded frame may
-/// have lost some copies and have been delivered all the same.
+/// Reasons that also drop admitted frames. The switch core counts copies under them: a flooded frame may have lost some
+/// copies and still have been delivered.
 const LATE_REASONS: [DropReason; 4] = [
     DropReason::Aged,
     DropReason::Storm,
@@ -19,72 +19,72 @@ const LATE_REASONS: [DropReason; 4] = [
     DropReason::PortDown,
 ];
 
-/// `GET /v1/audit`. All numbers are of one moment, between two steps of the dataplane.
+/// `GET /v1/audit`. All numbers are from one moment, between two steps of the dataplane.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct Audit {
-    /// Each port.
+    /// All ports.
     pub ports: Vec<PortAudit>,
     /// The packet memory.
     pub memory: MemoryAudit,
 }
 
-/// One port: what the polling loop noted beside what the switch core counted.
+/// One port: the counts of the polling loop, and those of the switch core.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct PortAudit {
     /// The port.
     pub port: String,
-    /// Frames taken from the RX ring.
+    /// Frames read from the RX ring.
     pub received: u64,
-    /// Chunks of them beside the first of each: frames longer than a chunk.
+    /// Their chunks other than the first of each: frames longer than a chunk.
     #[serde(default)]
     pub further: u64,
-    /// Frames among them that the switch took, as the loop noted.
+    /// Those that the switch admitted, as counted by the loop.
     pub admitted: u64,
-    /// The same, as the switch core counted.
+    /// The same, as counted by the switch core.
     pub admitted_by_core: u64,
-    /// Copies of frames for mirrors that the switch took, to send them by this port.
+    /// Copies for mirrors that the switch admitted, to send them by this port.
     #[serde(default)]
     pub copied: u64,
     /// Control frames among them, for this switch.
     pub read: u64,
-    /// Frames among them that were dropped on arrival, by reason.
+    /// Those dropped on arrival, by reason.
     pub refused: BTreeMap<Reason, u64>,
     /// Admitted frames from this port whose last copy was sent.
     pub delivered: u64,
-    /// Admitted frames from this port that were dropped where they waited, by reason.
+    /// Admitted frames from this port that were dropped while waiting, by reason.
     pub given_up: BTreeMap<Reason, u64>,
-    /// Drops that the switch core counted, by reason.
+    /// Drops as counted by the switch core, by reason.
     pub dropped_by_core: BTreeMap<Reason, u64>,
-    /// Frames from this port that the switch has.
+    /// Frames from this port in the switch.
     pub held: u64,
-    /// Copies of frames that wait to leave by this port.
+    /// Copies of frames waiting to leave by this port.
     pub waiting: u64,
-    /// Data frames handed to this port's transmitter, as the loop noted.
+    /// Data frames handed to this port's transmitter, as counted by the loop.
     pub sent_data: u64,
-    /// The same, as the switch core counted.
+    /// The same, as counted by the switch core.
     pub sent_data_by_core: u64,
     /// Control frames handed to this port's transmitter.
     pub sent_control: u64,
-    /// Frames that this port's transmitter is done with.
+    /// Frames that this port's transmitter has completed.
     pub completed: u64,
-    /// Frames that this port's transmitter has.
+    /// Frames that this port's transmitter holds.
     pub with_transmitter: u64,
-    /// Frames that this port's TX ring had no place for.
+    /// Frames for which this port's TX ring had no room.
     pub not_sent: u64,
-    /// Chunks that were ever given to the kernel to receive into at this port.
+    /// Chunks given to the kernel for reception at this port, in total.
     pub lent: u64,
-    /// Frames from this port that took the express path, past loop and core.
+    /// Frames from this port on the express path, bypassing loop and core.
     #[serde(default)]
     pub express_in: u64,
     /// Frames that left by this port on the express path, or were lost there by its device.
     #[serde(default)]
     pub express_out: u64,
-    /// What the kernel lost at this port before the switch saw it.
+    /// Frames that the kernel lost at this port before the switch received them.
     pub lost_by_kernel: u64,
 }
 
 impl PortAudit {
-    /// Chunks that the kernel has to receive into: in the fill ring, or in the RX ring with a frame.
+    /// Chunks that the kernel has for reception: in the fill ring, or in the RX ring with a frame.
     pub fn receiving(&self) -> u64 {
         self.lent.saturating_sub(self.received + self.further)
     }
@@ -93,38 +93,38 @@ impl PortAudit {
 /// The chunks of the UMEM.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct MemoryAudit {
-    /// All of them.
+    /// Total.
     pub chunks: u64,
-    /// In the list of those that are nowhere else.
+    /// In the free list.
     pub free: u64,
-    /// Marked as being in that list.
+    /// Marked as free.
     pub marked_free: u64,
-    /// Carrying frames that were admitted, as the switch core counts them, or the first part of each.
+    /// With admitted frames, as counted by the switch core, or the first part of each.
     pub held_by_core: u64,
-    /// Carrying other parts of frames that were admitted.
+    /// With further parts of admitted frames.
     #[serde(default)]
     pub further: u64,
-    /// Carrying control frames of this switch.
+    /// With control frames of this switch.
     pub control: u64,
-    /// Neither free nor carrying anything.
+    /// Neither free nor in use by the switch.
     pub receiving: u64,
 }
 
-/// Two sides that should be equal and are not.
+/// Two numbers that should be equal and are not.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Difference {
-    /// The port, unless it is of the whole switch.
+    /// The port, unless it concerns the whole switch.
     pub port: Option<String>,
-    /// The equation that does not hold.
+    /// The violated equation.
     pub equation: String,
-    /// What its left side is.
+    /// Value of its left side.
     pub left: u64,
-    /// What its right side is.
+    /// Value of its right side.
     pub right: u64,
 }
 
 impl Difference {
-    /// `None` where the sides are equal.
+    /// `None` if the sides are equal.
     fn between(port: Option<&str>, equation: &str, left: u64, right: u64) -> Option<Self> {
         (left != right).then(|| Self {
             port: port.map(str::to_owned),
@@ -136,7 +136,7 @@ impl Difference {
 }
 
 impl Audit {
-    /// All that does not add up; empty for a switch in which every frame is accounted for.
+    /// All violated equations; empty for a switch in which every frame is accounted for.
     pub fn differences(&self) -> Vec<Difference> {
         let mut differences = Vec::new();
         for port in &self.ports {
@@ -192,7 +192,7 @@ impl Audit {
         let held: u64 = self.ports.iter().map(|port| port.held).sum();
         let receiving: u64 = self.ports.iter().map(PortAudit::receiving).sum();
         equal("held = held by the core", held, memory.held_by_core);
-        // Programs count while they are read: what has come in is read last.
+        // Programs count while they are read, so arrivals are read last.
         let express = |of: fn(&PortAudit) -> u64| self.ports.iter().map(of).sum();
         let (came, went): (u64, u64) = (express(|it| it.express_in), express(|it| it.express_out));
         equal(
@@ -273,7 +273,7 @@ mod tests {
     }
 
     #[test]
-    fn what_adds_up_has_no_difference() {
+    fn matching_counters_have_no_difference() {
         assert_eq!(balanced().differences(), []);
     }
 
@@ -311,7 +311,7 @@ mod tests {
     }
 
     #[test]
-    fn copies_that_were_dropped_late_may_be_more_than_frames() {
+    fn late_copy_drops_may_outnumber_frames() {
         let more = |audit: &mut Audit| {
             audit.ports[0].dropped_by_core.insert("aged".into(), 9);
         };

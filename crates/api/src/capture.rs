@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
-/// The header of a capture's answer that has its number.
+/// Header of a capture's answer with its number.
 pub const CAPTURE_HEADER: &str = "x-weir-capture";
 /// Media type of the answer.
 pub const PCAPNG_TYPE: &str = "application/x-pcapng";
@@ -12,16 +12,16 @@ pub const PCAPNG_TYPE: &str = "application/x-pcapng";
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct CaptureRequest {
-    /// Names of ports; none of them for all.
+    /// Names of ports; empty for all.
     #[serde(default)]
     pub ports: Vec<String>,
-    /// Which frames; empty for all.
+    /// Filter expression; empty for all frames.
     #[serde(default)]
     pub filter: String,
-    /// Bytes that are kept of a frame, 64 to 16384.
+    /// Bytes kept of each frame, 64 to 16384.
     #[serde(default = "snap_default")]
     pub snap_bytes: u32,
-    /// Of the frames that the filter lets through, one in this many.
+    /// Of the frames that match the filter, one in this many.
     #[serde(default = "sample_default")]
     pub sample: u64,
     /// The capture ends after this many frames.
@@ -30,7 +30,7 @@ pub struct CaptureRequest {
     /// The capture ends after this long.
     #[serde(default)]
     pub duration_seconds: Option<f64>,
-    /// Frames that may wait to be written down, 16 to 65536.
+    /// Maximum number of frames that wait to be written, 16 to 65536.
     #[serde(default = "ring_default")]
     pub ring_frames: u32,
 }
@@ -61,21 +61,21 @@ impl Default for CaptureRequest {
     }
 }
 
-/// One capture that runs: an element of `GET /v1/captures`.
+/// A running capture: an element of `GET /v1/captures`.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, ToSchema)]
 pub struct Capture {
     /// Its number, for `DELETE /v1/captures/ID`.
     pub id: u64,
-    /// What was asked for.
+    /// The request.
     pub request: CaptureRequest,
     /// Time since it began.
     pub running_seconds: f64,
     /// Frames seen at its ports.
     pub seen_total: u64,
-    /// Frames that the filter let through.
+    /// Frames that matched the filter.
     pub matched_total: u64,
     /// Frames copied.
     pub copied_total: u64,
-    /// Frames that were to be copied and found the ring full.
+    /// Frames lost because the ring was full.
     pub lost_total: u64,
 }

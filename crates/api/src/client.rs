@@ -17,47 +17,47 @@ use crate::daemon;
 
 pub use hyper::Method;
 
-/// The longest answer that is read.
+/// Maximum length of an answer in bytes.
 const BODY_BYTES_MAX: usize = 64 << 20;
 
-/// Why there is no answer.
+/// Reason why there is no answer.
 #[derive(Debug, thiserror::Error)]
 pub enum ClientError {
-    /// Nobody listens at the socket.
+    /// Nothing listens at the socket.
     #[error("no daemon answers at {}", socket.display())]
     Unreachable {
         /// The socket.
         socket: PathBuf,
-        /// Why not.
+        /// The cause.
         source: io::Error,
     },
-    /// No whole answer came in time.
+    /// No complete answer arrived in time.
     #[error("{}: no answer within {} s", socket.display(), timeout.as_secs_f64())]
     TimedOut {
         /// The socket.
         socket: PathBuf,
-        /// How long was waited.
+        /// The time limit.
         timeout: Duration,
     },
-    /// The daemon refuses.
+    /// The daemon refuses the request.
     #[error("{message} (HTTP {status})")]
     Refused {
         /// HTTP status.
         status: u16,
-        /// The daemon's own words.
+        /// The daemon's message.
         message: String,
     },
-    /// The answer cannot be read.
+    /// The answer cannot be parsed.
     #[error("{path}: {reason}")]
     Malformed {
-        /// What was asked for.
+        /// The requested path.
         path: String,
-        /// What is wrong.
+        /// The problem.
         reason: String,
     },
 }
 
-/// Asks the daemon at `socket` for `path` (such as `/v1/status`) and reads the JSON of its answer.
+/// Sends a GET request for `path` (such as `/v1/status`) to the daemon at `socket` and parses the JSON answer.
 ///
 /// # Errors
 ///
@@ -70,7 +70,7 @@ pub fn get<T: DeserializeOwned>(
     exchange(socket, Method::GET, path, Vec::new(), timeout)
 }
 
-/// Has the daemon at `socket` do `method` to `path`, with `body` as JSON, and reads the JSON of its answer.
+/// Sends a request with `method`, `path`, and `body` as JSON to the daemon at `socket`, and parses the JSON answer.
 ///
 /// # Errors
 ///
@@ -90,21 +90,21 @@ pub fn send<B: Serialize, T: DeserializeOwned>(
     exchange(socket, method, path, body, timeout)
 }
 
-/// An answer that goes on.
+/// An answer read in parts.
 pub struct Streaming {
     body: hyper::body::Incoming,
     driver: tokio::task::JoinHandle<Result<(), hyper::Error>>,
     path: String,
-    /// The number in [`CAPTURE_HEADER`](crate::capture::CAPTURE_HEADER), if there is one.
+    /// The number in [`CAPTURE_HEADER`](crate::capture::CAPTURE_HEADER), if present.
     pub number: Option<u64>,
 }
 
 impl Streaming {
-    /// The next bytes; `None` at the end. May be dropped while it waits.
+    /// Returns the next bytes; `None` at the end. Can be cancelled.
     ///
     /// # Errors
     ///
-    /// When the daemon cuts the answer short.
+    /// The daemon ends the answer early.
     pub async fn next(&mut self) -> Result<Option<Bytes>, ClientError> {
         loop {
             let Some(frame) = self.body.frame().await else {
@@ -127,11 +127,11 @@ impl Drop for Streaming {
     }
 }
 
-/// POSTs `body` as JSON; the answer is read as it comes. Needs a tokio runtime with I/O and time.
+/// POSTs `body` as JSON; the answer is read as it arrives. Needs a tokio runtime with I/O and time.
 ///
 /// # Errors
 ///
-/// See [`ClientError`]; the time limit is for the beginning of the answer.
+/// See [`ClientError`]; the time limit applies to the start of the answer.
 pub async fn stream<B: Serialize>(
     socket: &Path,
     path: &str,
@@ -234,7 +234,7 @@ fn refusal(status: StatusCode, body: &[u8]) -> ClientError {
     }
 }
 
-/// Sends a request and reads the head of its answer; the task drives the connection.
+/// Sends a request and reads the head of its answer; the returned task drives the connection.
 async fn begin(
     socket: &Path,
     method: Method,

@@ -1,4 +1,4 @@
-//! `GET /v1/counters`, and what the daemon counts beside the core: the kernel's losses and its own loop.
+//! `GET /v1/counters`, and the daemon's counters beside the core's: the kernel's losses, and those of its polling loop.
 
 use std::collections::BTreeMap;
 use std::iter::Sum;
@@ -11,18 +11,18 @@ use weir_core::counters::{Counter, PORT_COUNTERS, PRIORITY_COUNTERS};
 /// Every counter of the switch, of one port, or of one priority of it.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct Counters {
-    /// The port; absent for what the switch counts as a whole.
+    /// The port; absent for counters of the whole switch.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub port: Option<String>,
-    /// The priority, 0 to 7; absent for what the port counts as a whole.
+    /// The priority, 0 to 7; absent for counters of the whole port.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub priority: Option<u8>,
-    /// Values by name, with `_total` at its end. Only those that mean something in the priority's class.
+    /// Values by name, ending in `_total`. Only those that apply to the priority's class.
     pub counters: BTreeMap<String, u64>,
 }
 
 impl Counters {
-    /// What `key` counts; `None` for what this version does not know.
+    /// The meaning of `key`; `None` if this version does not know it.
     pub fn meaning(&self, key: &str) -> Option<&'static str> {
         match (&self.port, self.priority) {
             (None, _) => help(CONTROL_COUNTERS, key).or_else(|| help(DATAPLANE_COUNTERS, key)),
@@ -41,7 +41,7 @@ fn help<T>(declared: &[Counter<T>], key: &str) -> Option<&'static str> {
 }
 
 weir_core::counters! {
-    /// XDP socket statistics that mean loss (`XDP_STATISTICS`), of all sockets of a port.
+    /// XDP socket statistics that mean loss (`XDP_STATISTICS`), summed over the sockets of a port.
     #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
     #[serde(default)]
     KernelLosses, KERNEL_LOSSES "kernel_" {} {
@@ -60,8 +60,8 @@ weir_core::counters! {
             }
     }
 
-    /// What a device lost before anybody saw it, by its own counters (`ip -s -s link`): since the device is there, not since
-    /// the switch started. Zero where the driver does not count.
+    /// Losses in a device, by its own counters (`ip -s -s link`): since the device exists, not since the switch
+    /// started. Zero if the driver does not count them.
     #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
     #[serde(default)]
     DeviceLosses, DEVICE_LOSSES "device_" {} {
@@ -79,7 +79,7 @@ weir_core::counters! {
             }
     }
 
-    /// What a mirror has copied.
+    /// Copies made by a mirror.
     #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
     MirrorCounters, MIRROR_COUNTERS "mirror_" {} {
         MIRRORED "weir_mirrored_frames_total" ["mirror", "outcome"] Always
@@ -90,7 +90,7 @@ weir_core::counters! {
             }
     }
 
-    /// What gNMI was asked, and what it has told.
+    /// Requests to gNMI, and its answers.
     #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
     GnmiCounters, GNMI_COUNTERS "gnmi_" {} {
         GNMI_CALLS "weir_gnmi_calls_total" ["method"] Always
@@ -191,8 +191,8 @@ weir_core::counters! {
 }
 
 impl KernelLosses {
-    /// Frames lost, each counted once: an empty fill ring shows as `rx_dropped` as well or not at
-    /// all depending on the driver, so the larger of the two counts.
+    /// Frames lost, each counted once: depending on the driver, an empty fill ring is also counted as `rx_dropped` or
+    /// not at all, so the larger of the two counts.
     pub fn total(&self) -> u64 {
         let all: u64 = KERNEL_LOSSES.iter().map(|counter| counter.get(self)).sum();
         all - self.rx_dropped_total.min(self.rx_fill_ring_empty_total)
@@ -200,7 +200,7 @@ impl KernelLosses {
 }
 
 impl DeviceLosses {
-    /// Frames for which there was no room. Drivers may count one under two names.
+    /// Frames for which there was no room. Some drivers count a frame under two names.
     pub fn overruns(&self) -> u64 {
         let without_room = [
             self.rx_missed_total,
@@ -211,12 +211,12 @@ impl DeviceLosses {
         without_room.into_iter().fold(0, u64::saturating_add)
     }
 
-    /// Frames that arrived damaged. Drivers may count one under two names.
+    /// Frames that arrived damaged. Some drivers count a frame under two names.
     pub fn errors(&self) -> u64 {
         self.total().saturating_sub(self.overruns())
     }
 
-    /// All of them. Drivers may count a frame under two names.
+    /// The sum. Some drivers count a frame under two names.
     pub fn total(&self) -> u64 {
         DEVICE_LOSSES.iter().map(|counter| counter.get(self)).sum()
     }
@@ -238,7 +238,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_shown_in_seconds_is_counted_in_nanoseconds() {
+    fn values_shown_in_seconds_are_counted_in_nanoseconds() {
         for counter in DATAPLANE_COUNTERS {
             let in_seconds = counter.metric.name.ends_with("_seconds_total");
             assert_eq!(

@@ -1,5 +1,5 @@
-//! What dataplane and control plane tell, in the words of the API: kind, port, priority and details. The daemon's
-//! event log and the simulator's events are made by these functions alone, so that they read alike.
+//! Converts messages of dataplane and control plane to events of the API: kind, port, priority and details. The
+//! daemon's event log and the simulator's events are made only by these functions, so that they look alike.
 
 use std::collections::BTreeMap;
 
@@ -11,26 +11,26 @@ use weir_core::{Duration, Event, Instant, PortId, Priority, VlanId};
 
 use crate::words::EventName;
 
-/// What a port is called.
+/// Returns the name of a port.
 pub type PortName<'a> = &'a dyn Fn(PortId) -> String;
 
-/// Something that happened, before a log gives it a number.
+/// An event before a log numbers it.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Described {
-    /// When.
+    /// Time.
     pub at: Instant,
     /// Its kind.
     pub kind: EventName,
-    /// The port it concerns, if one.
+    /// The port concerned, if any.
     pub port: Option<String>,
-    /// The priority it concerns, if one.
+    /// The priority concerned, if any.
     pub priority: Option<u8>,
     /// Further fields, as text with units.
     pub details: BTreeMap<String, String>,
 }
 
 impl Described {
-    /// Something that concerns the whole switch.
+    /// An event that concerns the whole switch.
     pub fn new(at: Instant, kind: EventName) -> Self {
         Self {
             at,
@@ -41,7 +41,7 @@ impl Described {
         }
     }
 
-    /// The same with one more field.
+    /// Adds a field.
     #[must_use]
     pub fn detail(mut self, name: &str, value: impl ToString) -> Self {
         self.details.insert(name.to_owned(), value.to_string());
@@ -56,7 +56,7 @@ impl Described {
     }
 }
 
-/// What happened in the dataplane.
+/// An event of the dataplane.
 pub fn event(port_name: PortName<'_>, event: &Event) -> Described {
     let about = |kind, port: PortId, priority: Priority| Described {
         port: Some(port_name(port)),
@@ -220,7 +220,7 @@ pub fn event(port_name: PortName<'_>, event: &Event) -> Described {
     }
 }
 
-/// What the control plane did. Where a loop is named, the event's port is the loop's egress.
+/// A report of the control plane. If it concerns a loop, the event's port is the loop's egress.
 pub fn report(port_name: PortName<'_>, report: &Report) -> Described {
     let about = |kind, port: PortId| Described {
         port: Some(port_name(port)),
@@ -269,7 +269,7 @@ pub fn report(port_name: PortName<'_>, report: &Report) -> Described {
     }
 }
 
-/// What LLDP found out.
+/// A report of the LLDP agent.
 pub fn neighbour(port_name: PortName<'_>, report: &NeighbourReport) -> Described {
     let about = |kind| Described {
         port: Some(port_name(report.port)),

@@ -1,8 +1,8 @@
 //! JSON types shared by the daemon, `switchctl`, the lab and the simulator.
 //!
-//! [`daemon`] holds the bodies that the daemon sends on its Unix socket, [`run`] the versioned result of one experiment, and
-//! [`routes`] the requests with their answers. [`describe`] turns the core's reports into the [`words`] of both. Units are the
-//! last part of every name.
+//! [`daemon`] contains the bodies that the daemon sends on its Unix socket, [`run`] the versioned result of one
+//! experiment, and [`routes`] the requests with their answers. [`describe`] converts the core's reports to the
+//! [`words`] of both. The last part of every name is its unit.
 //!
 //! Design: docs/src/internals/design/api.md.
 #![forbid(unsafe_code)]

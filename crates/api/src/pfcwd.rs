@@ -1,25 +1,25 @@
-//! Bodies of `/v1/pfcwd`: the PFC storm watchdog. Times are in milliseconds, as SONiC has them.
+//! Bodies of `/v1/pfcwd`: the PFC storm watchdog. Times are in milliseconds, as in SONiC.
 
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
 use crate::words::{Action, QueueStatus};
 
-/// `GET /v1/pfcwd`, and what `PUT` answers.
+/// `GET /v1/pfcwd`, and the answer to `PUT`.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct Pfcwd {
-    /// How each port is watched.
+    /// The watchdog of each port.
     pub ports: Vec<PfcwdPort>,
     /// Each (port, priority) of a lossless class.
     pub queues: Vec<PfcwdQueue>,
 }
 
-/// How one port is watched.
+/// The watchdog of one port.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct PfcwdPort {
     /// The port.
     pub port: String,
-    /// Times and action; `null` where the port is not watched.
+    /// Times and action; `null` if the port is not watched.
     pub watchdog: Option<PfcwdSettings>,
 }
 
@@ -27,11 +27,11 @@ pub struct PfcwdPort {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct PfcwdSettings {
-    /// What is done while a storm lasts.
+    /// Action during a storm.
     pub action: Action,
-    /// How long a neighbour must hold a queue, 100 to 5000.
+    /// Time for which a neighbour must pause a queue, 100 to 5000.
     pub detection_milliseconds: u64,
-    /// How long no pause must come in until a storm is over, 100 to 60000.
+    /// Time without a pause after which a storm ends, 100 to 60000.
     pub restoration_milliseconds: u64,
 }
 
@@ -44,20 +44,20 @@ pub struct PfcwdQueue {
     pub priority: u8,
     /// Whether there is a storm.
     pub status: QueueStatus,
-    /// The action of the storm that lasts.
+    /// The action of the present storm.
     pub action: Option<Action>,
-    /// Storms so far.
+    /// Number of storms.
     pub storms_detected_total: u64,
-    /// Storms that are over.
+    /// Number of storms that have ended.
     pub storms_restored_total: u64,
-    /// Frames that left while a storm's pause was ignored.
+    /// Frames sent while a storm's pause was ignored.
     pub forwarded_frames_total: u64,
-    /// Copies of frames that were dropped because of a storm.
+    /// Copies of frames dropped because of a storm.
     pub dropped_frames_total: u64,
-    /// Frames that came in by the port during storms; they are not dropped for that.
+    /// Frames received on the port during storms; they are not dropped for that.
     #[serde(default)]
     pub received_frames_total: u64,
-    /// `forwarded_frames_total` of the storm that lasts, or the last one.
+    /// `forwarded_frames_total` of the present or last storm.
     #[serde(default)]
     pub last_forwarded_frames: u64,
     /// `dropped_frames_total` of that storm.
@@ -68,13 +68,13 @@ pub struct PfcwdQueue {
     pub last_received_frames: u64,
 }
 
-/// `PUT /v1/pfcwd`: has ports watched in this way from now on, until the daemon ends.
+/// `PUT /v1/pfcwd`: sets the watchdog of ports until the daemon ends.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct PfcwdChange {
-    /// Which ports; none for all.
+    /// The ports; empty for all.
     #[serde(default)]
     pub ports: Vec<String>,
-    /// Times and action; `null` stops the watch.
+    /// Times and action; `null` turns the watchdog off.
     pub watchdog: Option<PfcwdSettings>,
 }

@@ -7,25 +7,25 @@ use utoipa::ToSchema;
 
 use crate::words::Reason;
 
-/// Media type of the answer: a [`RecordLine`] on each line.
+/// Media type of the answer: one [`RecordLine`] per line.
 pub const RECORD_TYPE: &str = "application/x-ndjson";
 
 /// Body of `POST /v1/recordings`; the answer has a line for each reading, and ends with the recording.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct RecordRequest {
-    /// Time between two readings, 0.001 to 1.
+    /// Interval between two readings, 0.001 to 1.
     pub every_seconds: f64,
     /// The recording ends after this long, at most 3600.
     pub duration_seconds: f64,
 }
 
-/// A reading. The first line has all ports and priorities; the others have those that differ from the line before.
+/// A reading. The first line has all ports and priorities; later ones only those that differ from the previous line.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, ToSchema)]
 pub struct RecordLine {
-    /// When, on the machine's monotonic clock.
+    /// Time on the machine's monotonic clock.
     pub monotonic_nanos: u64,
-    /// Readings that were due so far and are missing: the dataplane thread was late, or the client slow. Totals stay right.
+    /// Missed readings so far: the dataplane thread was late, or the client slow. Totals remain correct.
     pub lost_total: u64,
     /// By port and priority.
     pub queues: Vec<RecordQueue>,
@@ -40,14 +40,14 @@ pub struct RecordQueue {
     pub port: String,
     /// The priority.
     pub priority: u8,
-    /// Charged to the ingress buffer.
+    /// Charge of the ingress buffer.
     pub ingress_bytes: u64,
-    /// Waiting to leave by the port.
+    /// Bytes waiting to leave by the port.
     pub egress_bytes: u64,
-    /// Pauses by the neighbor; absent if they are as on the line before.
+    /// Pauses by the neighbour; absent if unchanged since the previous line.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub received: Option<RecordPauses>,
-    /// Pauses of the neighbor; absent if they are as on the line before.
+    /// Pauses of the neighbour; absent if unchanged since the previous line.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub sent: Option<RecordPauses>,
 }
@@ -55,17 +55,17 @@ pub struct RecordQueue {
 /// Pauses of one (port, priority) in one direction.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct RecordPauses {
-    /// Pauses that have begun since the start.
+    /// Pauses begun since the start.
     pub transitions_total: u64,
-    /// True while one lasts.
+    /// True during a pause.
     pub paused: bool,
-    /// When the last one began, on the machine's monotonic clock.
+    /// Start of the last pause, on the machine's monotonic clock.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub last_began_monotonic_nanos: Option<u64>,
-    /// When the last one that is over ended.
+    /// End of the last completed pause.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub last_ended_monotonic_nanos: Option<u64>,
-    /// Their time since the start, one that lasts included.
+    /// Their total time since the start, including a present pause.
     pub paused_nanos_total: u64,
 }
 
@@ -74,6 +74,6 @@ pub struct RecordPauses {
 pub struct RecordDrops {
     /// The port.
     pub port: String,
-    /// By reason; reasons that never happened are left out.
+    /// By reason; reasons without drops are omitted.
     pub frames_total: BTreeMap<Reason, u64>,
 }

@@ -1,5 +1,5 @@
-//! A flight record as a picture of one suspicion wants it: seconds since it began, one curve, lanes of what
-//! held, marks of what happened. Much smaller than the record, and bounded.
+//! A flight record converted for a chart of one suspicion: seconds since it began, one curve, lanes for states, marks
+//! for events. Much smaller than the record, and bounded.
 
 use std::collections::BTreeMap;
 
@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 use crate::daemon::{Deadlock, FlightPortSample, FlightRecord};
 use crate::words::{EventKind, LaneKind, Shown};
 
-/// Lanes kept at most: those that held longest.
+/// Maximum number of lanes: those with the longest total time.
 pub const LANES_MAX: usize = 24;
 
 /// `GET /timelines/ID` of the live page.
@@ -16,47 +16,47 @@ pub const LANES_MAX: usize = 24;
 pub struct Timeline {
     /// The suspicion.
     pub deadlock: Deadlock,
-    /// When it began, RFC 3339 in UTC.
+    /// Its start, RFC 3339 in UTC.
     pub began_time: String,
-    /// False while there is more to come.
+    /// False while it continues.
     pub complete: bool,
-    /// First moment that is known; not above 0.
+    /// First known time; at most 0.
     pub from_seconds: f64,
-    /// Last moment that is known.
+    /// Last known time.
     pub to_seconds: f64,
-    /// When each sample was taken.
+    /// Times of the samples.
     pub sample_seconds: Vec<f64>,
-    /// What waited to leave by the suspected port, for each sample.
+    /// Bytes waiting to leave by the suspected port, for each sample.
     pub waiting_bytes: Vec<u64>,
-    /// What was charged to all ingress buffers of ports that had a part in it, for each sample.
+    /// Total charge of the ingress buffers of the ports involved, for each sample.
     pub buffered_bytes: Vec<u64>,
-    /// What held when.
+    /// States over time.
     pub lanes: Vec<Lane>,
-    /// Lanes beyond [`LANES_MAX`].
+    /// Number of further lanes.
     pub lanes_left_out: u64,
-    /// What happened when, oldest first.
+    /// Events, oldest first.
     pub marks: Vec<Mark>,
 }
 
-/// Something that held at a port, and when.
+/// A state of a port, with its times.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Lane {
-    /// What held.
+    /// Kind of state.
     pub what: LaneKind,
     /// The port.
     pub port: String,
-    /// From and to.
+    /// Start and end.
     pub spans_seconds: Vec<(f64, f64)>,
 }
 
 /// One event.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Mark {
-    /// When.
+    /// Time.
     pub seconds: f64,
-    /// What happened.
+    /// Kind of event.
     pub kind: EventKind,
-    /// The port it concerns, if one.
+    /// The port concerned, if any.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub port: Option<String>,
     /// Further fields by name, as text with units.
@@ -66,7 +66,7 @@ pub struct Mark {
 
 type Condition = fn(&FlightPortSample) -> bool;
 
-/// What has lanes, in the order in which they are shown.
+/// States that have lanes, in the order of display.
 const CONDITIONS: [(Shown, Condition); 4] = [
     (Shown::Suspected, |sample| sample.suspected),
     (Shown::Paused, |sample| sample.paused),
@@ -127,8 +127,7 @@ impl From<&FlightRecord> for Timeline {
     }
 }
 
-/// The spans in which something held: from the moment that shows it first to the one that shows its end, or
-/// the last one.
+/// The spans in which a state lasted: from the first point with it to the one that ends it, or the last point.
 pub fn spans(points: impl IntoIterator<Item = (f64, bool)>) -> Vec<(f64, f64)> {
     let mut spans = Vec::new();
     let (mut since, mut last) = (None, 0.0);

@@ -1,4 +1,4 @@
-//! The committed OpenAPI document and the book's table are those of this source, and say what a client needs.
+//! The committed OpenAPI document and the book's table match this source, and are complete for a client.
 
 use std::path::{Path, PathBuf};
 
@@ -14,7 +14,7 @@ fn document() -> Value {
 }
 
 #[test]
-fn the_committed_document_is_what_would_be_written() {
+fn the_committed_document_is_current() {
     let committed = std::fs::read_to_string(root().join(COMMITTED)).unwrap_or_default();
     assert!(
         committed == json(),
@@ -35,7 +35,7 @@ fn visit(value: &Value, seen: &mut impl FnMut(&serde_json::Map<String, Value>)) 
 }
 
 #[test]
-fn every_reference_leads_somewhere() {
+fn every_reference_resolves() {
     let document = document();
     let mut count = 0;
     visit(&document, &mut |object| {
@@ -49,14 +49,14 @@ fn every_reference_leads_somewhere() {
 }
 
 #[test]
-fn everything_is_described_with_its_unit_and_without_links_into_the_source() {
+fn every_description_has_its_unit_and_no_rustdoc_links() {
     let document = document();
     let schemas = document["components"]["schemas"].as_object().unwrap();
     for (name, schema) in schemas {
         assert!(schema["description"].is_string(), "{name}");
         let properties = schema["properties"].as_object().into_iter().flatten();
         for (member, schema) in properties {
-            // What may be null is described beside its reference.
+            // A nullable field is described beside its reference.
             let described = [&schema["description"], &schema["oneOf"][0]["description"]];
             let description = described.into_iter().find_map(Value::as_str);
             let description = description.unwrap_or_else(|| panic!("{name}.{member}"));

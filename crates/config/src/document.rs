@@ -1,5 +1,4 @@
-//! A TOML document as a tree that knows where each value stands, and can be overridden from the
-//! command line.
+//! A TOML document as a tree that records the line of each value, and can be overridden from the command line.
 
 use std::fmt;
 
@@ -8,12 +7,12 @@ use toml::Spanned;
 
 use crate::reader::Problem;
 
-/// Where a value was written.
+/// Origin of a value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Origin {
-    /// In this line of the file, from 1.
+    /// Line of the file, from 1.
     Line(usize),
-    /// On the command line.
+    /// The command line.
     Override,
 }
 
@@ -27,7 +26,7 @@ pub(crate) struct Item {
 pub(crate) enum Value {
     Text(String),
     Integer(i64),
-    /// As it is written: nothing is rounded here.
+    /// As written, without rounding.
     Float(String),
     Boolean(bool),
     Array(Vec<Item>),
@@ -38,7 +37,7 @@ pub(crate) enum Value {
 }
 
 impl Value {
-    /// What it is, for messages.
+    /// Its type, for messages.
     pub(crate) fn kind(&self) -> &'static str {
         match self {
             Self::Text(_) => "text",
@@ -52,9 +51,9 @@ impl Value {
     }
 }
 
-/// One `PATH=VALUE` of the command line: `deadlock.policy=breaker`, `class.lossless.xoff=64KiB`. In an
-/// array of tables the element is chosen by its `name`, or by its place from 0 where it has none. Nothing behind the
-/// `=` takes out what the file has there: `route=`, `flow.a.via=`.
+/// One `PATH=VALUE` of the command line: `deadlock.policy=breaker`, `class.lossless.xoff=64KiB`. In an array of tables
+/// the element is chosen by its `name`, or by its index from 0 if it has none. An empty value removes the key from the
+/// file: `route=`, `flow.a.via=`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Override {
     path: Vec<String>,
@@ -79,8 +78,7 @@ impl std::str::FromStr for Override {
 }
 
 impl Override {
-    /// Sets the key at `path`, with dots between its parts, to text that is no other kind of value: one that looks like a
-    /// number is put into quotes.
+    /// Sets the key at `path`, a dotted path, to text, never another type: text that looks like a number is quoted.
     pub(crate) fn of_text(path: &str, text: &str) -> Result<Self, String> {
         let is_text = matches!(bare_value(text), Value::Text(same) if same == text);
         if text.is_empty() || is_text {
@@ -90,7 +88,7 @@ impl Override {
         }
     }
 
-    /// Sets the key at `path` to a whole number.
+    /// Sets the key at `path` to an integer.
     pub(crate) fn of_number(path: &str, number: u64) -> Self {
         Self {
             path: path.split('.').map(str::to_owned).collect(),
@@ -98,7 +96,7 @@ impl Override {
         }
     }
 
-    /// The key, with dots between its parts.
+    /// The dotted path.
     pub(crate) fn key(&self) -> String {
         self.path.join(".")
     }
@@ -110,10 +108,10 @@ impl fmt::Display for Override {
     }
 }
 
-/// What the parser says of a key or a table that is there already, whose name it leaves to its span.
+/// The parser's message for a key or table that already exists; the name is in its span.
 const DUPLICATE_KEY: &str = "duplicate key";
 
-/// Parses `text`; the complaint is about syntax.
+/// Parses `text`; problems are about syntax.
 pub(crate) fn parse(text: &str) -> Result<Item, Vec<Problem>> {
     let lines = Lines::of(text);
     let (document, errors) = DeTable::parse_recoverable(text);
@@ -128,7 +126,7 @@ pub(crate) fn parse(text: &str) -> Result<Item, Vec<Problem>> {
                     key: key.trim_matches(['"', '\'']).to_owned(),
                     message: match key.is_empty() {
                         true => error.message().to_owned(),
-                        false => "is there twice; keep one of the two".to_owned(),
+                        false => "appears twice; keep one of the two".to_owned(),
                     },
                 }
             })
@@ -140,8 +138,7 @@ pub(crate) fn parse(text: &str) -> Result<Item, Vec<Problem>> {
     })
 }
 
-/// Puts `change` in, making tables on the way where there are none. Whether the key is legal is for the
-/// reader to say.
+/// Applies `change`, creating missing tables on the way. The reader decides later whether the key is legal.
 pub(crate) fn apply(root: &mut Item, change: &Override) -> Result<(), Problem> {
     let refuse = |message: String| Problem {
         line: None,
@@ -193,7 +190,7 @@ pub(crate) fn apply(root: &mut Item, change: &Override) -> Result<(), Problem> {
     Ok(())
 }
 
-/// Takes out what stands at `change.path`; a complaint where there is nothing.
+/// Removes the value at `change.path`; a problem if there is none.
 fn remove(root: &mut Item, change: &Override) -> Result<(), Problem> {
     let missing = |key: &str| Problem {
         line: None,
@@ -225,7 +222,7 @@ fn remove(root: &mut Item, change: &Override) -> Result<(), Problem> {
     found.ok_or_else(|| missing(last))
 }
 
-/// Where in an array of tables the element that `key` chooses is.
+/// Index in an array of tables of the element selected by `key`.
 fn place(elements: &[Item], key: &str) -> Option<usize> {
     elements
         .iter()
@@ -233,7 +230,7 @@ fn place(elements: &[Item], key: &str) -> Option<usize> {
         .or_else(|| unnamed(elements, key))
 }
 
-/// An element without a name is known by its place, from 0, as in messages.
+/// An element without a name is selected by its index from 0, as in messages.
 fn unnamed(elements: &[Item], key: &str) -> Option<usize> {
     let index: usize = key.parse().ok()?;
     let element = elements.get(index)?;
@@ -296,7 +293,7 @@ fn convert(lines: &Lines, value: &Spanned<DeValue<'_>>) -> Item {
     }
 }
 
-/// Where the lines of a file end, so that finding a line does not take longer the further down it is.
+/// Ends of the lines of a file, so that looking up a line takes the same time everywhere.
 struct Lines(Vec<usize>);
 
 impl Lines {

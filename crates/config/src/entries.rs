@@ -1,9 +1,9 @@
-//! Arrays of tables, such as `[[port]]`: what an entry has is declared once, as the settings of one table are.
+//! Arrays of tables, such as `[[port]]`: the settings of an entry are declared once, like those of a table.
 
 use crate::reader::Table;
 use crate::settings::Form;
 
-/// The value of `key`, which has to be there, if `check` has nothing against it.
+/// The value of `key`, which is required and must pass `check`.
 pub(crate) fn required<T, F: Form<T>>(
     table: &Table<'_>,
     key: &str,
@@ -20,7 +20,7 @@ pub(crate) fn required<T, F: Form<T>>(
     }
 }
 
-/// Reads what has a default, and what has none.
+/// Reads a setting with or without a default.
 macro_rules! entry {
     ($table:ident, $key:literal, $form:ty, $check:expr;) => {
         $crate::entries::required::<_, $form>($table, $key, $check)
@@ -33,7 +33,7 @@ macro_rules! entry {
 }
 pub(crate) use entry;
 
-/// A default as the page has it.
+/// A default as in the reference page.
 macro_rules! default_text {
     ($form:ty, $type:ty;) => {
         "required".to_owned()
@@ -44,8 +44,8 @@ macro_rules! default_text {
 }
 pub(crate) use default_text;
 
-/// Declares the struct of an entry. A setting is as in [`settings`](crate::settings), but that one without a default is
-/// required, and that it may end in `if`, a condition without which it is not written.
+/// Declares the struct of an entry. A setting is as in [`settings`](crate::settings), except that one without a default
+/// is required, and that it may end in `if` with a condition for writing it.
 macro_rules! entries {
     (
         $(#[$attribute:meta])*
@@ -62,14 +62,14 @@ macro_rules! entries {
             $(#[doc = $meaning] pub $field: $type,)*
         }
 
-        #[allow(dead_code)] // not every entry needs all
+        #[allow(dead_code)] // not used by every entry
         impl $name {
             /// The array's name.
             pub const TABLE: &'static str = $table;
             /// The legal keys.
             pub const KEYS: &'static [&'static str] = &[$($key),*];
 
-            /// One entry; `None` without what it requires.
+            /// Reads one entry; `None` if a required setting is missing.
             pub(crate) fn read(table: &$crate::reader::Table<'_>) -> Option<Self> {
                 use $crate::entries::entry;
                 use $crate::settings::form;
@@ -77,7 +77,7 @@ macro_rules! entries {
                 Some(Self { $($field: $field?,)* })
             }
 
-            /// Keys and values as a file has them.
+            /// Keys and values as in a file.
             pub fn pairs(&self) -> Vec<(&'static str, String)> {
                 use $crate::settings::{form, Form};
                 let mut pairs = Vec::new();
@@ -91,14 +91,14 @@ macro_rules! entries {
                 pairs
             }
 
-            /// The entry as a file has it.
+            /// The entry as in a file.
             pub(crate) fn written(&self) -> String {
                 let lines = self.pairs().into_iter();
                 let lines = lines.map(|(key, value)| format!("{key} = {value}\n"));
                 format!("\n[[{}]]\n{}", Self::TABLE, lines.collect::<String>())
             }
 
-            /// Takes from `wanted` what a running daemon can take.
+            /// Takes the settings of `wanted` that a running daemon can apply.
             pub(crate) fn take_live(&mut self, wanted: &Self) {
                 $(if $crate::settings::Reload::$reload == $crate::settings::Reload::Live {
                     self.$field.clone_from(&wanted.$field);
@@ -108,7 +108,7 @@ macro_rules! entries {
             /// The settings, in the order of the reference page.
             pub fn settings() -> Vec<$crate::settings::Setting> {
                 use $crate::entries::default_text;
-                #[allow(unused_imports)] // not every entry has defaults
+                #[allow(unused_imports)] // not used by every entry
                 use $crate::settings::form;
                 vec![$($crate::settings::Setting {
                     key: $key,

@@ -7,22 +7,22 @@ use std::path::{Path, PathBuf};
 
 /// Maximum length of a secret.
 const LENGTH_MAX: u64 = 1 << 20;
-/// Permission for everybody to write.
+/// Permission for all users to write.
 const WRITABLE_BY_ALL: u32 = 0o002;
-/// In a directory with this bit, only owners replace files.
+/// In a directory with this bit, only owners can replace files.
 const STICKY: u32 = 0o1000;
-/// Permissions that a secret's file may not give: to write for its group, and anything for others.
+/// Permissions that a secret's file must not give: writing for its group, and anything for others.
 const PERMISSIONS_REFUSED: u32 = 0o037;
 
-/// The reasons why a secret cannot be read.
+/// Reason why a secret cannot be read.
 #[derive(Debug, thiserror::Error)]
 pub enum SecretError {
-    /// The operating system refuses.
+    /// The operating system refused.
     #[error("cannot read {}: {source}", path.display())]
     Io {
         /// The file.
         path: PathBuf,
-        /// The reason.
+        /// The cause.
         source: io::Error,
     },
     /// Others could have written or read it.
@@ -33,7 +33,7 @@ pub enum SecretError {
         /// The fault and its remedy.
         reason: String,
     },
-    /// Its contents are not what they should be.
+    /// Its contents are invalid.
     #[error("{}: {reason}", path.display())]
     Malformed {
         /// The file.
@@ -43,8 +43,8 @@ pub enum SecretError {
     },
 }
 
-/// The bytes of a file that belongs to root or to this process's user, that its group may read at most, and
-/// others not at all.
+/// Reads a file that belongs to root or to this process's user, and that its group may at most read and others not at
+/// all.
 ///
 /// # Errors
 ///
@@ -58,13 +58,13 @@ pub fn read_secret(path: &Path) -> Result<Vec<u8>, SecretError> {
         path: path.to_owned(),
         reason,
     };
-    // A FIFO would have us wait for its writer.
+    // Opening a FIFO would wait for its writer.
     let file = OpenOptions::new()
         .read(true)
         .custom_flags(libc::O_NONBLOCK)
         .open(path)
         .map_err(failed)?;
-    // Of what was opened, not of what the path names by now.
+    // Checks the opened file, not whatever the path names by now.
     let metadata = file.metadata().map_err(failed)?;
     if !metadata.is_file() {
         return Err(exposed("is not a regular file".to_owned()));
@@ -86,7 +86,7 @@ pub fn read_secret(path: &Path) -> Result<Vec<u8>, SecretError> {
     contents(file).map_err(failed)
 }
 
-/// The bytes of a file that is no secret.
+/// Reads a file that is not secret.
 ///
 /// # Errors
 ///
@@ -116,7 +116,7 @@ fn contents(file: File) -> io::Result<Vec<u8>> {
 ///
 /// # Errors
 ///
-/// Also when the file or its directory can be written by everybody.
+/// Also if the file or its directory is writable by all users.
 pub(crate) fn read_configuration(path: &Path) -> io::Result<String> {
     let mut file = File::open(path)?;
     let metadata = file.metadata()?;
@@ -130,7 +130,7 @@ pub(crate) fn read_configuration(path: &Path) -> io::Result<String> {
     if metadata.is_file() && metadata.mode() & WRITABLE_BY_ALL != 0 {
         return Err(exposed("the file", metadata.mode(), path));
     }
-    // Beside a link, the directory of its target counts.
+    // For a link, the directory of its target counts as well.
     for file in [path.to_owned(), path.canonicalize()?] {
         let directory = directory_of(&file);
         let mode = std::fs::metadata(directory)?.mode();
@@ -143,7 +143,7 @@ pub(crate) fn read_configuration(path: &Path) -> io::Result<String> {
     Ok(text)
 }
 
-/// Returns the directory that has an entry for `path`; the root's is the root.
+/// Returns the directory that contains `path`; the root for the root.
 pub fn directory_of(path: &Path) -> &Path {
     match path.parent() {
         Some(parent) if parent.as_os_str().is_empty() => Path::new("."),
@@ -181,7 +181,7 @@ mod tests {
     }
 
     #[test]
-    fn a_directory_a_fifo_and_nothing_are_refused() {
+    fn a_directory_a_fifo_and_a_missing_file_are_refused() {
         let directory = tempfile::tempdir().unwrap();
         let fifo = directory.path().join("fifo");
         nix::unistd::mkfifo(&fifo, nix::sys::stat::Mode::S_IRUSR).unwrap();
@@ -217,7 +217,7 @@ mod tests {
             std::fs::remove_file(&link).unwrap();
             set(of, before);
         }
-        // As /tmp.
+        // Like /tmp.
         set(&place, 0o1777);
         assert_eq!(read_configuration(&path).unwrap(), "s");
     }

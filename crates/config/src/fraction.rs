@@ -1,4 +1,4 @@
-//! Shares and probabilities, exact: what a file says is what every machine computes with.
+//! Shares and probabilities, exact: every machine computes with the value in the file.
 
 use std::fmt;
 
@@ -9,12 +9,12 @@ pub struct Fraction(u32);
 impl Fraction {
     /// Parts of one.
     pub const ONE_IN_PARTS: u32 = 1_000_000_000;
-    /// Never, nothing.
+    /// Zero.
     pub const ZERO: Self = Self(0);
-    /// Always, all.
+    /// One.
     pub const ONE: Self = Self(Self::ONE_IN_PARTS);
 
-    /// `parts` × 10⁻⁹; `None` above one.
+    /// Creates a fraction of `parts` × 10⁻⁹; `None` above one.
     pub const fn from_parts(parts: u32) -> Option<Self> {
         if parts <= Self::ONE_IN_PARTS {
             Some(Self(parts))
@@ -23,7 +23,7 @@ impl Fraction {
         }
     }
 
-    /// In parts of 10⁻⁹.
+    /// The value in parts of 10⁻⁹.
     pub const fn parts(self) -> u32 {
         self.0
     }
@@ -33,7 +33,7 @@ impl Fraction {
         f64::from(self.0) / f64::from(Self::ONE_IN_PARTS)
     }
 
-    /// True for nothing at all.
+    /// Returns true for zero.
     pub const fn is_zero(self) -> bool {
         self.0 == 0
     }
@@ -45,16 +45,16 @@ impl fmt::Display for Fraction {
     }
 }
 
-/// Why text is no fraction.
+/// Error: text that is not a fraction.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("`{0}` is not a number from 0 to 1 with up to nine decimals, such as 0.25, or \"25%\"")]
 pub struct FractionError(String);
 
-/// Reads `0.25` or `25%`.
+/// Parses `0.25` or `25%`.
 ///
 /// # Errors
 ///
-/// For anything else, above one or with more than nine decimals of one.
+/// Anything else, a value above one, or one with more than nine decimals.
 pub fn parse_fraction(text: &str) -> Result<Fraction, FractionError> {
     let bare = text.trim();
     let (number, decimals) = match bare.strip_suffix('%') {
@@ -66,7 +66,7 @@ pub fn parse_fraction(text: &str) -> Result<Fraction, FractionError> {
         .ok_or_else(|| FractionError(text.to_owned()))
 }
 
-/// The decimal number times 10^`decimals`, when that is whole.
+/// The decimal number times 10^`decimals`, if that is whole.
 fn scaled(number: &str, decimals: usize) -> Option<u32> {
     let (whole, part) = number.split_once('.').unwrap_or((number, "0"));
     let is_digits = |text: &str| !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
@@ -86,7 +86,7 @@ mod tests {
     use proptest::prelude::*;
 
     #[test]
-    fn reads_what_people_write() {
+    fn reads_the_usual_notations() {
         let parts = |text: &str| parse_fraction(text).unwrap().parts();
         assert_eq!(parts("0"), 0);
         assert_eq!(parts("1"), 1_000_000_000);
@@ -98,7 +98,7 @@ mod tests {
     }
 
     #[test]
-    fn refuses_what_is_none() {
+    fn refuses_other_text() {
         for bad in [
             "",
             "%",

@@ -1,8 +1,7 @@
 //! Weir's files: the daemon's configuration, the scenarios of the lab and the simulator, and sweeps over these.
 //!
-//! All are TOML with units written as people write them (`"100Mbit"`, `"64KiB"`, `"20ms"`). Nothing is
-//! silently ignored: a file gives a checked structure, or all that is wrong with it, each complaint with
-//! file, line, key, and what would be legal.
+//! All are TOML with human-readable units (`"100Mbit"`, `"64KiB"`, `"20ms"`). Nothing is silently ignored: a file
+//! yields a checked structure, or all of its problems, each with file, line, key, and legal values.
 //!
 //! Design: docs/src/internals/design/configuration.md.
 #![forbid(unsafe_code)]

@@ -2,12 +2,13 @@
 
 use crate::reader::Table;
 
-/// A name of this length still leaves room in a Unix socket's path, which has 107 bytes.
+/// Leaves room in the path of a Unix socket, which has 107 bytes.
 const NAME_LENGTH_MAX: usize = 64;
-/// What Linux allows: `IFNAMSIZ` without the final zero.
+/// Limit of Linux: `IFNAMSIZ` without the final zero.
 const DEVICE_LENGTH_MAX: usize = 15;
 
-/// Complains unless `name`, the value of `key`, is 1 to 64 of `A-Z a-z 0-9 . _ -` and does not begin with a dot.
+/// Reports a problem unless `name`, the value of `key`, is 1 to 64 of `A-Z a-z 0-9 . _ -` and does not begin with a
+/// dot.
 pub(crate) fn check_name(table: &Table<'_>, key: &str, name: &str) {
     let legal = |byte: u8| byte.is_ascii_alphanumeric() || b"._-".contains(&byte);
     let fits = (1..=NAME_LENGTH_MAX).contains(&name.len());
@@ -19,7 +20,8 @@ pub(crate) fn check_name(table: &Table<'_>, key: &str, name: &str) {
     }
 }
 
-/// Complains unless the kernel could have a device called `device` (`dev_valid_name` of Linux). False when it could not.
+/// Reports a problem, and returns false, if the kernel would refuse a device named `device` (`dev_valid_name` of
+/// Linux).
 pub(crate) fn check_device(table: &Table<'_>, key: &str, device: &str) -> bool {
     let legal = |c: char| !c.is_whitespace() && !c.is_control() && c != '/' && c != ':';
     let fits = (1..=DEVICE_LENGTH_MAX).contains(&device.len());

@@ -2,7 +2,7 @@
 
 use std::error::Error;
 
-/// An error with its causes, each once: many errors name their cause in their own words.
+/// An error with its causes, without duplicates: many errors include the text of their cause.
 pub fn told(error: &(dyn Error + 'static)) -> String {
     let mut text = error.to_string();
     let mut cause = error.source();
@@ -33,7 +33,7 @@ mod tests {
     }
 
     #[test]
-    fn each_cause_is_told_once() {
+    fn each_cause_is_printed_once() {
         let refused = std::io::Error::from_raw_os_error(13);
         let cause = refused.to_string();
         let named = Failure::Named {

@@ -1,4 +1,4 @@
-//! Values as people write them.
+//! Values in human-readable form.
 //!
 //! | kind | examples | units |
 //! |---|---|---|
@@ -8,7 +8,7 @@
 //! | length | `"40m"`, `"2.5m"` | `cm`, `m`, `km` |
 //! | probability | `"1%"`, `"250ppm"` | `%`; `ppm`: millionths |
 //!
-//! A number without a unit is refused: nobody can tell what it meant.
+//! A number without a unit is refused, because its meaning is ambiguous.
 
 use weir_core::{BitRate, Bytes, Duration, PartsPerMillion};
 
@@ -41,7 +41,7 @@ const DURATION_UNITS: [Unit; 6] = [
 const LENGTH_UNITS: [Unit; 3] = [("cm", 1), ("m", 100), ("km", 100_000)];
 const PROBABILITY_UNITS: [Unit; 2] = [("ppm", 1), ("%", 10_000)];
 
-/// Other names of units, in small letters, with the one that is meant.
+/// Other names of units, in lower case, with the correct one.
 const RATE_NAMES: &[(&str, &str)] = &[
     ("bps", "bit"),
     ("kbps", "kbit"),
@@ -80,7 +80,6 @@ const LENGTH_NAMES: &[(&str, &str)] = &[
 ];
 const PROBABILITY_NAMES: &[(&str, &str)] = &[("percent", "%"), ("pct", "%")];
 
-/// A kind of values.
 struct Kind {
     name: &'static str,
     units: &'static [Unit],
@@ -119,16 +118,16 @@ const PROBABILITY: Kind = Kind {
     example: "1%",
 };
 
-/// Why text is not a value with a unit: what is wrong, and what to write.
+/// Error: text that is not a value with a unit; says what to write instead.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{0}")]
 pub struct UnitError(String);
 
-/// Reads a rate such as `100Mbit`, with or without `/s`.
+/// Parses a rate such as `100Mbit`, with or without `/s`.
 ///
 /// # Errors
 ///
-/// For anything else, zero included.
+/// Anything else, including zero.
 pub fn parse_rate(text: &str) -> Result<BitRate, UnitError> {
     let bare = text.strip_suffix("/s").unwrap_or(text);
     scaled(bare, &RATE_UNITS)
@@ -136,65 +135,66 @@ pub fn parse_rate(text: &str) -> Result<BitRate, UnitError> {
         .ok_or_else(|| refuse(text, bare, &RATE))
 }
 
-/// Reads a size such as `64KiB`.
+/// Parses a size such as `64KiB`.
 ///
 /// # Errors
 ///
-/// For anything else.
+/// Anything else.
 pub fn parse_size(text: &str) -> Result<Bytes, UnitError> {
     scaled(text, &SIZE_UNITS)
         .map(Bytes::new)
         .ok_or_else(|| refuse(text, text, &SIZE))
 }
 
-/// Reads a duration such as `20ms`.
+/// Parses a duration such as `20ms`.
 ///
 /// # Errors
 ///
-/// For anything else.
+/// Anything else.
 pub fn parse_duration(text: &str) -> Result<Duration, UnitError> {
     scaled(text, &DURATION_UNITS)
         .map(Duration::from_nanos)
         .ok_or_else(|| refuse(text, text, &DURATION))
 }
 
-/// Reads a length such as `40m`, in centimetres.
+/// Parses a length such as `40m`, in centimetres.
 ///
 /// # Errors
 ///
-/// For anything else.
+/// Anything else.
 pub fn parse_length(text: &str) -> Result<u64, UnitError> {
     scaled(text, &LENGTH_UNITS).ok_or_else(|| refuse(text, text, &LENGTH))
 }
 
-/// Reads a probability such as `1%`.
+/// Parses a probability such as `1%`.
 ///
 /// # Errors
 ///
-/// For anything else, and for what is more than 100 %.
+/// Anything else, and more than 100 %.
 pub fn parse_probability(text: &str) -> Result<PartsPerMillion, UnitError> {
     scaled(text, &PROBABILITY_UNITS)
         .and_then(|parts| PartsPerMillion::new(u32::try_from(parts).ok()?))
         .ok_or_else(|| refuse(text, text, &PROBABILITY))
 }
 
-/// Writes a rate so that [`parse_rate`] gives it back.
+/// Writes a rate that [`parse_rate`] parses to the same value.
 pub fn format_rate(rate: BitRate) -> String {
     format_scaled(rate.get(), &RATE_UNITS)
 }
 
-/// Writes a size so that [`parse_size`] gives it back, in powers of 1024 where they fit.
+/// Writes a size that [`parse_size`] parses to the same value, in powers of 1024 if possible.
 pub fn format_size(size: Bytes) -> String {
     let binary = [SIZE_UNITS[0], SIZE_UNITS[4], SIZE_UNITS[5], SIZE_UNITS[6]];
     format_scaled(size.get(), &binary)
 }
 
-/// Writes a duration so that [`parse_duration`] gives it back.
+/// Writes a duration that [`parse_duration`] parses to the same value.
 pub fn format_duration(duration: Duration) -> String {
     format_scaled(duration.as_nanos(), &DURATION_UNITS[..4])
 }
 
-/// Writes a length in centimetres so that [`parse_length`] gives it back: in centimetres what is not whole metres.
+/// Writes a length in centimetres that [`parse_length`] parses to the same value: in centimetres unless it is whole
+/// metres.
 pub fn format_length(centimetres: u64) -> String {
     match centimetres {
         0 => "0m".to_owned(),
@@ -202,12 +202,12 @@ pub fn format_length(centimetres: u64) -> String {
     }
 }
 
-/// Writes a probability so that [`parse_probability`] gives it back.
+/// Writes a probability that [`parse_probability`] parses to the same value.
 pub fn format_probability(probability: PartsPerMillion) -> String {
     format_scaled(u64::from(probability.get()), &PROBABILITY_UNITS)
 }
 
-/// `bare` is `text` without what may follow any unit of its kind.
+/// `bare` is `text` without an optional suffix of any unit of its type.
 fn refuse(text: &str, bare: &str, kind: &Kind) -> UnitError {
     let Kind { name, example, .. } = kind;
     if scaled(bare, kind.units) == Some(0) {
@@ -232,10 +232,10 @@ fn refuse(text: &str, bare: &str, kind: &Kind) -> UnitError {
     })
 }
 
-/// The same number with the unit that another name, or another case, stands for.
+/// The same number with the correct unit for another name or case.
 fn meant(text: &str, kind: &Kind) -> Option<String> {
     let (number, written) = split(text)?;
-    // What is wrong is the number.
+    // The number itself is wrong.
     if kind.units.iter().any(|(name, _)| *name == written) {
         return None;
     }
@@ -251,7 +251,7 @@ fn meant(text: &str, kind: &Kind) -> Option<String> {
     scaled(&meant, kind.units).map(|_| meant)
 }
 
-/// The number, and the unit behind it.
+/// The number, and the unit after it.
 fn split(text: &str) -> Option<(&str, &str)> {
     let text = text.trim();
     let at = text.find(|c: char| !c.is_ascii_digit() && c != '.' && c != '_')?;
@@ -272,7 +272,7 @@ fn largest(text: &str, kind: &Kind) -> Option<String> {
     (is_number && is_larger).then(|| format!("{}{unit}", u64::MAX / factor))
 }
 
-/// Exact: `None` where the value is no whole number of the smallest unit, or does not fit 64 bits.
+/// Exact: `None` if the value is not a whole number of the smallest unit, or exceeds 64 bits.
 fn scaled(text: &str, units: &[Unit]) -> Option<u64> {
     let (number, unit) = split(text)?;
     let factor = units.iter().find(|(name, _)| *name == unit)?.1;
@@ -305,7 +305,7 @@ mod tests {
     use proptest::prelude::*;
 
     #[test]
-    fn reads_what_people_write() {
+    fn reads_the_usual_notations() {
         assert_eq!(parse_rate("100Mbit"), Ok(BitRate::from_mbit(100)));
         assert_eq!(parse_rate("2.5Gbit/s"), Ok(BitRate::from_mbit(2500)));
         assert_eq!(parse_size("64KiB"), Ok(Bytes::new(65_536)));
@@ -325,7 +325,7 @@ mod tests {
     }
 
     #[test]
-    fn refuses_what_nobody_can_tell() {
+    fn refuses_ambiguous_values() {
         for bad in [
             "", "100", "Mbit", "100mbit", "1e3Mbit", "-1Mbit", "0Mbit", "0.5bit", "1.Mbit",
         ] {
@@ -351,7 +351,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_too_large_is_told_the_limit() {
+    fn the_refusal_of_a_large_value_names_the_limit() {
         let told = |error: UnitError| error.to_string();
         assert_eq!(
             told(parse_duration("18446744074s").unwrap_err()),
@@ -369,7 +369,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_meant_is_suggested() {
+    fn the_likely_unit_is_suggested() {
         let of_rate = |text: &str| parse_rate(text).unwrap_err().to_string();
         for (text, meant) in [
             ("10Gbps", "10Gbit"),
@@ -400,7 +400,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn what_is_written_is_read_back(value in 1u64..) {
+        fn written_values_are_read_back(value in 1u64..) {
             let rate = BitRate::new(value).unwrap();
             prop_assert_eq!(parse_rate(&format_rate(rate)), Ok(rate));
             prop_assert_eq!(parse_size(&format_size(Bytes::new(value))), Ok(Bytes::new(value)));

@@ -1,4 +1,4 @@
-//! What is different between two configurations of a daemon, and what of it a running one can take.
+//! Differences between two configurations of a daemon, and which of them a running daemon can apply.
 
 use std::path::Path;
 
@@ -43,7 +43,7 @@ fn parse(text: &str) -> DaemonConfig {
     DaemonConfig::parse(text, Path::new("s1.toml")).unwrap()
 }
 
-/// Keys that a running daemon takes, and keys that it does not, after `changes` to the file.
+/// Changed keys that a running daemon applies, and those that it does not, after `changes` to the file.
 fn split(changes: &[(&str, &str)]) -> (Vec<String>, Vec<String>) {
     let running = parse(FILE);
     let text = changes.iter().fold(FILE.to_owned(), |text, (from, to)| {
@@ -72,14 +72,14 @@ fn assert_kept(changes: &[(&str, &str)], keys: &[&str]) {
 }
 
 #[test]
-fn nothing_changed_is_no_change() {
+fn an_equal_file_has_no_changes() {
     let running = parse(FILE);
     assert_eq!(running.with_live_settings_of(&running), running);
     assert_eq!(running.changes_to(&running), []);
 }
 
 #[test]
-fn changes_have_keys_and_values_as_in_a_file() {
+fn changes_have_the_keys_and_values_of_the_file() {
     let running = parse(FILE);
     let file = parse(
         &FILE
@@ -104,7 +104,7 @@ fn changes_have_keys_and_values_as_in_a_file() {
 }
 
 #[test]
-fn what_frames_do_not_wait_by_is_taken() {
+fn settings_without_waiting_frames_can_be_reloaded() {
     assert_live(
         &[("mode = \"pfc\"", "mode = \"pfc\"\nweight = 4\necn-kmin = \"10KiB\"\necn-kmax = \"20KiB\"\necn-pmax = \"5%\"")],
         &[
@@ -163,7 +163,7 @@ fn what_frames_do_not_wait_by_is_taken() {
 }
 
 #[test]
-fn stations_are_taken() {
+fn stations_can_be_reloaded() {
     let added = "[multicast]\nsuppress = true\n[[station]]\nmac = \"02:00:00:00:00:01\"\naddresses = [\"10.0.0.1\"]\n[deadlock]";
     assert_live(
         &[("[deadlock]", added)],
@@ -176,7 +176,7 @@ fn stations_are_taken() {
 }
 
 #[test]
-fn the_interval_of_peaks_is_taken() {
+fn the_interval_of_peaks_can_be_reloaded() {
     let added = "[watermark]\ninterval = \"30s\"\n[deadlock]";
     assert_live(&[("[deadlock]", added)], &["watermark.interval"]);
     let too_short = FILE.to_owned() + "[watermark]\ninterval = \"1ms\"\n";
@@ -185,7 +185,7 @@ fn the_interval_of_peaks_is_taken() {
 }
 
 #[test]
-fn memory_devices_modes_and_listeners_stay() {
+fn memory_devices_modes_and_listeners_need_a_restart() {
     assert_kept(
         &[("name = \"s1\"", "name = \"s2\"\nrun-dir = \"/run/weir/s1\"")],
         &["name"],
@@ -205,7 +205,7 @@ fn memory_devices_modes_and_listeners_stay() {
         &[("policy = \"breaker\"", "policy = \"lifetime\"\n[metrics]\nlisten = \"off\"\n[dataplane]\nspare-buffers = \"1MiB\"")],
         &["dataplane.spare-buffers", "deadlock.policy", "metrics.listen"],
     );
-    // A class's mode is kept, and its weight taken.
+    // A class's mode is kept, and its weight applied.
     let (live, kept) = split(&[(
         "mode = \"pfc\"\nxoff = \"60KiB\"\nxon = \"52KiB\"\nheadroom = \"64KiB\"",
         "mode = \"lossy\"\nbuffer = \"64KiB\"\nweight = 2",
@@ -215,7 +215,7 @@ fn memory_devices_modes_and_listeners_stay() {
 }
 
 #[test]
-fn routes_wait_where_ports_do() {
+fn routes_of_new_ports_need_a_restart() {
     let added = "[[route]]\ndestination = \"02:00:00:00:00:02\"\nports = [\"new\"]\n[[port]]\nname = \"new\"\ndevice = \"eth2\"\nrole = \"edge\"\nrate = \"1Gbit\"\n[deadlock]";
     let (live, kept) = split(&[("[deadlock]", added)]);
     assert!(live.is_empty(), "{live:?}");
@@ -224,7 +224,7 @@ fn routes_wait_where_ports_do() {
 }
 
 #[test]
-fn memory_is_what_the_start_made_of_it() {
+fn memory_stays_as_it_was_at_the_start() {
     let larger = FILE.replacen("xoff = \"60KiB\"", "xoff = \"80KiB\"", 1);
     let (running, larger) = (parse(FILE), parse(&larger));
     let missing = |started: &DaemonConfig, from: &DaemonConfig, to: &DaemonConfig| {
@@ -239,7 +239,7 @@ fn memory_is_what_the_start_made_of_it() {
 }
 
 #[test]
-fn each_change_is_told_with_what_it_takes() {
+fn each_change_says_whether_it_needs_a_restart() {
     let text = FILE
         .replacen("60KiB", "80KiB", 1)
         .replacen("policy = \"breaker\"", "policy = \"auto\"", 1)
@@ -267,9 +267,9 @@ fn each_change_is_told_with_what_it_takes() {
     assert_eq!(short[1..], steps(file.buffer_chunks())[1..]);
 }
 
-/// Whatever a file does with a profile, each class with one marks as it says.
+/// After any reload, each class with a profile marks as the profile says.
 #[test]
-fn classes_mark_as_their_profiles_say_after_any_reload() {
+fn marking_follows_the_profiles_after_any_reload() {
     let profile = |name: &str, kmin: &str| {
         format!("[[ecn]]\nname = \"{name}\"\nkmin = \"{kmin}\"\nkmax = \"1MiB\"\n")
     };
@@ -285,7 +285,7 @@ fn classes_mark_as_their_profiles_say_after_any_reload() {
         with(&profile("A", "3KiB"), a, a),
         with(&(profile("B", "3KiB") + &profile("A", "4KiB")), b, a),
         with("", "ecn-kmin = \"1KiB\"\necn-kmax = \"2KiB\"", ""),
-        // The class of the profile is another one by its priorities, which takes a restart.
+        // The class of the profile has other priorities, which requires a restart.
         parse(&FILE.replacen("priority = 4", "priority = 5", 1)),
     ];
     for file in files {

@@ -48,7 +48,7 @@ fn threads_and_memory() {
 }
 
 #[test]
-fn what_makes_no_sense_is_refused() {
+fn contradictory_settings_are_refused() {
     for (wrong, said) in [
         (
             "workers = 0",
@@ -100,7 +100,7 @@ fn each_queue_is_a_socket() {
 }
 
 #[test]
-fn a_port_catches_up_by_a_time_of_its_line_and_two_frames_at_least() {
+fn catching_up_is_bounded_by_line_time_and_at_least_two_frames() {
     let core = parse("").unwrap().core(&[]);
     assert_eq!(core.shaper_burst, Bytes::new(3000));
     assert_eq!(core.shaper_burst_time, Duration::from_micros(200));

@@ -1,4 +1,4 @@
-//! `[multicast]` of daemons and of scenarios: what is a tree, and what is refused.
+//! `[multicast]` of daemons and of scenarios: accepted trees, and refusals.
 
 use std::path::Path;
 
@@ -55,7 +55,7 @@ fn a_daemon_has_the_ports_that_its_file_names() {
 }
 
 #[test]
-fn a_daemon_refuses_what_cannot_be() {
+fn a_daemon_refuses_impossible_stations() {
     let refused = |multicast: &str| daemon(multicast).unwrap_err();
     let unknown = refused("tree = [\"s2\", \"h9\"]");
     assert!(
@@ -69,7 +69,7 @@ fn a_daemon_refuses_what_cannot_be() {
     );
     let none = refused("edge-rate = 0");
     assert!(none.contains("multicast.edge-rate"), "{none}");
-    // ARP has no tag, and would be lossless.
+    // ARP is untagged, and would be lossless.
     let lossless = DAEMON.replacen("priority = 3", "priority = 0", 1);
     let text = format!("{lossless}\n[multicast]\ntree = [\"s2\", \"h1\"]\n");
     let error = DaemonConfig::parse(&text, Path::new("s1.toml")).unwrap_err();
@@ -108,12 +108,12 @@ fn stations_are_read_and_written() {
     assert_eq!(two.addresses.len(), 1);
     let again = DaemonConfig::parse(&config.to_toml(), Path::new("s1.toml")).unwrap();
     assert_eq!(again, config);
-    // Without `suppress` they say who is who, and nothing is done with it.
+    // Without `suppress` stations are accepted but unused.
     assert!(!daemon(STATIONS).unwrap().multicast.suppress);
 }
 
 #[test]
-fn stations_that_cannot_be_are_refused_by_line() {
+fn impossible_stations_are_refused_by_line() {
     let refused = |from: &str, to: &str| {
         assert!(STATIONS.contains(from), "{from}");
         daemon(&STATIONS.replacen(from, to, 1)).unwrap_err()
@@ -134,7 +134,11 @@ fn stations_that_cannot_be_are_refused_by_line() {
             "\"10.0.0.1\"",
             "10.0.0.1 is already an address of",
         ),
-        ("10.0.0.2", "10.0.0.2/24", "`10.0.0.2/24` is no IP address"),
+        (
+            "10.0.0.2",
+            "10.0.0.2/24",
+            "`10.0.0.2/24` is not an IP address",
+        ),
         (
             "10.0.0.2",
             "ff02::1",
@@ -209,7 +213,7 @@ fn names(lists: [&[&str]; 4]) -> Vec<Option<Vec<String>>> {
 }
 
 #[test]
-fn a_scenario_computes_the_tree_or_takes_the_one_that_is_written() {
+fn a_scenario_computes_the_tree_or_uses_the_written_one() {
     assert_eq!(trees(&ring("").unwrap()), [const { None }; 4]);
     // Without a root it is the first switch: the link between s3 and s4 is the farthest but one from it.
     let computed = names([
@@ -232,7 +236,7 @@ fn a_scenario_computes_the_tree_or_takes_the_one_that_is_written() {
 }
 
 #[test]
-fn a_tree_that_is_none_is_refused() {
+fn links_that_form_no_tree_are_refused() {
     let refused = |links: &str| ring(&format!("[multicast]\nlinks = {links}")).unwrap_err();
     let all = refused("[\"s1-s2\", \"s2-s3\", \"s3-s4\", \"s4-s1\"]");
     assert!(all.contains("`s4-s1` closes a loop"), "{all}");
@@ -299,7 +303,7 @@ fn applications_have_addresses_ports_and_priorities() {
     );
     let server = b.server.as_ref().unwrap();
     assert_eq!(words(1, server).join(" "), "nc -l 10.87.0.4 5202 0");
-    // Every host can be reached, by routes and by ARP, though no flow says so.
+    // Every host can be reached, by routes and by ARP, even without a flow.
     let tables = &scenario.next_hops;
     let reached = |switch: usize| tables[switch].routes().count() == scenario.hosts.len();
     assert!((0..scenario.switches.len()).all(reached));
@@ -308,7 +312,7 @@ fn applications_have_addresses_ports_and_priorities() {
 }
 
 #[test]
-fn hosts_get_what_they_can_run() {
+fn hosts_get_the_applications_they_can_run() {
     let flow = "[[flow]]\nname = \"f\"\nfrom = \"h1\"\nto = \"h2\"\nclass = \"lossless\"\n";
     let error = kernel(flow).unwrap_err();
     assert!(error.contains("[[application]]"), "{error}");
@@ -321,7 +325,7 @@ fn hosts_get_what_they_can_run() {
         "{unknown}"
     );
     let open = refused("{dscp}'", "{dscp}");
-    assert!(open.contains("has no end"), "{open}");
+    assert!(open.contains("unterminated"), "{open}");
     let same = refused("to = \"h3\"", "to = \"h1\"");
     assert!(same.contains("another host"), "{same}");
     let late = refused("class = \"lossless\"", "start = \"1s\"");

@@ -1,9 +1,9 @@
-//! What a switch is knows neither the daemon nor scenarios, those two do not know each other, and the simulator sees no
-//! device, path or listener.
+//! The description of a switch depends neither on the daemon nor on scenarios, those two are independent of each other,
+//! and the simulator sees no device, path or listener.
 
 use std::path::{Path, PathBuf};
 
-/// Sources below the first, a file or folder beside this crate's manifest, name none of the others.
+/// Sources below the first, a file or folder beside this crate's manifest, mention none of the others.
 const STRANGERS: [(&str, &[&str]); 9] = [
     ("src/units.rs", &["crate::"]),
     (
@@ -53,7 +53,7 @@ fn sources(path: &Path) -> Vec<PathBuf> {
 }
 
 #[test]
-fn rooms_do_not_know_those_above_them() {
+fn modules_use_none_above_them() {
     for (room, strangers) in STRANGERS {
         let files = sources(&Path::new(env!("CARGO_MANIFEST_DIR")).join(room));
         assert!(!files.is_empty(), "{room}");

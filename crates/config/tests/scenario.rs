@@ -24,7 +24,7 @@ fn ring4_with(from: &str, to: &str) -> Result<Scenario, String> {
 }
 
 #[test]
-fn every_scenario_of_the_project_is_good() {
+fn every_scenario_of_the_project_is_valid() {
     let mut count = 0;
     let folders = [directory(), directory().join("kernel")];
     let entries = folders
@@ -104,7 +104,7 @@ fn a_switch_without_levels_speaks_plain_pfc() {
 }
 
 #[test]
-fn a_switch_without_levels_is_refused_where_that_means_nothing() {
+fn a_switch_without_levels_is_refused_where_it_has_no_effect() {
     let error = load("ring4.toml", &["switch.s3.levels=false"]).unwrap_err();
     let message = "switch.s3.levels: no class has mode = \"level\", so every switch uses plain PFC: remove this";
     assert!(error.contains(message), "{error}");
@@ -120,7 +120,7 @@ fn a_switch_without_levels_is_refused_where_that_means_nothing() {
 }
 
 #[test]
-fn the_command_line_comes_over_the_file() {
+fn the_command_line_overrides_the_file() {
     let ring = load(
         "ring4.toml",
         &[
@@ -146,7 +146,7 @@ fn the_command_line_comes_over_the_file() {
 }
 
 #[test]
-fn a_hosts_pauses_are_obeyed_where_its_switch_is_to_obey_them() {
+fn a_hosts_pauses_are_obeyed_where_its_switch_is_set_to() {
     let overrides = ["host.h1.pause=obey", "host.h2.pause=no-lossless"];
     let ring = load("ring4.toml", &overrides).unwrap();
     let rule = |switch: usize| {
@@ -164,7 +164,7 @@ fn a_hosts_pauses_are_obeyed_where_its_switch_is_to_obey_them() {
 }
 
 #[test]
-fn the_command_line_takes_out_what_the_file_says() {
+fn the_command_line_can_remove_settings_of_the_file() {
     let up_down = load("ring4.toml", &["route=", "routing.mode=up-down", "expect="]).unwrap();
     assert_eq!(up_down.credit_loops(), []);
     assert_eq!(up_down.expect, Default::default());
@@ -207,7 +207,7 @@ fn an_override_that_fits_nowhere_is_refused() {
         ),
         ("duration.x=1s", "`x` cannot be set inside text"),
         ("deadlock.policy=on", "deadlock.policy: unknown value `on`"),
-        // It contradicts what the file says elsewhere.
+        // It contradicts another line of the file.
         ("class.lossless.xoff=1KiB", "class.lossless.xon: "),
     ] {
         let complaint = load("ring4.toml", &[change]).unwrap_err();
@@ -217,7 +217,7 @@ fn an_override_that_fits_nowhere_is_refused() {
             "{complaint}"
         );
     }
-    // Of several, the one that is meant; and a file that is wrong itself is to blame.
+    // Of several overrides, the relevant one; and an invalid file is itself the cause.
     let complaint = load("ring4.toml", &["seed=3", "deadlock.policy=on"]).unwrap_err();
     assert!(
         complaint.starts_with("--set deadlock.policy=on: deadlock.policy: "),

@@ -74,7 +74,7 @@ step = "500B"
 }
 
 #[test]
-fn values_become_numbers_where_all_are() {
+fn values_are_numbers_if_all_of_them_are() {
     let sweep = sweep(
         r#"
 [[parameter]]
@@ -153,7 +153,8 @@ choices = [
 }
 
 proptest! {
-    /// What makes a sample a Latin hypercube: each parameter has one value in each of as many strata as there are samples.
+    /// Property of a Latin hypercube sample: each parameter has one value in each of as many strata as there are
+    /// samples.
     #[test]
     fn each_stratum_has_one_sample(samples in 1u64..300, seed in 0u64..1000, is_log: bool) {
         let scale = if is_log { "log" } else { "linear" };
@@ -181,7 +182,7 @@ to = \"{to}ns\"
                 let number = level.number.unwrap() * unit;
                 let (from, to) = (from as f64, to as f64);
                 let way = if is_log { (number / from).ln() / (to / from).ln() } else { (number - from) / (to + 1.0 - from) };
-                // Numbers are whole: what is rounded over an edge belongs to the stratum before.
+                // Numbers are integers: one rounded over an edge belongs to the previous stratum.
                 let exact = way * samples as f64;
                 let near = exact.round();
                 if is_log && (exact - near).abs() < 1e-2 { u64::MAX } else { exact as u64 }
@@ -235,7 +236,7 @@ fn a_hypercube_is_drawn_from_its_seed() {
 }
 
 #[test]
-fn what_is_wrong_is_told_with_line_key_and_remedy() {
+fn errors_have_line_key_and_remedy() {
     let head = "name = \"s\"\nscenario = \"x.toml\"\n";
     let cases: &[(&str, &[&str])] = &[
         ("seed = 3\n", &["s.toml:3: seed: unknown key", "seeds"]),
@@ -289,7 +290,7 @@ fn what_is_wrong_is_told_with_line_key_and_remedy() {
         ),
         (
             "[[parameter]]\nkey = \"seed\"\nvalues = [1]\n",
-            &["s.toml:4: parameter.0.key: is the seed's; write seeds"],
+            &["s.toml:4: parameter.0.key: sets the seed; write seeds"],
         ),
         (
             "[[parameter]]\nkey = \"a\"\nfrom = 1\nto = 2\n",
@@ -304,7 +305,7 @@ fn what_is_wrong_is_told_with_line_key_and_remedy() {
         ),
         (
             "[[parameter]]\nkey = \"a\"\nfrom = \"1\"\nto = 2\n",
-            &["s.toml:5: parameter.0.from: `1` is no number with a unit"],
+            &["s.toml:5: parameter.0.from: `1` is not a number with a unit"],
         ),
         (
             "[[parameter]]\nkey = \"a\"\nfrom = 3\nto = 2\nsteps = 2\n",
@@ -349,7 +350,7 @@ fn what_is_wrong_is_told_with_line_key_and_remedy() {
 }
 
 #[test]
-fn what_a_scenario_refuses_is_told_in_terms_of_the_sweep() {
+fn errors_of_the_scenario_name_the_parameters_of_the_sweep() {
     let sweep = sweep("set = [\"duration=1s\"]\n[[parameter]]\nkey = \"class.lossless.xof\"\nvalues = [\"1KiB\"]\n");
     let run = sweep.run(0);
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../scenarios/ring4.toml");

@@ -1,4 +1,4 @@
-//! Generated networks: their closed forms, what chance may do to them, and reading large ones.
+//! Generated networks: their closed forms, the effects of chance, and reading large ones.
 
 use std::collections::BTreeSet;
 use std::path::Path;
@@ -44,7 +44,7 @@ fn kinds() -> impl Strategy<Value = TopologyKind> {
     ]
 }
 
-/// Switches, links, hosts, and how many switches have how many links, by formulas.
+/// Numbers of switches, links and hosts, and of switches by number of links, by formula.
 fn closed_form(kind: TopologyKind) -> (usize, usize, usize, Vec<(usize, usize)>) {
     match kind {
         TopologyKind::Ring { switches } => (switches, switches, switches, vec![(switches, 2)]),
@@ -85,7 +85,7 @@ fn closed_form(kind: TopologyKind) -> (usize, usize, usize, Vec<(usize, usize)>)
         }
         TopologyKind::Dragonfly { groups, switches } => {
             let inside = groups * switches * (switches - 1) / 2;
-            // Links to other groups, dealt in turn: some switches of a group have one more than others.
+            // Links to other groups, assigned in turn: some switches of a group have one more than others.
             let [each, more] = [(groups - 1) / switches, (groups - 1) % switches];
             let by_degree = vec![
                 (groups * more, switches + each),
@@ -141,7 +141,6 @@ fn pairs(plan: &Plan) -> BTreeSet<[usize; 2]> {
     plan.links.iter().map(|link| sorted(link.ends)).collect()
 }
 
-/// The kind as `[topology]` writes it.
 fn text(config: &TopologyConfig) -> String {
     let kind = match config.kind {
         TopologyKind::Ring { switches } => format!("kind = \"ring\"\nswitches = {switches}"),
@@ -226,7 +225,7 @@ proptest! {
         let right = generate(&config(kind), seed).unwrap();
         let wrong = TopologyConfig { miswired, failed, ..config(kind) };
         let Ok(plan) = generate(&wrong, seed) else {
-            // Small networks and trees have no place for them.
+            // Small networks and trees have no room for them.
             return Ok(());
         };
         prop_assert_eq!(generate(&wrong, seed).unwrap(), plan.clone(), "the same seed");
@@ -237,7 +236,7 @@ proptest! {
         prop_assert_eq!(plan.links.iter().filter(|link| link.failed).count(), failed);
         let changed = plan.links.iter().zip(&right.links).filter(|(a, b)| a.ends != b.ends);
         prop_assert_eq!(changed.count(), 2 * miswired, "two links each");
-        // A later mistake may link again what an earlier one took apart, but not by the same link.
+        // A later mistake may restore a pair that an earlier one separated, but not by the same link.
         prop_assert_eq!(pairs(&plan) == pairs(&right), miswired == 0);
     }
 
@@ -257,7 +256,7 @@ proptest! {
     }
 
     #[test]
-    fn trees_wired_right_close_no_loop_by_shortest_ways(half in 1usize..4, is_f10: bool) {
+    fn correctly_wired_trees_close_no_loop_on_shortest_paths(half in 1usize..4, is_f10: bool) {
         let k = 2 * half;
         let kind = if is_f10 { TopologyKind::F10 { k } } else { TopologyKind::FatTree { k } };
         let rest = format!("[routing]\nmode = \"ecmp\"\n{ALL_TO_ALL}");
@@ -284,7 +283,7 @@ fn miswired_trees_close_loops() {
 }
 
 #[test]
-fn pods_of_f10_share_one_core_for_two_of_their_switches() {
+fn two_switches_of_an_f10_pod_share_one_core() {
     const HALF: usize = 3;
     let cores_of = |plan: &Plan, pod: usize, number: usize| -> BTreeSet<usize> {
         let name = format!("a{pod}-{number}");
@@ -411,7 +410,7 @@ fn a_fat_tree_of_320_switches_is_read() {
 }
 
 #[test]
-fn what_is_written_out_comes_beside_it() {
+fn written_parts_add_to_the_generated_topology() {
     let ring = config(TopologyKind::Ring { switches: 3 });
     let rest = "[[switch]]\nname = \"extra\"\n[[link]]\nends = [\"s2\", \"extra\"]\n[[host]]\nname = \"hx\"\nswitch = \"extra\"\n[[flow]]\nname = \"a\"\nfrom = \"h1\"\nto = \"hx\"\nclass = \"lossless\"\n";
     let network = scenario(&ring, 1, rest).unwrap();

@@ -61,7 +61,7 @@ fn ends(flows: &[Flow]) -> Vec<(usize, usize)> {
 
 proptest! {
     #[test]
-    fn a_permutation_leaves_nobody_out(hosts in 2usize..50, seed: u64) {
+    fn a_permutation_includes_every_host(hosts in 2usize..50, seed: u64) {
         let flows = expand(&traffic(TrafficKind::Permutation), hosts, seed);
         let senders: BTreeSet<usize> = flows.iter().map(|flow| flow.from).collect();
         let receivers: BTreeSet<usize> = flows.iter().map(|flow| flow.to).collect();
@@ -82,7 +82,7 @@ proptest! {
     }
 
     #[test]
-    fn incast_comes_from_so_many_others(
+    fn incast_has_the_configured_number_of_senders(
         (hosts, fan_in, to) in (2usize..40).prop_flat_map(|hosts| (Just(hosts), 1..hosts, 0..hosts)),
         seed: u64
     ) {
@@ -120,7 +120,7 @@ fn poisson_bursts_offer_the_load() {
             other => panic!("{other:?}"),
         };
         let sent: u64 = flows.iter().map(size).sum();
-        // 20 hosts at 10 Gbit/s for a second. 45,000 bursts and more leave the mean some permille.
+        // 20 hosts at 10 Gbit/s for a second. With at least 45,000 bursts the mean deviates by some permille.
         let offered = sent as f64 / 25e9;
         let wanted = f64::from(percent) / 100.0;
         assert!(
@@ -159,7 +159,7 @@ fn traffic_is_read() {
 }
 
 #[test]
-fn the_seed_decides() {
+fn traffic_depends_on_the_seed() {
     let rest = "[[traffic]]\nkind = \"random\"\nclass = \"lossless\"\nflows = 20\n[[traffic]]\nkind = \"random\"\nclass = \"lossless\"\nflows = 20\n";
     let with = |seed: &str| ends(&read_with(rest, &[seed]).unwrap().flows);
     assert_eq!(with("seed=5"), with("seed=5"));
@@ -356,7 +356,7 @@ fn faults_are_read() {
         ),
         (
             "kind = \"pause\"\nswitch = \"s1\"\nport = \"h1\"\npriority = 0\non = \"1ms\"\nevery = \"2ms\"",
-            "a switch pauses nobody in priority 0; priorities of lossless classes: ",
+            "a switch sends no pauses in priority 0; priorities of lossless classes: ",
         ),
         (
             "kind = \"flap\"\nswitch = \"s1\"\nport = \"s2\"\non = \"2ms\"\nevery = \"2ms\"",
@@ -371,7 +371,7 @@ fn faults_are_read() {
     }
 }
 
-/// Each host of the ring to the second next one, clockwise.
+/// Each host of the ring sends to the second next one, clockwise.
 fn around() -> String {
     let mut text = String::from("[routing]\nmode = \"explicit\"\n");
     for (from, middle, to) in [(1, 2, 3), (2, 3, 4), (3, 4, 1), (4, 1, 2)] {
@@ -420,7 +420,7 @@ fn baselines_break_the_loop_when_they_have_the_priorities() {
     assert!(scenario.lab_gaps()[0].contains("buffer-pools"));
 }
 
-/// Two flows do not close the loop of four switches, but their answers go the rest of the way round.
+/// Two flows do not close the loop of four switches, but their answers take the rest of the ring.
 #[test]
 fn answers_close_credit_loops_in_their_own_class() {
     let mut text =

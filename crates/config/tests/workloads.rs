@@ -1,4 +1,4 @@
-//! Workloads of scenario files: sizes from distributions, who sends to whom, and collectives.
+//! Workloads of scenario files: sizes from distributions, senders and receivers, and collectives.
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
@@ -77,7 +77,7 @@ fn sizes_and_load_are_those_of_the_distribution() {
         };
         let flows = expand(&traffic, &switch_of, 7);
         assert!(flows.len() > 10_000, "{name}: {}", flows.len());
-        // Each share is met but for five times what a binomial count scatters.
+        // Each share is met within five standard deviations of a binomial count.
         let distribution = Distribution::known(name).unwrap();
         for (bytes, cdf) in distribution.points() {
             let below = flows.iter().filter(|flow| size(flow) < *bytes).count() as f64;
@@ -95,7 +95,7 @@ fn sizes_and_load_are_those_of_the_distribution() {
 
 proptest! {
     #[test]
-    fn pairs_are_who_they_say(
+    fn pairs_are_those_of_the_pattern(
         switch_of in prop::collection::vec(0usize..4, 2..24),
         seed: u64,
         pairs in prop::sample::select(Pairs::NAMED.map(|(_, pairs)| pairs).to_vec()),
@@ -131,7 +131,7 @@ proptest! {
 
 #[test]
 fn every_receiver_on_other_switches_is_equally_likely() {
-    // Hosts of three switches, in no order.
+    // Hosts of three switches, unordered.
     let switch_of = [2, 0, 1, 0, 2, 0];
     let flows = expand(&poisson(Pairs::OtherSwitch, 50, "fb-hadoop"), &switch_of, 3);
     for from in 0..switch_of.len() {
@@ -185,12 +185,12 @@ fn a_distribution_is_read_by_name_or_from_a_file_beside_the_scenario() {
     }
     std::fs::create_dir_all(directory.join("folder.csv")).unwrap();
     let error = of("folder.csv").unwrap_err();
-    assert!(error.contains("is no ordinary file"), "{error}");
+    assert!(error.contains("is not a regular file"), "{error}");
 }
 
 #[test]
 fn listed_sizes_draw_what_they_drew_before() {
-    // Of the version before distributions.
+    // From the version before distributions.
     let scenario = read("kind = \"poisson\"\nload = 0.3\nstop = \"20us\"\nsizes = [[\"10kB\", 0.5], [\"100kB\", 0.5]]").unwrap();
     let drawn: Vec<_> = scenario
         .flows
@@ -198,7 +198,7 @@ fn listed_sizes_draw_what_they_drew_before() {
         .map(|flow| (flow.start.as_nanos(), flow.from, flow.to, size(flow)))
         .collect();
     assert_eq!(drawn, OF_BEFORE, "{drawn:?}");
-    // `stop` is for beginnings: what has begun sends all that it has, if the scenario lasts so long.
+    // `stop` limits starts: a started flow sends all of its data, if the scenario lasts long enough.
     let ends = scenario.flows.iter().map(|flow| flow.stop);
     assert!(ends.into_iter().all(|end| end == scenario.duration));
 }
@@ -234,7 +234,7 @@ fn collectives_are_read() {
     let ends: Vec<_> = tree.iter().map(|flow| (flow.from, flow.to)).collect();
     assert_eq!(ends, [(1, 2), (0, 2), (2, 0), (2, 1)]);
     assert_eq!(tree[3].after, arrivals([1, 0]));
-    // Those of a second one wait for its own.
+    // Flows of a second one wait for its own.
     let two = flows("kind = \"tree-all-reduce\"\nsize = \"1MB\"\n[[traffic]]\nclass = \"lossless\"\nkind = \"all-to-all-steps\"\nsize = \"1MB\"");
     assert_eq!((two.len(), two[6].after.len()), (6 + 12, 0));
     assert_eq!(two[10].after, arrivals([6 + 3]));
@@ -331,7 +331,7 @@ fn a_flow_waits_for_flows_to_its_sender_and_for_what_is_computed_with_them() {
         ),
         (
             vec![("c h3 h2", "after = [\"a\"]"), a],
-            "`a` does not go to this flow's sender",
+            "`a` does not end at this flow's sender",
         ),
         (
             vec![("c h1 h2", "after = [\"a\"]"), ("a h2 h1", "")],

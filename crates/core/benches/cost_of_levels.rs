@@ -1,5 +1,5 @@
-//! Frame cost in a class of mode `level`, against mode `pfc`: receive, transmit and complete on a
-//! switch core, the two in turns in one process. `cargo xtask bench` runs it.
+//! Cost of a frame in a class of mode `level`, compared with mode `pfc`: receive, transmit and complete on a switch
+//! core, both in turn in one process. Run by `cargo xtask bench`.
 
 #![allow(clippy::disallowed_methods, clippy::disallowed_types)] // a benchmark reads the clock
 
@@ -15,8 +15,7 @@ use weir_core::{
 };
 
 const ROUNDS: usize = 201;
-/// A round's figure is the median of its parts, most of which are too short for anything else to
-/// run meanwhile.
+/// The figure of a round is the median of its parts; most are too short for anything else to run meanwhile.
 const PARTS_OF_ROUND: usize = 10;
 const FRAMES_IN_ROUND: usize = 20_000;
 const BURST: usize = 64;
@@ -30,8 +29,8 @@ const DEPTH: u8 = 4;
 #[derive(Clone, Copy)]
 struct Case {
     destinations: usize,
-    /// Every burst comes with a PFC frame from each neighbour. With Levels it is Feedback 1, under
-    /// which frames from hosts wait in the switch all the time; without, it is a resume.
+    /// Every burst comes with a PFC frame from each neighbour: with Levels, Feedback 1, under which frames from hosts
+    /// always wait; without, a resume.
     feedback: bool,
 }
 
@@ -142,7 +141,7 @@ impl Bench {
             let random = self.random();
             let destination = random as usize % self.case.destinations;
             let egress = egress(destination).get();
-            // Any port but the one that the frame leaves by.
+            // Any port but the frame's egress.
             let step = 1 + (random >> 32) as u8 % (FABRIC_PORTS - 1);
             let ingress = PortId::new((egress + step) % FABRIC_PORTS);
             self.receive(ingress, destination);
@@ -186,7 +185,6 @@ impl Bench {
         }
     }
 
-    /// xorshift64
     fn random(&mut self) -> u64 {
         self.random ^= self.random << 13;
         self.random ^= self.random >> 7;
@@ -204,7 +202,7 @@ fn egress(destination: usize) -> PortId {
     PortId::new((destination % usize::from(FABRIC_PORTS)) as u8)
 }
 
-/// Buffers that no burst fills: the bench measures the cost of the rules, not of pausing.
+/// Buffers that no burst fills: the bench measures the rules' cost, not that of pausing.
 fn config(destinations: usize, levels: bool) -> SwitchConfig {
     let lossy = ClassConfig {
         headroom_by_cable: false,

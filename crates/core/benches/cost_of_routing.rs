@@ -1,6 +1,5 @@
-//! Additions of a group of ports, flow pins and the recent-flow monitor to the cost per frame:
-//! receive, transmit and complete on a switch core, all cases in turns in one process. Run by
-//! `cargo bench -p weir-core --bench cost_of_routing`.
+//! Cost per frame added by a group of ports, flow pins and the recent-flow monitor: receive, transmit and complete on a
+//! switch core, all cases in turn in one process. Run by `cargo bench -p weir-core --bench cost_of_routing`.
 
 #![allow(clippy::disallowed_methods, clippy::disallowed_types)] // a benchmark reads the clock
 

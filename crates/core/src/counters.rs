@@ -1,10 +1,10 @@
-//! Counters of a port. Plain numbers that only grow; the caller reads them and takes differences.
+//! Counters of a port. They only grow; the caller reads them and takes differences.
 
 use crate::metric::Definition;
 use crate::units::{Duration, PRIORITY_COUNT};
 
 crate::named! {
-    /// Why a frame was not forwarded. Every drop has exactly one reason.
+    /// Reason why a frame was not forwarded. Every drop has exactly one.
     #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
     #[repr(u8)]
     pub enum DropReason {
@@ -14,7 +14,7 @@ crate::named! {
         BufferFull => "buffer_full",
         /// No forwarding entry for the destination, and flooding is off.
         NoRoute => "no_route",
-        /// The only way out is the port that the frame came in by.
+        /// The only egress is the port on which the frame arrived.
         Hairpin => "hairpin",
         /// The classifier left no record with the frame.
         Unclassified => "unclassified",
@@ -24,74 +24,74 @@ crate::named! {
         BadSource => "bad_source",
         /// The destination is a reserved link-local address (01-80-C2-00-00-0X) that this switch does not implement.
         ReservedDestination => "reserved_destination",
-        /// A MAC control frame that cannot be read, or with an opcode that is not known.
+        /// A malformed MAC control frame, or one with an unknown opcode.
         BadMacControl => "bad_mac_control",
-        /// A CLCM frame that cannot be read.
+        /// A malformed CLCM frame.
         BadClcm => "bad_clcm",
-        /// An echo message that cannot be read.
+        /// A malformed echo message.
         BadEcho => "bad_echo",
-        /// CLCM or an echo message that came in by an edge port.
+        /// CLCM or an echo message received on an edge port.
         ClcmFromEdge => "clcm_from_edge",
         /// The tables of the switch core are full.
         TableFull => "table_full",
-        /// The switch is shutting down and admits nothing more.
+        /// The switch is shutting down and admits no more frames.
         Draining => "draining",
-        /// The port that it came in by is down, or the port that it was to leave by cannot send: its link has been down for
-        /// longer than frames wait for it, its device is gone, or its transmitter completes nothing.
+        /// The frame's ingress port is down, or its egress port cannot send: the link has been down for longer than
+        /// frames wait for it, the device is gone, or the transmitter does not complete frames.
         PortDown => "port_down",
         /// A host that is policed instead of paused has filled its ingress buffer.
         Policed => "policed",
-        /// It had waited for longer than its class allows.
+        /// It has waited for longer than its class allows.
         Aged => "aged",
-        /// The storm watchdog drops what is for an egress that a neighbour holds for ever.
+        /// The storm watchdog drops frames for an egress that a neighbour pauses without end.
         Storm => "storm",
-        /// It stood at the head of its queue for longer than the lifetime limit, or the queue is VLStalled.
+        /// It was at the head of its queue for longer than the lifetime limit, or the queue is VLStalled.
         Lifetime => "lifetime",
-        /// CLCM, an echo message or a greeting without the fabric's key, or sealed for somebody else.
+        /// CLCM, an echo message or a greeting without the fabric's key, or sealed for another receiver.
         Unauthentic => "unauthentic",
-        /// One that has been heard before.
+        /// CLCM, an echo message or a greeting that was received before.
         Replayed => "replayed",
-        /// More control frames than are taken from one port.
+        /// More control frames than the port accepts.
         ControlRate => "control_rate",
-        /// To a group address or an unknown one, from a port that is not on the tree of flooded frames.
+        /// To a group address or an unknown one, from a port that is not on the flooding tree.
         OffTree => "off_tree",
-        /// To a group address in a lossless class, where flooded frames go by a tree.
+        /// To a group address in a lossless class, when frames are flooded on a tree.
         LosslessGroup => "lossless_group",
-        /// More frames to group addresses and unknown ones than are flooded from one port.
+        /// More frames to group addresses and unknown ones than the port may flood.
         FloodRate => "flood_rate",
-        /// It came in by a port that sends mirrored frames only, or its address was learnt there.
+        /// The ingress port sends mirrored frames only, or the destination was learned there.
         MirrorPort => "mirror_port",
-        /// This switch's own probe for loops, come back round one.
+        /// This switch's own probe for loops, which has returned.
         LoopProbe => "loop_probe",
-        /// An impairment that an operator has asked for drops it.
+        /// Dropped by an impairment that an operator requested.
         Impaired => "impaired",
-        /// Its source address belongs to another port: one of its static route, or the one where the address was seen within the
-        /// last second.
+        /// Its source address belongs to another port: one of its static route, or the one where the address was seen
+        /// within the last second.
         ForeignSource => "foreign_source",
-        /// Its source address is one more than are learned at the port.
+        /// Its source address exceeds the port's limit of learned addresses.
         AddressLimit => "address_limit",
-        /// Its priority is none that the port's frames may have.
+        /// Frames from this port may not have its priority.
         Priority => "priority",
-        /// A VLAN tag follows a first tag that changes nothing, or a host sent an S-tag. Without its first tag the frame would be in
-        /// a VLAN that its sender chose.
+        /// A VLAN tag follows a first tag that changes nothing, or a host sent an S-tag. Without its first tag the
+        /// frame would enter a VLAN chosen by its sender.
         NestedTag => "nested_tag",
-        /// Its VLAN is none of the port's: it came in by a port, or was to leave by one, that does not carry it.
+        /// The ingress or egress port does not carry its VLAN.
         Vlan => "vlan",
     }
 }
 
 impl DropReason {
-    /// As an index into [`PortCounters::drops`].
+    /// Index into [`PortCounters::drops`].
     pub const fn index(self) -> usize {
         self as usize
     }
 }
 
-/// A count for each reason, by [`DropReason::index`].
+/// Counts by [`DropReason::index`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct DropCounts([u64; DropReason::COUNT]);
 
-// The standard library has none for arrays of more than 32.
+// The standard library implements it only for arrays of up to 32 elements.
 impl Default for DropCounts {
     fn default() -> Self {
         Self([0; DropReason::COUNT])
@@ -112,39 +112,38 @@ impl core::ops::DerefMut for DropCounts {
     }
 }
 
-/// A counter of a `T`: what it counts, and where it is shown. It is declared once, by [`counters!`](crate::counters!);
-/// snapshot, metric, API and the book's table follow from that.
+/// A counter of a `T`: its meaning and where it is shown. Declared once, by [`counters!`](crate::counters!); snapshot,
+/// metric, API and the book's table follow from that.
 #[derive(Clone, Copy, Debug)]
 pub struct Counter<T: 'static> {
-    /// Its name among all that is counted at one place.
+    /// Name, unique within `T`.
     pub name: &'static str,
     /// Its meaning.
     pub help: &'static str,
-    /// The metric that it is a part of.
+    /// Its metric.
     pub metric: &'static Definition,
-    /// The values of the metric's labels behind those of the place.
+    /// Values of the metric's labels that follow those of the port, priority or VLAN.
     pub labels: &'static [&'static str],
     /// Links on which the counter applies.
     pub shown: Shown,
-    /// The field of `&T`.
+    /// Reads the field.
     pub read: fn(&T) -> u64,
-    /// The field of `&mut T`.
+    /// Returns the field for writing.
     pub field: fn(&mut T) -> &mut u64,
 }
 
 impl<T> Counter<T> {
-    /// Its key in JSON.
+    /// Key in JSON.
     pub fn key(&self) -> String {
         format!("{}_total", self.name.trim_end_matches("_total"))
     }
 
-    /// Its value in `counters`.
+    /// Value in `counters`.
     pub fn get(&self, counters: &T) -> u64 {
         (self.read)(counters)
     }
 
-    /// Returns the value in the metric's unit: time is counted in nanoseconds, and shown in
-    /// seconds.
+    /// Returns the value in the metric's unit: time is counted in nanoseconds and shown in seconds.
     pub fn sample(&self, counters: &T) -> f64 {
         let count = self.get(counters);
         match self.metric.name.ends_with("_seconds_total") {
@@ -165,10 +164,9 @@ pub enum Shown {
     Levels,
 }
 
-/// Declares structs of counters, with the list of each and what its names begin with. A counter is one line:
-/// `NAME "metric" [labels] Shown "help" { field []; }`. A metric with labels of its own has a line for each of its
-/// counters, with the labels' values and a meaning. The fields stand in the order of the lines; those that every frame
-/// changes come first.
+/// Declares structs of counters, each with a list and the prefix of its names. A counter is one line: `NAME "metric"
+/// [labels] Shown "help" { field []; }`. A metric with its own labels has a line for each of its counters, with the
+/// labels' values and a meaning. Fields have the order of the lines; those that every frame changes come first.
 #[macro_export]
 macro_rules! counters {
     ($(
@@ -208,7 +206,7 @@ macro_rules! counters {
                 $($(#[$own])* pub $own_field: $own_type,)*
             }
 
-            /// What each of them counts.
+            /// The meaning of each counter.
             pub const $list: &[$crate::counters::Counter<$counters>] = &[$($(
                 $crate::counters::Counter {
                     name: concat!($prefix, stringify!($field)),
@@ -397,7 +395,7 @@ counters! {
 }
 
 impl PortCounters {
-    /// Counts one drop.
+    /// Counts a dropped frame.
     pub fn drop_frame(&mut self, reason: DropReason) {
         self.drops[reason.index()] += 1;
     }
@@ -413,7 +411,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn reasons_index_their_own_place() {
+    fn reasons_are_their_own_index() {
         for (index, reason) in DropReason::ALL.iter().enumerate() {
             assert_eq!(reason.index(), index);
         }

@@ -8,23 +8,23 @@ use crate::units::{Bytes, Duration, Instant, MacAddress, PortId, Priority};
 use crate::wire::clcm::Clcm;
 
 crate::named! {
-    /// Why an egress with frames to send sends none.
+    /// Reason why an egress with waiting frames sends none.
     #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
     pub enum SuspicionReason {
         /// The neighbour pauses this priority (PFC or 802.3x).
         Paused => "paused" (default),
-        /// A release lets only another ingress port's frames out.
+        /// A release lets only frames of another ingress port leave.
         ReleaseRule => "release_rule",
         /// The neighbour's Transmit Feedback blocks every queued Level.
         NoEligibleLevel => "no_eligible_level",
-        /// The neighbour has given no credits for another frame.
+        /// The neighbour has not given enough credits for another frame.
         NoCredits => "no_credits",
-        /// The transmitter takes nothing: its ring is stuck.
+        /// The transmitter accepts nothing: its ring is stuck.
         TransmitterStuck => "transmitter_stuck",
     }
 }
 
-/// One thing that happened in the dataplane, with the moment it happened.
+/// An event of the dataplane, with its time.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Event {
     /// When.
@@ -37,27 +37,26 @@ pub struct Event {
 #[derive(Clone, Copy, Debug, PartialEq)]
 #[allow(clippy::large_enum_variant)] // events are few and live in one bounded queue
 pub enum EventKind {
-    /// `egress` has had frames of `priority` and zero throughput for the detection time
-    /// (CLCM paper, section 3.2.1).
+    /// `egress` has had frames of `priority` waiting and zero throughput for the detection time (CLCM paper, section
+    /// 3.2.1).
     Suspected {
         /// The blocked port.
         egress: PortId,
         /// The blocked priority.
         priority: Priority,
-        /// Why nothing leaves.
+        /// Reason why nothing leaves.
         reason: SuspicionReason,
-        /// Bytes that wait there.
+        /// Bytes waiting there.
         queued: Bytes,
-        /// For how long nothing has left.
+        /// Time since the last departure.
         idle: Duration,
-        /// True when some recent flow there could leave by another member of its destination's group. With
-        /// the recent-flow monitor off: when some destination that frames wait for has one.
+        /// True if a recent flow there could leave by another member of its destination's group. If the recent-flow
+        /// monitor is off: if a destination of a waiting frame has another member.
         alternatives: bool,
-        /// The ports that such flows come in by.
+        /// Ingress ports of such flows.
         alternatives_from: PortSet,
     },
-    /// A flow was moved to another member of its destination's group. It may be overtaken by its own later
-    /// frames.
+    /// A flow was moved to another member of its destination's group. Its later frames may overtake earlier ones.
     FlowMoved {
         /// Ingress port.
         ingress: PortId,
@@ -65,42 +64,42 @@ pub enum EventKind {
         from: PortId,
         /// New egress port.
         to: PortId,
-        /// Its priority.
+        /// Priority of the flow.
         priority: Priority,
         /// Destination address.
         destination: MacAddress,
-        /// Which one.
+        /// Hash of the flow.
         flow_hash: u32,
     },
-    /// A [`Command::Reroute`](crate::Command::Reroute) is done.
+    /// A [`Command::Reroute`](crate::Command::Reroute) has finished.
     Rerouted {
-        /// Which flows it was to move.
+        /// The selected flows.
         selection: RerouteSelection,
         /// The egress that they were to leave.
         egress: PortId,
         /// The priority.
         priority: Priority,
-        /// Flows that move, among them those that share a pin or a bucket with a selected one.
+        /// Number of flows moved, including those that share a pin or bucket with a selected one.
         moved: u32,
-        /// Selected flows that stay: no other member will do, or there is no room for a pin.
+        /// Number of selected flows that stay: no other member is suitable, or there is no room for a pin.
         stuck: u32,
     },
-    /// `egress` sends again, or has nothing left to send.
+    /// `egress` sends again, or nothing waits there any more.
     SuspicionEnded {
         /// The port.
         egress: PortId,
         /// The priority.
         priority: Priority,
-        /// For how long it was suspected.
+        /// Duration of the suspicion.
         lasted: Duration,
     },
-    /// A CLCM came in by a fabric port.
+    /// A CLCM was received on a fabric port.
     ClcmReceived {
         /// Ingress port.
         ingress: PortId,
         /// The message.
         message: Clcm,
-        /// Egress ports at which frames of the message's priority that came in by `ingress` wait now.
+        /// Egress ports at which frames of the message's priority received on `ingress` wait now.
         toward: PortSet,
     },
     /// A release began: only frames from `ingress` leave by `egress`, and `ingress` has more buffer.
@@ -123,7 +122,7 @@ pub enum EventKind {
         /// Bytes that left by `egress` under the rule.
         released: Bytes,
     },
-    /// A [`Command::TrafficRelease`](crate::Command::TrafficRelease) has come to its end.
+    /// A [`Command::TrafficRelease`](crate::Command::TrafficRelease) has ended.
     TrafficReleaseEnded {
         /// The loop's ingress port.
         ingress: PortId,
@@ -134,127 +133,127 @@ pub enum EventKind {
         /// Bytes sent although the port was paused.
         released: Bytes,
     },
-    /// A destination reached Level D at a switch that is not its own: frames to it travel further than
-    /// the D links that the class is configured for. Reported once for each entry of the Level Table.
+    /// A destination reached Level D at a switch that is not its own: frames to it travel further than the D links for
+    /// which the class is configured. Reported once for each entry of the Level Table.
     RouteTooLong {
-        /// The port that the frame came in by.
+        /// Ingress port of the frame.
         ingress: PortId,
-        /// Its priority.
+        /// Priority of the frame.
         priority: Priority,
         /// Destination address.
         destination: MacAddress,
     },
-    /// Flooded frames went round a loop: `port` floods and learns nothing from now on.
+    /// Flooded frames went round a loop: `port` stops flooding and learning.
     ForwardingLoop {
-        /// The port that is blocked.
+        /// The blocked port.
         port: PortId,
         /// The other port of the loop at this switch.
         other: PortId,
-        /// The VLAN in which it is; `None` for all, and in a switch to which tags mean nothing.
+        /// The blocked VLAN; `None` for all, and in a switch that ignores tags.
         vlan: Option<VlanId>,
     },
-    /// No probe came round for a while, or the link went down: the port floods again.
+    /// No probe returned for a while, or the link went down: the port floods again.
     ForwardingLoopEnded {
         /// The port.
         port: PortId,
         /// The VLAN in which it was blocked; `None` for all.
         vlan: Option<VlanId>,
     },
-    /// Probes come back by the port that they left by: there is a loop behind it, or a host there sends them back. The port
-    /// goes on. Reported once for as long as it lasts.
+    /// Probes return on the port by which they left: there is a loop behind it, or a host returns them. The port stays
+    /// in use. Reported once while it lasts.
     LoopBehind {
         /// The port.
         port: PortId,
-        /// The VLAN; `None` in a switch to which tags mean nothing.
+        /// The VLAN; `None` in a switch that ignores tags.
         vlan: Option<VlanId>,
     },
-    /// An address moves between two ports as no station does: there may be a loop of devices that let no probe through, or a
-    /// station uses the address of another one. Reported once for a VLAN, for as long as it goes on.
+    /// An address moves between two ports more often than a station would: there may be a loop of devices that let no
+    /// probe through, or a station uses another's address. Reported once for a VLAN while it lasts.
     AddressMoves {
         /// The address.
         address: MacAddress,
-        /// Its VLAN; `None` in a switch to which tags mean nothing.
+        /// Its VLAN; `None` in a switch that ignores tags.
         vlan: Option<VlanId>,
         /// Current port.
         port: PortId,
         /// Previous port.
         other: PortId,
     },
-    /// A link's round trip takes longer than the buffers of the classes with Levels are made for: frames
-    /// may be lost. Reported once for each span; the counter has every one.
+    /// A link's round trip is longer than the buffers of the classes with Levels allow: frames may be lost. Reported
+    /// once for each span; the counter counts all.
     RoundTripExceeded {
         /// The link's port.
         port: PortId,
         /// Measured round trip.
         measured: Duration,
     },
-    /// A link's round trip takes longer than the headroom that follows from its cable is for: lossless frames may be lost.
-    /// Reported once for each span; the counter has every one.
+    /// A link's round trip is longer than the headroom derived from its cable allows: lossless frames may be lost.
+    /// Reported once for each span; the counter counts all.
     CableExceeded {
         /// The link's port.
         port: PortId,
         /// Measured round trip.
         measured: Duration,
-        /// The longest that the headroom is for.
+        /// Longest round trip that the headroom allows.
         round_trip_max: Duration,
     },
-    /// The headroom that follows from the cable has been enough for the last ten round trips.
+    /// The headroom derived from the cable has sufficed for the last ten round trips.
     CableFits {
         /// The link's port.
         port: PortId,
         /// Last measured round trip.
         measured: Duration,
     },
-    /// `egress` has been held at `priority` by its neighbour for the watchdog's detection time, with frames
-    /// waiting and none leaving. Whether that is a storm is for the control plane to say.
+    /// `egress` has been paused at `priority` by its neighbour for the watchdog's detection time, with frames waiting
+    /// and none leaving. The control plane decides whether that is a storm.
     PauseStalled {
-        /// The held port.
+        /// The paused port.
         egress: PortId,
-        /// The held priority.
+        /// The paused priority.
         priority: Priority,
-        /// For how long it has been held without throughput.
+        /// Time paused without throughput.
         idle: Duration,
-        /// Bytes that wait there.
+        /// Bytes waiting there.
         queued: Bytes,
     },
-    /// The stall is over without having been called a storm.
+    /// The stall ended without a storm.
     PauseStallEnded {
         /// The port.
         egress: PortId,
         /// The priority.
         priority: Priority,
     },
-    /// A stall was called a storm; the watchdog's action is in force.
+    /// A stall was declared a storm; the watchdog's action is in force.
     StormDetected {
-        /// The held port.
+        /// The paused port.
         egress: PortId,
-        /// The held priority.
+        /// The paused priority.
         priority: Priority,
         /// Action taken.
         action: StormAction,
     },
-    /// A storm is over, and its action with it.
+    /// A storm and its action have ended.
     StormRestored {
         /// The port.
         egress: PortId,
         /// The priority.
         priority: Priority,
-        /// From the call to the end.
+        /// Time from detection to end.
         lasted: Duration,
-        /// Copies of frames dropped meanwhile because of it.
+        /// Copies of frames dropped because of it.
         dropped: u64,
-        /// Frames that left meanwhile although the neighbour held them.
+        /// Frames sent although the neighbour paused them.
         forwarded: u64,
     },
-    /// (`egress`, `priority`) is VLStalled: as many frames in a row as VLStallCount stood at its head for
-    /// longer than the lifetime limit. It drops everything for 8 times the limit.
+    /// (`egress`, `priority`) is VLStalled: VLStallCount consecutive frames stayed at its head for longer than the
+    /// lifetime limit. It drops everything for 8 times the limit.
     LifetimeStalled {
         /// The egress port.
         egress: PortId,
         /// The priority.
         priority: Priority,
     },
-    /// The transmitter of `port` has not completed a frame for long: frames for the port are dropped.
+    /// The transmitter of `port` has completed no frame for long: frames for the port are dropped.
     TransmitterStalled {
         /// The port.
         port: PortId,
@@ -264,27 +263,26 @@ pub enum EventKind {
         /// The port.
         port: PortId,
     },
-    /// An address that `port` sent from found no room, or took that of an address that was known still. Reported once in a
-    /// minute.
+    /// A source address on `port` found no room, or replaced an address still in use. Reported once a minute.
     LearningTableFull {
         /// The port.
         port: PortId,
-        /// Addresses that are known.
+        /// Number of known addresses.
         learned: u32,
-        /// Addresses that there is room for.
+        /// Capacity for addresses.
         capacity: u32,
     },
-    /// The dataplane did nothing for so long, by no choice of its own.
+    /// The dataplane was stopped from running for this long.
     DataplaneStalled {
         /// Time since the port went down.
         lasted: Duration,
     },
-    /// While something was suspected a link came up, or a route was set: flows may have a way that they had not.
+    /// A link came up or a route was set during a suspicion: flows may have a new path.
     WaysChanged,
-    /// Frames were dropped because a neighbour did not obey our pause. Reported once for each
-    /// span of overload; the counter has every frame.
+    /// Frames were dropped because a neighbour did not obey our pause. Reported once for each span of overload; the
+    /// counter counts every frame.
     HeadroomExceeded {
-        /// The port that the frames came in by.
+        /// Ingress port of the frames.
         ingress: PortId,
         /// Their priority.
         priority: Priority,

@@ -1,5 +1,5 @@
-//! A frame as the switch core sees it: a handle into the caller's pool and what the
-//! classifier already read from the bytes.
+//! A frame as the switch core sees it: a handle into the caller's pool, and what the classifier has read from the
+//! bytes.
 
 use crate::counters::DropReason;
 use crate::sets::vlans::{VlanId, VlanTag};
@@ -14,68 +14,67 @@ use crate::units::{Bytes, MacAddress, PortId, Priority};
 pub struct FrameHandle(pub u32);
 
 impl FrameHandle {
-    /// As an index into arrays with one entry for each frame of the pool.
+    /// Index into arrays with one entry for each frame of the pool.
     pub const fn index(self) -> usize {
         self.0 as usize
     }
 }
 
-/// Remaining duties of the caller of [`Switch::receive`](crate::Switch::receive) for an admitted
-/// frame.
+/// What the caller of [`Switch::receive`](crate::Switch::receive) must still do for an admitted frame.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[must_use = "a frame that is not marked tells its sender nothing"]
 pub struct Admitted {
-    /// Mark it Congestion Experienced, if it is of an ECN-capable transport
+    /// Mark it Congestion Experienced, if its transport is ECN-capable
     /// ([`mark_congestion`](crate::wire::ecn::mark_congestion)).
     pub mark: bool,
 }
 
-/// A frame that was dropped after it had been admitted.
+/// A frame dropped after its admission.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Discarded {
-    /// The caller's again.
+    /// Its handle, which belongs to the caller again.
     pub handle: FrameHandle,
-    /// The port that it came in by, where the drop is counted.
+    /// Its ingress port, where the drop is counted.
     pub ingress: PortId,
     /// Its priority.
     pub priority: Priority,
-    /// Why.
+    /// Reason.
     pub reason: DropReason,
 }
 
-/// One data frame on its way through the switch.
+/// A data frame in the switch.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Frame {
     /// Handle of its bytes.
     pub handle: FrameHandle,
     /// Length from the destination address to the last payload byte, without FCS.
     pub length: Bytes,
-    /// Priority that the classifier gave it.
+    /// Priority assigned by the classifier.
     pub priority: Priority,
     /// Destination address.
     pub destination: MacAddress,
     /// Source address.
     pub source: MacAddress,
-    /// Hash over the fields that ECMP spreads by; equal for all frames of one flow.
+    /// Hash over the fields used by ECMP; equal for all frames of one flow.
     pub flow_hash: u32,
 }
 
 /// Form in which a frame leaves.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Form {
-    /// As it came.
+    /// As received.
     AsIs,
-    /// Without the tag that it came with.
+    /// Without its tag.
     Untagged,
-    /// With this tag instead of the original one.
+    /// With this tag instead of its own.
     Retagged(VlanTag),
-    /// With this tag, where it came without one.
+    /// With this tag added.
     Tagged(VlanTag),
 }
 
 impl Form {
-    /// Of a frame of `vlan` that came with `tag` and leaves with or without one. One that gets a tag says by its priority code
-    /// point which priority it had here; one that has a tag keeps what that says.
+    /// Form of a frame of `vlan` that arrived with `tag` and leaves tagged or untagged. An added tag carries the
+    /// frame's priority here as its priority code point; an existing tag keeps its own.
     pub fn of(tag: Option<VlanTag>, vlan: VlanId, priority: Priority, leaves_tagged: bool) -> Self {
         match (tag, leaves_tagged) {
             (None, false) => Self::AsIs,
@@ -86,7 +85,7 @@ impl Form {
         }
     }
 
-    /// Bytes that it adds to the frame's length; below zero where it takes the tag off.
+    /// Bytes added to the frame's length; negative if the tag is removed.
     pub const fn grows_by(self) -> i64 {
         match self {
             Self::AsIs | Self::Retagged(_) => 0,
@@ -96,16 +95,16 @@ impl Form {
     }
 }
 
-/// Remaining duties of the caller of [`Switch::receive_tagged`](crate::Switch::receive_tagged) for
-/// an admitted frame.
+/// What the caller of [`Switch::receive_tagged`](crate::Switch::receive_tagged) must still do for an admitted frame.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[must_use = "a frame in the wrong form would leave with a tag that it must not have, or without one"]
 pub struct Tagged {
-    /// As of any frame.
+    /// As for any frame.
     pub admitted: Admitted,
-    /// Give it this form now: all copies under its handle leave so.
+    /// Give the frame this form now: all copies under its handle leave in it.
     pub form: Form,
-    /// Some copies leave in another form: call [`Switch::receive_other`](crate::Switch::receive_other) with a copy of the
-    /// bytes as they came, under another handle, or [`Switch::drop_other`](crate::Switch::drop_other), before anything else.
+    /// Some copies leave in another form: before anything else, call
+    /// [`Switch::receive_other`](crate::Switch::receive_other) with an unmodified copy of the bytes under another
+    /// handle, or [`Switch::drop_other`](crate::Switch::drop_other).
     pub has_other: bool,
 }

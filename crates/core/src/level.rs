@@ -13,11 +13,10 @@ pub const LEVEL_MAX: usize = 31;
 pub struct Level(u8);
 
 impl Level {
-    /// Default Level of a destination (Level Assignment Rule 2), and the Feedback that restricts
-    /// nothing.
+    /// Default Level of a destination (Level Assignment Rule 2), and the Feedback that blocks nothing.
     pub const ZERO: Self = Self(0);
 
-    /// A Level, unless it is above [`LEVEL_MAX`].
+    /// Creates a Level; `None` above [`LEVEL_MAX`].
     pub const fn new(value: u8) -> Option<Self> {
         if value as usize <= LEVEL_MAX {
             Some(Self(value))
@@ -31,12 +30,12 @@ impl Level {
         self.0
     }
 
-    /// As an index into arrays with one entry for each of the Levels from 0 on.
+    /// Index into arrays with one entry for each Level from 0 on.
     pub const fn index(self) -> usize {
         self.0 as usize
     }
 
-    /// One above, if there is one.
+    /// The next higher Level, if any.
     pub const fn above(self) -> Option<Self> {
         Self::new(self.0 + 1)
     }
@@ -58,7 +57,7 @@ pub struct Budgets {
 }
 
 impl Budgets {
-    /// These budgets, b_1 first. `None` for no budget at all, or more than [`LEVEL_MAX`].
+    /// Creates budgets, b_1 first. `None` for none, or more than [`LEVEL_MAX`].
     pub fn new(budgets: &[Bytes]) -> Option<Self> {
         if budgets.is_empty() || budgets.len() > LEVEL_MAX {
             return None;
@@ -71,9 +70,9 @@ impl Budgets {
         })
     }
 
-    /// Budgets for routes of up to `depth` links in a buffer of `buffer`: each b_i is `each`, which is γmax + rT,
-    /// and all that is left goes to b_1, which every Level may use (footnote 3). `None` when the buffer has
-    /// no room for that or `depth` is not 1 to [`LEVEL_MAX`].
+    /// Budgets for routes of up to `depth` links in a buffer of `buffer` bytes: each b_i is `each` (γmax + rT), and the
+    /// remainder is added to b_1, which every Level may use (footnote 3). `None` if the buffer is too small or `depth`
+    /// is not 1 to [`LEVEL_MAX`].
     pub fn derived(depth: u8, buffer: Bytes, each: Bytes) -> Option<Self> {
         let others = u64::from(depth.checked_sub(1)?) * each.get();
         let first = buffer.get().checked_sub(others)?;
@@ -100,9 +99,8 @@ impl Budgets {
         self.as_slice().iter().copied().sum()
     }
 
-    /// Returns the amount that a release lends to Level D: as much as the smallest budget, which
-    /// like every budget has room for γmax + rT, so that the neighbour resumes whatever is stored
-    /// by the budgets.
+    /// Returns the amount that a release lends to Level D: the smallest budget, which like every budget has room for
+    /// γmax + rT, so that the neighbour resumes regardless of what the budgets store.
     pub fn loan(&self) -> Bytes {
         self.as_slice().iter().copied().min().unwrap_or_default()
     }
@@ -128,7 +126,7 @@ mod tests {
     }
 
     #[test]
-    fn budgets_that_cannot_be_are_refused() {
+    fn impossible_budgets_are_refused() {
         let gamma_max = Bytes::new(1536);
         assert_eq!(
             Budgets::derived(3, Bytes::new(3 * 1536 - 1), gamma_max),

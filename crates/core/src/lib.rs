@@ -1,13 +1,11 @@
 //! `weir-core`: the Weir switch as a pure state machine.
 //!
-//! Nothing in this crate does I/O, reads a clock, starts a thread or draws from
-//! the operating system's randomness. The caller owns time (an [`Instant`] goes
-//! into every call that needs one) and memory (a frame is a [`FrameHandle`] into
-//! the caller's pool; its bytes never pass through here). The daemon drives one
-//! [`Switch`] from its AF_XDP loop, the simulator drives thousands in virtual
-//! time, and both run exactly this code.
+//! Nothing in this crate does I/O, reads a clock, starts a thread or uses the operating system's randomness. The caller
+//! owns time (every call that needs it takes an [`Instant`]) and memory (a frame is a [`FrameHandle`] into the caller's
+//! pool; its bytes never pass through here). The daemon drives one [`Switch`] from its AF_XDP loop, the simulator
+//! drives thousands in virtual time; both run exactly this code.
 //!
-//! Two state machines live here and share nothing but values:
+//! Two state machines share nothing but values:
 //!
 //! * [`Switch`], the dataplane: charging, pause, forwarding, scheduling, shaping,
 //!   deadlock detection. See its documentation for the polling contract.
@@ -17,8 +15,8 @@
 //! Design: docs/src/internals/design/core.md.
 #![forbid(unsafe_code)]
 
-/// Declares an enum of a closed set of words: values, names in JSON, metrics and configurations, and meanings come of one
-/// list. `(default)` behind a name marks the default.
+/// Declares an enum of named values. The values, their names in JSON, metrics and configurations, and their meanings
+/// come from one list. `(default)` after a name marks the default.
 #[macro_export]
 macro_rules! named {
     ($(
@@ -33,13 +31,13 @@ macro_rules! named {
         }
 
         impl $type {
-            /// How many there are.
+            /// Number of values.
             pub const COUNT: usize = [$($name),*].len();
 
-            /// All of them, in the order of their declaration.
+            /// All values, in the order of their declaration.
             pub const ALL: [Self; Self::COUNT] = [$(Self::$value),*];
 
-            /// The same with their names.
+            /// All values with their names.
             pub const NAMED: [(&'static str, Self); Self::COUNT] = [$(($name, Self::$value)),*];
 
             /// The name in configurations, metrics, JSON and messages.
@@ -49,7 +47,7 @@ macro_rules! named {
                 }
             }
 
-            /// What it means.
+            /// The meaning, from the documentation.
             pub fn meaning(self) -> &'static str {
                 match self {
                     $(Self::$value => concat!($($meaning),+).trim_ascii(),)*

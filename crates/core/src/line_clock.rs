@@ -1,12 +1,12 @@
-//! Moments at which a line is free, to the fraction of a nanosecond.
+//! Times at which a line is free, to a fraction of a nanosecond.
 
 use crate::units::{BitRate, Bytes, Instant, NANOS_PER_SECOND};
 
-/// The moment at which a line of one rate is free.
+/// The time at which a line of one rate is free.
 ///
-/// Few frames occupy a line for a whole number of nanoseconds: 1,500 B at 800 Gbit/s take 15.24. Were each of them rounded up,
-/// that line would carry 750 Gbit/s. The clock therefore keeps the exact moment, so that frames which go out back to back take
-/// the exact sum of their times, and rounds up only the moment that it gives.
+/// Few frames occupy a line for a whole number of nanoseconds: 1,500 B at 800 Gbit/s take 15.24. If each were rounded
+/// up, the line would carry 750 Gbit/s. The clock therefore keeps the exact time, so that consecutive frames take the
+/// exact sum of their times, and rounds up only the returned value.
 ///
 /// ```
 /// use weir_core::{BitRate, Bytes, Instant, LineClock};
@@ -21,15 +21,16 @@ use crate::units::{BitRate, Bytes, Instant, NANOS_PER_SECOND};
 pub struct LineClock {
     rate: BitRate,
     free_at: Instant,
-    /// By how much the line is free before `free_at`, in nanoseconds ÷ rate. Always below the rate: less than a nanosecond.
+    /// Time between the exact moment and `free_at`, in nanoseconds ÷ rate. Always below the rate, so less than a
+    /// nanosecond.
     early: u64,
 }
 
 impl LineClock {
-    /// Up to here a frame's time needs no 128-bit division.
+    /// Up to this length a frame's time needs no 128-bit division.
     const SHORT: Bytes = Bytes::new(1 << 17);
 
-    /// A line that has been free since the epoch.
+    /// Creates a line that has been free since the epoch.
     pub const fn new(rate: BitRate) -> Self {
         Self {
             rate,
@@ -43,12 +44,12 @@ impl LineClock {
         self.rate
     }
 
-    /// The first whole nanosecond at which the line is free.
+    /// First whole nanosecond at which the line is free.
     pub const fn free_at(&self) -> Instant {
         self.free_at
     }
 
-    /// Occupies the line until `until` at least.
+    /// Occupies the line at least until `until`.
     #[inline]
     pub fn occupy(&mut self, until: Instant) {
         if until > self.free_at {
@@ -57,14 +58,15 @@ impl LineClock {
         }
     }
 
-    /// Sends `bytes` as soon as the line is free, but not before `earliest`. Returns the moment at which it is free again.
+    /// Sends `bytes` as soon as the line is free, but not before `earliest`. Returns the time at which it is free
+    /// again.
     #[inline]
     pub fn book(&mut self, earliest: Instant, bytes: Bytes) -> Instant {
         let rate = self.rate.get();
         self.book_dividing(earliest, bytes, |dividend| dividend / rate)
     }
 
-    /// The same, where `divide` divides a number below 2⁶² by the rate.
+    /// [`book`](Self::book), where `divide` divides a number below 2⁶² by the rate.
     #[inline(always)]
     pub(crate) fn book_dividing(
         &mut self,
@@ -74,7 +76,8 @@ impl LineClock {
     ) -> Instant {
         self.occupy(earliest);
         let rate = self.rate.get();
-        // ⌈(n − early) ÷ rate⌉ is ⌊(n + rate − 1 − early) ÷ rate⌋, and what is left of that division gives the new fraction.
+        // ⌈(n − early) ÷ rate⌉ is ⌊(n + rate − 1 − early) ÷ rate⌋, and the remainder of that division gives the new
+        // fraction.
         let beside = rate - 1 - self.early;
         if bytes > Self::SHORT || rate > 1 << 61 {
             self.book_long(bytes, beside);
@@ -97,7 +100,7 @@ impl LineClock {
         self.free_at = Instant::from_nanos(self.free_at.as_nanos().saturating_add(nanos));
     }
 
-    /// Changes the rate. The moment at which the line is free stays, to less than a bit's time.
+    /// Changes the rate. The time at which the line is free stays the same, to less than a bit's time.
     #[inline]
     pub fn set_rate(&mut self, rate: BitRate) {
         if rate != self.rate {
@@ -110,7 +113,7 @@ impl LineClock {
 
 #[cfg(feature = "testing")]
 impl LineClock {
-    /// Adds the moment at which the line is free; all that are past are the same.
+    /// Adds the time at which the line is free; all past times are equal.
     pub(crate) fn digest(&self, digest: &mut crate::testing::Digest) {
         let now = digest.clock().now();
         digest.word(self.free_at.saturating_since(now).as_nanos());
@@ -158,7 +161,7 @@ mod tests {
                 exact += 1524.0 * 8e9 / *rate as f64;
             }
             let seen = line.free_at().as_nanos() as f64;
-            // A bit's time is a microsecond at most, and what is lost in a change is less than that of both rates.
+            // A bit's time is at most a microsecond, and a change of rate loses less than a bit of each rate.
             prop_assert!((seen - exact).abs() <= 1.0 + 1e-3, "{} for {}", seen, exact);
         }
     }

@@ -1,5 +1,5 @@
-//! Definition of a metric, independent of how it is shown. Counters of the core name the metric
-//! that they belong to (see [`counters`](crate::counters)).
+//! Definition of a metric, independent of its presentation. Counters of the core name their metric (see
+//! [`counters`](crate::counters)).
 
 use core::fmt;
 
@@ -32,13 +32,13 @@ pub struct Definition {
     pub name: &'static str,
     /// Type of the metric.
     pub kind: Kind,
-    /// The labels of each of its series.
+    /// Label names.
     pub labels: &'static [&'static str],
     /// Its meaning.
     pub help: &'static str,
 }
 
-/// Writes the name, which expressions contain.
+/// For expressions, which contain the name.
 impl fmt::Display for Definition {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(self.name)

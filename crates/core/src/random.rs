@@ -9,7 +9,7 @@ const GAMMA: u64 = 0x9e37_79b9_7f4a_7c15;
 pub struct SplitMix64(u64);
 
 impl SplitMix64 {
-    /// A stream of its own for each `seed`.
+    /// Creates a generator; each `seed` gives another stream.
     pub const fn new(seed: u64) -> Self {
         Self(seed)
     }
@@ -26,8 +26,7 @@ impl SplitMix64 {
         (self.next_u64() >> 32) as u32
     }
 
-    /// Returns a number below `bound`, which is small: the bias of the remainder does not matter
-    /// here.
+    /// Returns a number below `bound`. `bound` must be small: the bias of the remainder is then negligible.
     pub(crate) fn below(&mut self, bound: usize) -> usize {
         self.next_u32() as usize % bound.max(1)
     }
@@ -42,8 +41,8 @@ pub(crate) const fn mix(value: u64) -> u64 {
     z ^ (z >> 31)
 }
 
-/// Like [`mix`](Self::mix), less well and in half the time: both halves folded into one, and the
-/// middle of a product (Knuth, The Art of Computer Programming, volume 3, section 6.4). 32 bits.
+/// Like [`mix`](Self::mix), less thorough and in half the time: both halves folded into one, and the middle of a
+/// product (Knuth, The Art of Computer Programming, volume 3, section 6.4). 32 bits.
 #[inline]
 pub(crate) const fn spread(value: u64) -> u64 {
     let folded = value ^ (value >> 32);

@@ -1,8 +1,7 @@
-//! Support for an explorer of all states: digests of a switch and of its control plane, and
-//! deliberate faults.
+//! Support for an explorer of all states: digests of a switch and of its control plane, and deliberate faults.
 //!
-//! Only with the feature `testing`. Without it nothing here is compiled, and a switch is neither
-//! copied nor made to fail.
+//! Only with the feature `testing`. Without it nothing here is compiled, and a switch can neither be cloned nor made to
+//! fail.
 
 use core::fmt::{self, Write};
 
@@ -11,9 +10,9 @@ use crate::units::{Duration, Instant};
 /// Representation of time in a digest.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Clock {
-    /// It is this moment and stays it: of moments to come only that they are to come counts.
+    /// Time stands still at this moment: future times all count as equal.
     Stopped(Instant),
-    /// It is this moment and time goes on: moments count by how far they are from it.
+    /// Time goes on from this moment: times count by their distance from it.
     At(Instant),
 }
 
@@ -26,31 +25,30 @@ impl Clock {
     }
 }
 
-/// Faults that are made on purpose, so that an explorer can show that it finds them.
+/// Deliberate faults, so that an explorer can show that it finds them.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Faults {
     /// A pause and a Feedback are sent once and never refreshed.
     pub no_refresh: bool,
-    /// A release makes no room for the frame of an MTU that it is to let in (CLCM paper, section 3.3).
+    /// A release makes no room for the frame of an MTU that it should let in (CLCM paper, section 3.3).
     pub release_without_frame: bool,
-    /// The Level on arrival is that of equation (22) as printed, whatever Feedback released the
-    /// frame.
+    /// The Level on arrival is that of equation (22) as printed, regardless of the Feedback that released the frame.
     pub level_as_printed: bool,
 }
 
-/// Faults of a receiver that gives credits, made on purpose.
+/// Deliberate faults of a receiver that gives credits.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub struct CreditFaults {
     /// Credits are returned when a frame arrives, not when it has left.
     pub early_return: bool,
-    /// A deficit is returned by the first CC_Update that shows it.
+    /// A deficit is returned at the first CC_Update that shows it.
     pub deficit_at_once: bool,
-    /// A CC_Update of another epoch counts like one of this one.
+    /// A CC_Update of another epoch counts like one of the present one.
     pub epoch_ignored: bool,
 }
 
-/// 128 bits that represent all state that decides a state machine's future. Two equivalent states
-/// have the same digest wherever their records lie in memory, and whatever their counters.
+/// 128 bits that represent all state that decides a state machine's future. Two equivalent states have the same digest
+/// regardless of the memory layout of their records and of their counters.
 #[derive(Clone, Debug)]
 pub struct Digest {
     clock: Clock,
@@ -66,7 +64,7 @@ const fn mixed(mut word: u64) -> u64 {
 }
 
 impl Digest {
-    /// Of nothing.
+    /// The digest of nothing.
     pub const fn new(clock: Clock) -> Self {
         Self {
             clock,
@@ -100,7 +98,7 @@ impl Digest {
         self.lanes[1] = mixed((self.lanes[1] ^ word).wrapping_add(0xd1b5_4a32_d192_ed03));
     }
 
-    /// Adds a moment at which something is due: all that are past are the same.
+    /// Adds the time at which something is due; all past times are equal.
     pub fn due(&mut self, at: Instant) {
         match self.clock {
             Clock::Stopped(now) => self.word(at > now),
@@ -109,7 +107,7 @@ impl Digest {
         }
     }
 
-    /// Adds how long ago something was; what is longer ago than `most` is all the same.
+    /// Adds the age of a past event; all ages above `most` are equal.
     pub fn past(&mut self, at: Instant, most: Duration) {
         if let Clock::At(now) = self.clock {
             self.word(now.saturating_since(at).min(most).as_nanos());
@@ -143,11 +141,11 @@ impl Digest {
                 Ok(())
             }
         }
-        // Nothing here can fail to be written.
+        // This `Write` never fails.
         let _ = write!(Writer(self), "{value:?}");
     }
 
-    /// Adds digests whose order means nothing.
+    /// Adds digests whose order is irrelevant.
     pub fn unordered(&mut self, parts: impl Iterator<Item = Self>) {
         let (mut sums, mut count) = ([0u64; 2], 0u64);
         for part in parts {
@@ -161,7 +159,7 @@ impl Digest {
         }
     }
 
-    /// The digest of all that was added.
+    /// The digest of everything added.
     pub const fn finish(&self) -> u128 {
         (self.lanes[0] as u128) << 64 | self.lanes[1] as u128
     }

@@ -1,4 +1,4 @@
-//! Units as types: a byte count, a rate and a moment cannot be mixed up.
+//! Units as types: a byte count, a rate and a point in time cannot be mixed up.
 
 use core::fmt;
 use core::ops::{Add, AddAssign, Sub, SubAssign};
@@ -6,19 +6,19 @@ use core::ops::{Add, AddAssign, Sub, SubAssign};
 /// Nanoseconds in one second.
 pub const NANOS_PER_SECOND: u64 = 1_000_000_000;
 
-/// A moment on the caller's monotonic clock, in nanoseconds since its epoch.
+/// A point in time on the caller's monotonic clock, in nanoseconds since an epoch.
 ///
-/// The epoch is the caller's choice; only differences have a meaning here.
+/// The epoch is the caller's choice; only differences are used.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Instant(u64);
 
 impl Instant {
-    /// The epoch itself.
+    /// The epoch.
     pub const ZERO: Self = Self(0);
-    /// Later than any moment that is reached.
+    /// Later than any time that is reached.
     pub const FAR_FUTURE: Self = Self(u64::MAX);
 
-    /// The moment `nanos` nanoseconds after the epoch.
+    /// The time `nanos` nanoseconds after the epoch.
     pub const fn from_nanos(nanos: u64) -> Self {
         Self(nanos)
     }
@@ -28,7 +28,7 @@ impl Instant {
         self.0
     }
 
-    /// Time from `earlier` to `self`, zero when `earlier` is later.
+    /// Time from `earlier` to `self`; zero if `earlier` is later.
     pub const fn saturating_since(self, earlier: Self) -> Duration {
         Duration(self.0.saturating_sub(earlier.0))
     }
@@ -46,7 +46,7 @@ impl Add<Duration> for Instant {
 pub struct Duration(u64);
 
 impl Duration {
-    /// No time at all.
+    /// The empty span.
     pub const ZERO: Self = Self(0);
 
     /// `nanos` nanoseconds.
@@ -74,12 +74,12 @@ impl Duration {
         self.0
     }
 
-    /// The span in seconds, for people.
+    /// The span in seconds, for display.
     pub fn as_secs_f64(self) -> f64 {
         self.0 as f64 / NANOS_PER_SECOND as f64
     }
 
-    /// True for a span of no time.
+    /// Returns true for an empty span.
     pub const fn is_zero(self) -> bool {
         self.0 == 0
     }
@@ -89,7 +89,7 @@ impl Duration {
         Self(self.0.saturating_mul(factor))
     }
 
-    /// `self − other`, zero where that is longer.
+    /// `self − other`; zero if `other` is longer.
     pub const fn saturating_sub(self, other: Self) -> Self {
         Self(self.0.saturating_sub(other.0))
     }
@@ -131,14 +131,14 @@ impl Bytes {
         self.0
     }
 
-    /// `self - rhs`, zero where `rhs` is larger.
+    /// `self - rhs`; zero if `rhs` is larger.
     pub const fn saturating_sub(self, rhs: Self) -> Self {
         Self(self.0.saturating_sub(rhs.0))
     }
 
-    /// The least whole number of `cell`s that holds this many bytes, as bytes.
+    /// Rounds up to a multiple of `cell`.
     ///
-    /// A zero `cell` leaves the count as it is.
+    /// If `cell` is zero, returns the count unchanged.
     #[inline(always)]
     pub const fn round_up_to(self, cell: Self) -> Self {
         if cell.0 == 0 {
@@ -193,8 +193,8 @@ impl fmt::Display for Bytes {
     }
 }
 
-/// Preamble and start delimiter (8 B), FCS (4 B) and interpacket gap (12 B): what a frame occupies of
-/// the line beside its own bytes (IEEE 802.3 clauses 3 and 4.4.2).
+/// Preamble and start delimiter (8 B), FCS (4 B) and interpacket gap (12 B): time on the line that a frame takes beside
+/// its own bytes (IEEE 802.3 clauses 3 and 4.4.2).
 pub const LINE_OVERHEAD: Bytes = Bytes::new(24);
 
 /// A line rate in bits per second; never zero.
@@ -202,7 +202,7 @@ pub const LINE_OVERHEAD: Bytes = Bytes::new(24);
 pub struct BitRate(u64);
 
 impl BitRate {
-    /// A rate of `bits_per_second`; `None` for zero.
+    /// Creates a rate; `None` for zero.
     pub const fn new(bits_per_second: u64) -> Option<Self> {
         if bits_per_second == 0 {
             None
@@ -223,7 +223,7 @@ impl BitRate {
 
     /// Time that `bytes` bytes occupy a line of this rate, rounded up.
     pub const fn time_for(self, bytes: Bytes) -> Duration {
-        // A frame's time in 64 bits: 128-bit division takes several times as long.
+        // A frame's time fits 64 bits: 128-bit division takes several times as long.
         if bytes.0 < 1 << 31 {
             return Duration((bytes.0 * 8 * NANOS_PER_SECOND).div_ceil(self.0));
         }
@@ -259,7 +259,7 @@ pub struct Quanta(pub u16);
 impl Quanta {
     /// Zero quanta: resume at once.
     pub const ZERO: Self = Self(0);
-    /// The longest pause one frame can ask for.
+    /// The longest pause that one frame can request.
     pub const MAX: Self = Self(u16::MAX);
 
     /// Returns how long this pause lasts on a line of `rate`.
@@ -307,9 +307,9 @@ impl Priority {
         self.0
     }
 
-    /// As an index into an array of [`PRIORITY_COUNT`].
+    /// Index into an array of [`PRIORITY_COUNT`].
     pub const fn index(self) -> usize {
-        // It is below 8 as it is; so the compiler knows, and checks no bound.
+        // Always below 8; the mask lets the compiler omit the bounds check.
         (self.0 & 7) as usize
     }
 }
@@ -328,7 +328,7 @@ pub struct PortId(u8);
 pub const PORT_COUNT_MAX: usize = 256;
 
 impl PortId {
-    /// The port with index `index`, `None` from [`PORT_COUNT_MAX`] on.
+    /// The port with this index; `None` from [`PORT_COUNT_MAX`] on.
     pub const fn from_index(index: usize) -> Option<Self> {
         if index < PORT_COUNT_MAX {
             Some(Self(index as u8))
@@ -347,7 +347,7 @@ impl PortId {
         self.0
     }
 
-    /// As an index into per-port arrays.
+    /// Index into per-port arrays.
     pub const fn index(self) -> usize {
         self.0 as usize
     }
@@ -359,8 +359,8 @@ impl fmt::Display for PortId {
     }
 }
 
-/// {Switch, Port} unique identifier of the CLCM paper (section 3.2.1): 32 random bits that identify
-/// one egress port while it is suspected.
+/// {Switch, Port} unique identifier of the CLCM paper (section 3.2.1): 32 random bits that identify one egress port
+/// while it is suspected.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Spuid(pub u32);
 
@@ -378,7 +378,7 @@ impl MacAddress {
     /// ff:ff:ff:ff:ff:ff.
     pub const BROADCAST: Self = Self([0xff; 6]);
 
-    /// True for group addresses, broadcast among them.
+    /// Returns true for group addresses, including broadcast.
     pub const fn is_group(self) -> bool {
         self.0[0] & 1 == 1
     }
@@ -390,7 +390,7 @@ impl MacAddress {
         (u16::from_be_bytes([a, b]) as u64) << 32 | u32::from_be_bytes([c, d, e, f]) as u64
     }
 
-    /// The address that [`to_u64`](Self::to_u64) gives `number` for; higher bits are left out.
+    /// The inverse of [`to_u64`](Self::to_u64); higher bits are ignored.
     pub const fn from_u64(number: u64) -> Self {
         let [_, _, a, b, c, d, e, f] = number.to_be_bytes();
         Self([a, b, c, d, e, f])
@@ -408,7 +408,7 @@ impl fmt::Display for MacAddress {
     }
 }
 
-/// Text found instead of six colon-separated hexadecimal bytes.
+/// Error: a text that is not six colon-separated hexadecimal bytes.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("`{0}` is not a MAC address; write six hexadecimal bytes such as 02:00:00:00:00:01")]
 pub struct ParseMacError(pub String);

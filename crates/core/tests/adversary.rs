@@ -1,6 +1,6 @@
-//! An adversary beside honest hosts: a host at an edge port, and another one behind a neighbour, who send whatever a host can
-//! send, at random. The honest ones lose nothing, are held no longer than the storm watchdog allows, keep their ways and their
-//! frames for themselves; what the adversary has sent is counted, each frame once.
+//! An adversary beside honest hosts: a host at an edge port, and another behind a neighbour, which send anything that a
+//! host can send, at random. The honest hosts lose nothing, are paused no longer than the storm watchdog allows, and
+//! keep their routes and frames; everything from the adversary is counted, each frame once.
 
 use std::collections::BTreeMap;
 
@@ -28,12 +28,12 @@ const ROUND: Duration = Duration::from_millis(1);
 const STEP: Duration = Duration::from_micros(50);
 const LENGTH: Bytes = Bytes::new(1_000);
 const DETECTION: Duration = Duration::from_millis(200);
-/// The detection time, an eighth of it until the sample, and what it takes to send what has waited.
+/// The detection time, an eighth of it until the sample, and the time to send the waiting frames.
 const PAUSED_MAX: Duration = Duration::from_millis(240);
-/// Addresses of the adversary at most.
+/// Maximum number of the adversary's addresses.
 const ADDRESSES: u32 = 64;
 
-/// Of the adversary, by a static route: others have frames for it.
+/// Address of the adversary with a static route: others have frames for it.
 const OWN: MacAddress = MacAddress([2, 0, 0, 0, 9, 9]);
 
 /// Address of the honest station behind a port, learned; the last host's has a static route.
@@ -103,14 +103,14 @@ fn config() -> SwitchConfig {
     }
 }
 
-/// A frame inside.
+/// A frame in the switch.
 #[derive(Clone, Copy)]
 struct Inside {
-    /// Of an honest station: the port that it came in by, and the one that it is for.
+    /// Of an honest station: its ingress port, and its destination's port.
     honest: Option<(PortId, PortId)>,
 }
 
-/// The adversary's manner of pausing.
+/// The adversary's pattern of pauses.
 #[derive(Clone, Copy, PartialEq)]
 enum Mood {
     Random,
@@ -126,13 +126,13 @@ struct Trial {
     free: Vec<FrameHandle>,
     inside: BTreeMap<FrameHandle, Inside>,
     heard: Vec<LoopProbe>,
-    /// Honest frames: sent and received, by the port of the sender and that of the receiver.
+    /// Honest frames sent and received, by the ports of sender and receiver.
     sent: BTreeMap<(PortId, PortId), u64>,
     received: BTreeMap<(PortId, PortId), u64>,
-    /// By honest port: since when it is paused, and the longest pause.
+    /// By honest port: start of the present pause, and the longest pause.
     paused_since: [Option<Instant>; 4],
     paused_max: Duration,
-    /// Frames of the adversary at each of its two places: in all, and those that were taken.
+    /// Frames of the adversary at each of its two places: all, and those admitted.
     attempts: [u64; 4],
     taken: [u64; 4],
     events: BTreeMap<&'static str, u64>,
@@ -201,7 +201,7 @@ impl Trial {
         }
     }
 
-    /// One frame from an honest station for another one, if it is not paused. It loses none.
+    /// Sends a frame from an honest station to another, unless it is paused. None may be lost.
     fn send(&mut self, from: PortId, to: PortId) {
         if self.switch.gauges(self.now, from, LOSSLESS).pausing {
             return;
@@ -217,7 +217,7 @@ impl Trial {
         *self.sent.entry((from, to)).or_default() += 1;
         match self.receive(from, frame, None, inside) {
             Ok(()) => {}
-            // Its own frames are the adversary's to lose.
+            // Frames to the adversary may be lost.
             Err(DropReason::Storm) if to == ADVERSARY => {}
             Err(reason) => panic!("{from} to {to}: {reason:?}"),
         }
@@ -233,7 +233,7 @@ impl Trial {
         self.count(by, outcome.is_ok());
     }
 
-    /// A pause without end, or one of 180 ms of each 180.3, for as long as that is the mood.
+    /// A pause without end, or 180 ms of each 180.3 ms, by mood.
     fn pause(&mut self, step: u64) {
         let of_cycle = self.rounds % 180;
         let quanta = match (self.mood(), of_cycle, step) {
@@ -277,7 +277,6 @@ impl Trial {
             *byte = self.random.next_u64() as u8;
         }
         bytes[..6].copy_from_slice(&[1, 0x80, 0xc2, 0, 0, 0xe]);
-        // An echo message, or something else.
         bytes[12..14].copy_from_slice(&[0x88, 0xb5]);
         if self.happens(50) {
             bytes[14..16].copy_from_slice(&[0x57, 0x45]);
@@ -286,7 +285,7 @@ impl Trial {
         self.count(by, outcome.is_ok());
     }
 
-    /// A probe that was heard, changed or not, or one that is made up.
+    /// Sends a probe that was heard, changed or not, or a forged one.
     fn probe(&mut self, by: PortId) {
         let id = self.random.next_u64() as u32;
         let made_up = ProbeSender { id, port: by }.probe(1, id).unwrap();
@@ -354,7 +353,7 @@ impl Trial {
 
     fn attack(&mut self, by: PortId) {
         match self.below(10) {
-            // A neighbour answers for its own pauses.
+            // The neighbour is responsible for its own pauses.
             0..=2 if by == ADVERSARY && self.mood() == Mood::Random => self.mac_control(by),
             3 => self.probe(by),
             4 => self.clcm(by),
@@ -362,7 +361,7 @@ impl Trial {
         }
     }
 
-    /// Sends what may leave, and calls each stall at a host a storm, as the control plane does.
+    /// Sends frames that may leave, and declares each stall at a host a storm, as the control plane does.
     fn step(&mut self) {
         self.now = self.now + STEP;
         self.switch.handle_timeout(self.now);
@@ -396,7 +395,7 @@ impl Trial {
                 match sent {
                     Transmission::Data { handle, .. } => self.leave(port, handle),
                     Transmission::Control(ControlFrame::Probe(probe, _)) => {
-                        // The adversary hears what goes to it, and what the neighbour floods.
+                        // The adversary receives its own frames, and those that the neighbour floods.
                         if port == ADVERSARY || port == UPLINK {
                             self.heard.push(probe);
                         }
@@ -466,13 +465,13 @@ impl Trial {
     }
 
     fn check(&mut self) {
-        // Nothing is under way any more.
+        // Until nothing is in flight any more.
         for _ in 0..20_000 {
             self.step();
         }
         for (way, sent) in &self.sent {
             if way.1 != ADVERSARY {
-                // One that is paused sends less: at most half of the time.
+                // A paused station sends less: at most half of the time.
                 assert!(*sent > self.rounds / 2, "{way:?}: {sent}");
                 assert_eq!(self.received.get(way), Some(sent), "{way:?}");
             }
@@ -521,7 +520,7 @@ impl Trial {
 
 fn trial(rounds: u32, seed: u64) {
     let mut trial = Trial::new(seed);
-    // Everybody announces himself, before the adversary has heard of anybody.
+    // All stations announce themselves before the adversary has heard any of them.
     for port in HOSTS.into_iter().chain([UPLINK]) {
         let frame = trial.frame(honest(port), MacAddress::BROADCAST, Priority::ALL[0]);
         trial

@@ -1,4 +1,4 @@
-//! Nothing allocates after `Switch::touch_memory`: counted by an allocator of this test's own.
+//! Nothing allocates after `Switch::touch_memory`: counted by a separate allocator.
 
 mod support;
 
@@ -25,7 +25,7 @@ thread_local! {
     static ALLOCATIONS: Cell<u64> = const { Cell::new(0) };
 }
 
-// SAFETY: everything is handed to the system's allocator unchanged; counting allocates nothing.
+// SAFETY: every call is passed to the system's allocator unchanged; counting allocates nothing.
 unsafe impl GlobalAlloc for Counting {
     // SAFETY: the caller keeps the contract of `GlobalAlloc::alloc`.
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
@@ -50,7 +50,6 @@ fn address(port: u8) -> MacAddress {
     MacAddress([2, 0, 0, 0, 0, port])
 }
 
-/// Every kind of route change, at one destination or another.
 fn route_commands(round: u32, ingress: PortId) -> [Command; 6] {
     let destination = address((round / 100 % 6) as u8);
     let egress = PortId::new((ingress.get() + 1) % PORTS);
@@ -123,7 +122,7 @@ fn port_config(port: u8) -> PortConfig {
     )
 }
 
-/// Neighbours hold every port in turn, and stalls are declared storms.
+/// Neighbours pause every port in turn, and stalls are declared storms.
 #[test]
 fn storms_and_old_frames_allocate_nothing() {
     let ports = (0..PORTS)
@@ -276,7 +275,7 @@ fn forwarding_pausing_and_releasing_allocate_nothing() {
     );
 }
 
-/// Returns the modes of a class, in buffers so small that they fill.
+/// Returns the modes of a class, with buffers small enough to fill.
 fn modes() -> [(&'static str, ClassMode); 3] {
     let (xoff, xon) = (Bytes::new(24 * 1024), Bytes::new(16 * 1024));
     let headroom = Bytes::new(32 * 1024);
@@ -294,8 +293,7 @@ fn modes() -> [(&'static str, ClassMode); 3] {
     ]
 }
 
-/// Frames from one port to another in turn; neighbours pause and resume, and with Levels also
-/// restrict.
+/// Frames from one port to another in turn; neighbours pause and resume, and with Levels also restrict.
 #[test]
 fn every_mode_with_marks_and_pauses_allocates_nothing() {
     for (name, mode) in modes() {
@@ -345,7 +343,7 @@ fn allocations_under_load(name: &str, mode: ClassMode, at: MarkAt) -> u64 {
 
     let before = ALLOCATIONS.with(Cell::get);
     for round in 0..60_000u32 {
-        // Twice what one line carries comes for each egress, for some time.
+        // Twice the rate of a line arrives for each egress, for some time.
         let step = if round / 4_000 % 2 == 0 { 1 } else { 6 };
         now = now + Duration::from_micros(step);
         let ingress = PortId::new((round % u32::from(PORTS)) as u8);

@@ -1,4 +1,4 @@
-//! CLCM and echo messages between two switches that share a key, and a line between them that an attacker owns.
+//! CLCM and echo messages between two switches that share a key, over a line controlled by an attacker.
 
 use std::collections::VecDeque;
 
@@ -68,7 +68,6 @@ impl Node {
         self.switch.apply(now, command).unwrap();
     }
 
-    /// Returns the identifiers of all CLCM accepted since the last call.
     fn heard(&mut self) -> Vec<u32> {
         let mut heard = Vec::new();
         while let Some(event) = self.switch.poll_event() {
@@ -102,7 +101,7 @@ fn bytes_of(frame: &ControlFrame, source: MacAddress) -> Vec<u8> {
     buffer[..length].to_vec()
 }
 
-/// Two switches and what an attacker on the line has recorded.
+/// Two switches, and the frames recorded by an attacker on the line.
 struct Line {
     now: Instant,
     nodes: [Node; 2],
@@ -161,7 +160,7 @@ impl Line {
         }
     }
 
-    /// The attacker sends `frame` to both; nothing of it counts.
+    /// The attacker sends `frame` to both; it has no effect.
     fn expect_nothing_of(&mut self, frame: &[u8]) {
         for node in &mut self.nodes {
             let _ = node.switch.receive_clcm(self.now, port(0), frame);
@@ -199,7 +198,7 @@ fn without_a_key_frames_are_as_they_were() {
     assert_eq!(node.sent(now), [plain]);
 }
 
-/// While keys are handed out switch by switch, switches without a key understand those with one.
+/// While keys are distributed switch by switch, switches without a key understand those with one.
 #[test]
 fn a_switch_without_the_key_reads_sealed_messages_and_is_not_believed() {
     let mut line = Line::new([Node::new(1, Some(KEY), 11, 0), Node::new(2, None, 0, 0)]);
@@ -217,7 +216,7 @@ fn a_switch_without_the_key_reads_sealed_messages_and_is_not_believed() {
     assert_eq!(line.nodes[1].heard(), [77]);
 }
 
-/// Returns a CLCM of 77 as it is sent over a line with a key.
+/// Returns a CLCM of 77 as sent over a line with a key.
 fn pair_message() -> Vec<u8> {
     let mut line = pair();
     line.nodes[0].say(line.now, 77);
@@ -225,7 +224,7 @@ fn pair_message() -> Vec<u8> {
 }
 
 #[test]
-fn another_key_is_no_key() {
+fn a_different_key_is_not_accepted() {
     let mut other = KEY;
     other[31] ^= 1;
     let mut line = Line::new([
@@ -242,7 +241,7 @@ fn another_key_is_no_key() {
 }
 
 #[test]
-fn what_was_recorded_is_worth_nothing_at_any_link_or_time() {
+fn replayed_messages_count_at_no_link_and_no_time() {
     let mut line = pair();
     line.expect_talk();
     let recorded = line.recorded.clone();
@@ -251,7 +250,7 @@ fn what_was_recorded_is_worth_nothing_at_any_link_or_time() {
         for frame in &recorded {
             line.expect_nothing_of(frame);
         }
-        // The disturbance ends soon.
+        // The disturbance ends.
         line.settle();
         for node in &mut line.nodes {
             node.heard();
@@ -260,21 +259,21 @@ fn what_was_recorded_is_worth_nothing_at_any_link_or_time() {
     };
     // To the same two switches, in both directions.
     replay(&mut line);
-    // After a restart, with its clock gone on, and with its clock set back.
+    // After a restart, with its clock continued, and with its clock set back.
     let now = line.now;
     line.nodes[0] = Node::new(1, Some(KEY), 111, 9_000_000);
     replay(&mut line);
     line.nodes[1] = Node::new(2, Some(KEY), 222, 5);
     replay(&mut line);
     assert!(line.now > now);
-    // At other switches of the fabric.
+    // To other switches of the fabric.
     let mut elsewhere = Line::new([
         Node::new(3, Some(KEY), 33, 0),
         Node::new(4, Some(KEY), 44, 0),
     ]);
     elsewhere.settle();
     replay(&mut elsewhere);
-    // At another port of the same switch.
+    // To another port of the same switch.
     let now = line.now;
     let node = &mut line.nodes[0];
     for frame in &recorded {
@@ -284,7 +283,7 @@ fn what_was_recorded_is_worth_nothing_at_any_link_or_time() {
 }
 
 #[test]
-fn a_neighbour_that_begins_anew_is_heard_within_a_greeting() {
+fn a_restarted_neighbour_is_heard_within_a_greeting() {
     for sequence in [9_000_000, 0] {
         let mut line = pair();
         line.expect_talk();
@@ -309,7 +308,7 @@ fn each_message_counts_once() {
     assert_eq!((to.heard(), to.drops(DropReason::Replayed)), (vec![5], 1));
 }
 
-/// Messages wait until the neighbour has sent its nonce; they remain bounded, and hold up no data.
+/// Messages wait, in bounded number, until the neighbour has sent its nonce, and do not delay data.
 #[test]
 fn messages_wait_for_the_neighbours_nonce() {
     let mut alone = Node::new(1, Some(KEY), 11, 0);
@@ -357,7 +356,7 @@ fn a_flood_of_messages_and_pauses_is_cut_off_and_counted() {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(64))]
 
-    /// Whatever bit of a sealed frame is changed, wherever it is cut or made longer, it does not count.
+    /// Any changed bit, truncation or extension of a sealed frame makes it invalid.
     #[test]
     fn a_sealed_frame_that_is_changed_anywhere_does_not_count(
         bit in 0usize..8 * 120,
@@ -374,17 +373,17 @@ proptest! {
         let now = line.now;
         for bad in [&changed[..], cut, &longer] {
             let outcome = line.nodes[1].switch.receive_clcm(now, port(0), bad);
-            // A greeting is told by its subtype: what is no sealed message may be no sealed greeting either.
+            // A greeting is recognised by its subtype: an invalid sealed message may not be a valid greeting either.
             prop_assert_eq!(outcome, Err(DropReason::Unauthentic));
         }
         prop_assert_eq!(line.nodes[1].switch.receive_clcm(now, port(0), &frame), Ok(()));
         prop_assert_eq!(line.nodes[1].heard(), [5]);
     }
 
-    /// Whatever is lost of what neighbours say first, in the end they hear each other; and any bytes from an attacker who
-    /// knows all that was said change nothing about that.
+    /// Whatever is lost of the neighbours' first messages, they finally hear each other; and no bytes from an attacker
+    /// who knows all messages change that.
     #[test]
-    fn neighbours_come_together_whatever_is_lost_or_forged(
+    fn neighbours_authenticate_despite_losses_and_forgeries(
         lost in prop::collection::vec(any::<bool>(), 40),
         seeds in any::<[u64; 2]>(),
         sequences in any::<[u32; 2]>(),

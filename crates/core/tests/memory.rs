@@ -1,4 +1,4 @@
-//! Memory of a switch, counted by an allocator of this test's own, against the tables of the book
+//! Memory of a switch, counted by a separate allocator, compared with the tables of the book.
 
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::cell::Cell;
@@ -17,11 +17,11 @@ thread_local! {
 }
 
 fn count(bytes: i64) {
-    // Threads that end give back memory when the count is gone already.
+    // Threads may free memory at exit, when the counter is already gone.
     let _ = HELD_BYTES.try_with(|held| held.set(held.get() + bytes));
 }
 
-// SAFETY: everything is handed to the system's allocator unchanged; counting allocates nothing.
+// SAFETY: every call is passed to the system's allocator unchanged; counting allocates nothing.
 unsafe impl GlobalAlloc for Counting {
     // SAFETY: the caller keeps the contract of `GlobalAlloc::alloc`.
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
@@ -56,8 +56,7 @@ struct Size {
     frames: usize,
 }
 
-/// Bytes of a switch of one lossless class (with D = 4 where it has Levels) and seven lossy ones,
-/// including its configuration.
+/// Bytes of a switch with one lossless class (D = 4 with Levels) and seven lossy ones, including its configuration.
 fn occupied(size: Size) -> f64 {
     let before = HELD_BYTES.with(Cell::get);
     let mut switch = Switch::new(config(size)).unwrap();

@@ -1,4 +1,4 @@
-//! Wire formats, byte by byte, and on any input.
+//! Wire formats, byte by byte, and on random input.
 
 use proptest::prelude::*;
 use weir_core::wire::clcm::{Clcm, Hop, HopsFull, Phase, FRAME_LENGTH_MAX, HOPS_MAX};
@@ -45,7 +45,7 @@ fn golden(page: &str, heading: &str) -> Vec<u8> {
 }
 
 #[test]
-fn pause_is_laid_out_as_annex_31b_says() {
+fn pause_is_laid_out_by_annex_31b() {
     let frame = bytes_of(&ControlFrame::Mac(MacControl::Pause {
         quanta: Quanta(0x1234),
     }));
@@ -56,7 +56,7 @@ fn pause_is_laid_out_as_annex_31b_says() {
 }
 
 #[test]
-fn pfc_is_laid_out_as_annex_31d_says() {
+fn pfc_is_laid_out_by_annex_31d() {
     let mut times = [None; 8];
     times[3] = Some(Quanta::MAX);
     times[5] = Some(Quanta::ZERO);
@@ -71,7 +71,7 @@ fn pfc_is_laid_out_as_annex_31d_says() {
 }
 
 #[test]
-fn pfc_ignores_what_is_reserved() {
+fn pfc_ignores_reserved_fields() {
     let mut frame = bytes_of(&ControlFrame::Mac(MacControl::Pfc { times: [None; 8] }));
     frame[16] = 0xff;
     assert_eq!(
@@ -105,7 +105,7 @@ fn bad_mac_control_is_refused_by_reason() {
 }
 
 #[test]
-fn clcm_is_laid_out_as_the_book_says() {
+fn clcm_is_laid_out_as_in_the_book() {
     let page = include_str!("../../../docs/src/reference/clcm.md");
     let mut message = Clcm::begin(
         Priority::ALL[3],

@@ -8,16 +8,16 @@ use serde::Serialize;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Grade {
-    /// As it should be.
+    /// In order.
     Ok,
-    /// Worth knowing.
+    /// Informative.
     Note,
-    /// Frames are lost or changed by it, or the switch does not start.
+    /// It causes lost or changed frames, or prevents the switch from starting.
     Problem,
 }
 
 impl Grade {
-    /// As it is printed.
+    /// Word in reports.
     pub fn name(self) -> &'static str {
         match self {
             Self::Ok => "ok",
@@ -30,7 +30,7 @@ impl Grade {
 /// Subject of a finding.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize)]
 #[serde(rename_all = "kebab-case")]
-#[allow(missing_docs)] // their names say it; the book has a table
+#[allow(missing_docs)] // obvious from their names; the book has a table
 pub enum Check {
     Device,
     Kind,
@@ -69,7 +69,7 @@ pub enum Check {
 }
 
 impl Check {
-    /// As it is printed.
+    /// Word in reports.
     pub fn name(self) -> &'static str {
         match self {
             Self::Device => "device",
@@ -114,18 +114,18 @@ impl Check {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Remedy {
-    /// A command for a shell.
+    /// A shell command.
     Command(String),
-    /// A setting of the switch's file.
+    /// A setting in the switch's file.
     Setting {
-        /// The file; `None` where none is known.
+        /// The file; `None` if unknown.
         file: Option<PathBuf>,
-        /// Its place, such as `dataplane.mtu` or `port.h1.queues`.
+        /// Its key, such as `dataplane.mtu` or `port.h1.queues`.
         key: String,
-        /// The value in TOML; `None`: the key is to be removed.
+        /// The value in TOML; `None` to remove the key.
         value: Option<String>,
     },
-    /// Neither: what to do, in words.
+    /// Any other action, as text.
     Other(String),
 }
 
@@ -151,11 +151,11 @@ impl std::fmt::Display for Remedy {
 pub struct Finding {
     /// Grade.
     pub grade: Grade,
-    /// The device that it is about; `None` for the host.
+    /// The device concerned; `None` for the host.
     pub device: Option<String>,
     /// Subject.
     pub check: Check,
-    /// Finding, with units.
+    /// Description, with units.
     pub found: String,
     /// Its remedy. Every problem has one.
     pub remedy: Option<Remedy>,

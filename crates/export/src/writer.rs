@@ -2,7 +2,7 @@
 
 use crate::PAYLOAD_MAX;
 
-/// A message as it is written. Its memory is allocated once.
+/// A message under construction. Its memory is allocated once.
 #[derive(Clone, Debug)]
 pub(crate) struct Writer(Vec<u8>);
 
@@ -52,7 +52,7 @@ impl Writer {
         self.len()
     }
 
-    /// Sets the length written by [`Self::open`], which returned `start`, to the bytes since.
+    /// Fills in the length written by [`Self::open`], which returned `start`, with the number of bytes since.
     pub(crate) fn close(&mut self, start: usize) {
         let length = self.len().saturating_sub(start) as u32;
         self.set_u32(start.saturating_sub(4), length);
@@ -65,7 +65,7 @@ impl Writer {
     }
 }
 
-/// Zeros behind opaque data of `length` bytes.
+/// Number of zeros after opaque data of `length` bytes.
 pub(crate) const fn padding(length: usize) -> usize {
     length.next_multiple_of(4) - length
 }

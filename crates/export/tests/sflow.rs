@@ -1,4 +1,4 @@
-//! Two decoders that are not ours read every structure: the crate `sflow-parser`, and tshark.
+//! Two independent decoders read every structure: the crate `sflow-parser`, and tshark.
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use std::path::Path;
@@ -14,7 +14,7 @@ use weir_export::sflow::{
 use weir_export::PAYLOAD_MAX;
 
 const AGENT: IpAddr = IpAddr::V4(Ipv4Addr::new(192, 0, 2, 7));
-/// More than the compact form of an interface has room for.
+/// Too large for the compact form of an interface.
 const INTERFACE: u32 = 0x0123_4567;
 
 /// An untagged IPv4 frame without content, of 60 bytes.
@@ -126,7 +126,7 @@ fn a_parser_reads_every_field_of_counters_and_a_packet() {
         (INTERFACE, 6, 100_000_000_000)
     );
     assert_eq!((generic.if_direction, generic.if_status), (1, 3));
-    // Octets have 64 bits, and the rest wraps around.
+    // Octets have 64 bits, and the others wrap around.
     assert_eq!(
         (generic.if_in_octets, generic.if_in_ucast_pkts),
         ((1 << 40) + 1, 2)
@@ -202,7 +202,7 @@ fn a_parser_reads_the_code_and_the_name_of_every_drop_reason() {
         }
     }
     let expected = DropReason::ALL.map(|reason| {
-        // The parser knows the codes up to 303, and takes others for `unknown`.
+        // The parser knows the codes up to 303, and treats others as `unknown`.
         let code = models::DropReason::from_u32(Code::of(reason).number());
         let code = code.unwrap_or(models::DropReason::Unknown);
         (reason.index() as u32 + 1, code, reason.name().to_owned())
@@ -251,12 +251,12 @@ fn tshark(capture: &Path, filter: &str, fields: &[&str]) -> String {
 }
 
 #[test]
-fn tshark_reads_all_datagrams_and_objects_to_none() {
+fn tshark_reads_all_datagrams_without_complaint() {
     let directory = tempfile::tempdir().unwrap();
     let capture = directory.path().join("sflow.pcap");
     let mut payloads = all();
     let count = payloads.len();
-    // That objections are seen is shown by a datagram that deserves one.
+    // A datagram that deserves objections shows that they would be seen.
     let mut cut = payloads[0].clone();
     cut.truncate(cut.len() / 2);
     payloads.push(cut);
@@ -296,7 +296,7 @@ fn an_agent_may_have_an_ipv6_address() {
 }
 
 proptest! {
-    /// Samples of any frames fit the payload, or are refused and change nothing; an empty datagram takes each.
+    /// Samples of any frames fit the payload, or are refused without effect; an empty datagram accepts each.
     #[test]
     fn every_datagram_can_be_read_and_has_its_bound(
         lengths in prop::collection::vec((0..2 * HEADER_MAX, any::<bool>(), 0..DropReason::COUNT), 1..40),

@@ -1,3 +1,3 @@
-//! Every program depends on this package, so that each of them builds the libraries of others with the same features as the
-//! whole workspace does. Without it `cargo build -p PROGRAM` builds a library again as soon as another program asks for one
-//! feature more. `xtask/tests/house.rs` names a library that is missing here.
+//! Every program depends on this package, so that all of them build libraries with the features of the whole workspace.
+//! Without it `cargo build -p PROGRAM` rebuilds a library whenever another program needs one feature more.
+//! `xtask/tests/house.rs` reports libraries missing here.

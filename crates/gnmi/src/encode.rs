@@ -1,4 +1,4 @@
-//! Values and whole nodes as they are sent.
+//! Encoding of values and whole nodes.
 
 use serde_json::{Map, Value as Json};
 
@@ -13,25 +13,25 @@ use crate::wire;
 pub enum Encoding {
     /// JSON with plain names and numbers.
     Json,
-    /// JSON by RFC 7951: names with their module where it changes, numbers of 64 bits as text.
+    /// JSON by RFC 7951: names with their module where it changes, 64-bit numbers as text.
     JsonIetf,
     /// Scalars of protobuf, one for each leaf.
     Proto,
 }
 
 impl Encoding {
-    /// All of them, in the form of Capabilities.
+    /// All encodings, in the form of Capabilities.
     pub const ALL: [wire::Encoding; 3] = [
         wire::Encoding::Json,
         wire::Encoding::JsonIetf,
         wire::Encoding::Proto,
     ];
 
-    /// The one that a client asks for by its number.
+    /// Returns the encoding with the number in a client's request.
     ///
     /// # Errors
     ///
-    /// When it is none of these.
+    /// The number is not supported.
     pub fn asked(number: i32) -> Result<Self, Refusal> {
         match wire::Encoding::try_from(number) {
             Ok(wire::Encoding::Json) => Ok(Self::Json),
@@ -46,7 +46,7 @@ impl Encoding {
         }
     }
 
-    /// One leaf's value.
+    /// Encodes one leaf's value.
     pub fn leaf(self, value: &Value) -> wire::TypedValue {
         let value = match (self, value) {
             (Self::Proto, Value::Text(text)) => wire::Value::String(text.clone()),
@@ -59,7 +59,7 @@ impl Encoding {
         wire::TypedValue { value: Some(value) }
     }
 
-    /// All of `nodes`, which begin with the same elements, below the first `depth` of these. For JSON.
+    /// Encodes all of `nodes`, whose paths share their first `depth` elements, below these. For JSON.
     pub fn subtree(self, nodes: &[Chosen<'_>], depth: usize) -> wire::TypedValue {
         let json = written(&Json::Object(self.object(nodes, depth, None)));
         let value = match self {
@@ -101,7 +101,7 @@ impl Encoding {
         object
     }
 
-    /// Adds the module in front if it differs from that of the node above.
+    /// Adds the module as a prefix if it differs from that of the node above.
     fn name(self, name: &str, module: &str, above: Option<&str>) -> String {
         match self {
             Self::JsonIetf if above != Some(module) => format!("{module}:{name}"),
@@ -120,7 +120,7 @@ impl Encoding {
     }
 }
 
-/// A node with those of its leaves that are meant.
+/// A node, and some of its leaves.
 #[derive(Clone, Debug)]
 pub struct Chosen<'a> {
     /// The node.
@@ -130,7 +130,7 @@ pub struct Chosen<'a> {
 }
 
 impl Chosen<'_> {
-    /// The first elements of the way to it.
+    /// The first elements of its path.
     pub fn begins(&self, depth: usize) -> &[Elem] {
         &self.node.path[..depth.min(self.node.path.len())]
     }

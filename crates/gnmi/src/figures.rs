@@ -26,7 +26,7 @@ impl Figures {
         self.state().counters
     }
 
-    /// Calls of Subscribe that last.
+    /// Number of running calls of Subscribe.
     pub fn streams(&self) -> usize {
         self.state().streams
     }

@@ -1,7 +1,8 @@
-//! gNMI, OpenConfig's protocol for collectors of telemetry: Capabilities, Get and Subscribe. Changes are refused.
+//! gNMI, OpenConfig's protocol for collectors of telemetry: Capabilities, Get and Subscribe. Set is refused.
 //!
-//! A request's paths ([`path`]) are matched against a [`tree`] made of the bodies of the switch's own API, so that a value is
-//! the same in both. The [`service`] answers requests of HTTP/2; its caller handles sockets, TLS and authorisation.
+//! A request's paths ([`path`]) are matched against a [`tree`] made from the bodies of the switch's own API, so that
+//! values are the same in both. The [`service`] answers HTTP/2 requests; its caller handles sockets, TLS and
+//! authorisation.
 //!
 //! Design: docs/src/internals/design/api.md.
 #![forbid(unsafe_code)]

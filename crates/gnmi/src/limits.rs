@@ -1,35 +1,34 @@
-//! Limits on clients' requests. The error for exceeding one names it.
+//! Limits on clients' requests. The error for exceeding a limit names it.
 
 use std::time::Duration;
 
-/// Paths of one Get, and subscriptions of one Subscribe.
+/// Paths in one Get, and subscriptions in one Subscribe.
 pub const PATHS_MAX: usize = 64;
-/// Elements of a path, its prefix included.
+/// Elements of a path, including its prefix.
 pub const ELEMENTS_MAX: usize = 32;
 /// Keys of one element.
 pub const KEYS_MAX: usize = 8;
 /// Bytes of a name, of a key's name, of its value, of an origin, and of a target.
 pub const TEXT_MAX: usize = 255;
-/// Bytes of a message from a client.
+/// Size of a message from a client in bytes.
 pub const REQUEST_BYTES_MAX: usize = 64 * 1024;
-/// Bytes of an answer to Get: what clients of gRPC take by default.
+/// Size of an answer to Get in bytes: the default limit of gRPC clients.
 pub const RESPONSE_BYTES_MAX: usize = 4 * 1024 * 1024;
-/// Calls of Subscribe at a time, of all clients together.
+/// Concurrent calls of Subscribe of all clients together.
 pub const STREAMS_MAX: usize = 16;
-/// The first message of a Subscribe must have come by then.
+/// Time limit for the first message of a Subscribe.
 pub const FIRST_MESSAGE_WAIT: Duration = Duration::from_secs(10);
 /// Minimum interval of samples and heartbeats, and between two checks for changes.
 pub const INTERVAL_MIN: Duration = Duration::from_millis(250);
-/// Between two samples of counters whose subscriber leaves it to the target.
+/// Default interval between samples of counters, if the target chooses it.
 pub const INTERVAL_DEFAULT: Duration = Duration::from_secs(10);
-/// The longest interval of samples and heartbeats.
+/// Maximum interval of samples and heartbeats.
 pub const INTERVAL_MAX: Duration = Duration::from_secs(24 * 3600);
 /// Updates of one notification.
 pub const UPDATES_MAX: usize = 256;
 /// Messages that wait for a subscriber to read them.
 pub const QUEUE_MAX: usize = 8;
-/// A subscriber that has taken nothing for this long loses its call.
+/// A subscriber that has read nothing for this long loses its call.
 pub const READER_WAIT: Duration = Duration::from_secs(30);
-/// Maximum age of values for subscribers: however many they are, at most eight snapshots a second
-/// are taken for them.
+/// Maximum age of values for subscribers: at most eight snapshots per second are taken for all of them together.
 pub const LOOK_AGE_MAX: Duration = Duration::from_millis(125);

@@ -1,4 +1,4 @@
-//! The YANG modules that are served, and which nodes belong to which.
+//! The supported YANG modules, and the module of each node.
 
 use crate::path::Elem;
 use crate::refusal::Refusal;
@@ -11,9 +11,9 @@ pub struct Module {
     pub name: &'static str,
     /// Publisher.
     pub organization: &'static str,
-    /// The version whose nodes are meant.
+    /// The supported version.
     pub version: &'static str,
-    /// The node at the root below which its nodes are.
+    /// The root node of its nodes.
     pub root: &'static str,
 }
 
@@ -54,15 +54,15 @@ pub const WEIR: Module = Module {
     root: "weir",
 };
 
-/// All of them.
+/// All modules.
 pub const MODULES: [Module; 7] = [INTERFACES, ETHERNET, QOS, LLDP, SYSTEM, PLATFORM, WEIR];
 
-/// The origin of OpenConfig's modules together.
+/// The common origin of OpenConfig's modules.
 pub const ORIGIN_OPENCONFIG: &str = "openconfig";
 /// The origin of [`WEIR`].
 pub const ORIGIN_WEIR: &str = "weir";
 
-/// In the form of Capabilities.
+/// The modules, in the form of Capabilities.
 pub fn to_wire() -> Vec<wire::ModelData> {
     let model = |module: &Module| wire::ModelData {
         name: module.name.to_owned(),
@@ -72,7 +72,7 @@ pub fn to_wire() -> Vec<wire::ModelData> {
     MODULES.iter().map(model).collect()
 }
 
-/// The module that a node belongs to, the one behind the last of `elems` included.
+/// The module of the node at this depth, up to the one after the last of `elems`.
 pub fn module_at(elems: &[Elem], depth: usize) -> &'static str {
     let name = |depth: usize| elems.get(depth).map_or("", |elem| elem.name);
     if name(0) == ETHERNET.root && depth >= 2 && name(2) == "ethernet" {
@@ -82,22 +82,22 @@ pub fn module_at(elems: &[Elem], depth: usize) -> &'static str {
     module.unwrap_or(WEIR).name
 }
 
-/// The nodes at the root that an origin names.
+/// The root nodes selected by an origin.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Roots(Vec<&'static str>);
 
 impl Roots {
-    /// Returns true if this root is among them.
+    /// Returns true if `root` is among them.
     pub fn has(&self, root: &str) -> bool {
         self.0.contains(&root)
     }
 }
 
-/// Returns the roots of `origin`; all for none. Clients also use a module's name as the origin.
+/// Returns the roots of `origin`; all for an empty one. Clients also use a module's name as the origin.
 ///
 /// # Errors
 ///
-/// When there is no such tree.
+/// There is no such tree.
 pub fn roots(origin: &str) -> Result<Roots, Refusal> {
     let is_meant = |module: &&Module| match origin {
         "" => true,
@@ -117,11 +117,11 @@ pub fn roots(origin: &str) -> Result<Roots, Refusal> {
     Ok(Roots(roots))
 }
 
-/// Refuses modules that are not served.
+/// Refuses unsupported modules.
 ///
 /// # Errors
 ///
-/// With the first of them.
+/// The first of them.
 pub fn check_used(models: &[wire::ModelData]) -> Result<(), Refusal> {
     let is_served =
         |model: &&wire::ModelData| MODULES.iter().any(|module| module.name == model.name);
@@ -130,7 +130,7 @@ pub fn check_used(models: &[wire::ModelData]) -> Result<(), Refusal> {
         Some(model) => {
             let name: String = model.name.chars().take(64).collect();
             Err(Refusal::unimplemented(format!(
-                "no module `{}` here; Capabilities lists those that there are",
+                "no module `{}`; Capabilities lists the modules",
                 name.escape_debug()
             )))
         }

@@ -1,4 +1,4 @@
-//! Paths: what a client asks for, held against the nodes that there are.
+//! Requested paths, matched against existing nodes.
 
 use std::fmt;
 
@@ -8,17 +8,17 @@ use crate::refusal::Refusal;
 use crate::tree::schema;
 use crate::wire;
 
-/// One node of the tree on the way from the root.
+/// One node on the path from the root.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Elem {
     /// Its name in the YANG module.
     pub name: &'static str,
-    /// Which entry of a list, by the names of the list's keys; empty for what is no list.
+    /// The entry of a list, by the names of the list's keys; empty if it is not a list.
     pub keys: Vec<(&'static str, String)>,
 }
 
 impl Elem {
-    /// A node that is no list.
+    /// A node that is not a list.
     pub fn container(name: &'static str) -> Self {
         let keys = Vec::new();
         Self { name, keys }
@@ -33,7 +33,7 @@ impl Elem {
     }
 }
 
-/// The path of a node, and of a leaf in it, as it is sent.
+/// Encodes the path of a node, or of a leaf in it.
 pub fn to_wire(elems: &[Elem], leaf: Option<&str>) -> wire::Path {
     let leaf = leaf.map(|name| wire::PathElem {
         name: name.to_owned(),
@@ -45,7 +45,7 @@ pub fn to_wire(elems: &[Elem], leaf: Option<&str>) -> wire::Path {
     }
 }
 
-/// Requested path: a node with all below it, or many by wildcards.
+/// A requested path: a node with everything below it, or many by wildcards.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Pattern {
     parts: Vec<Part>,
@@ -55,13 +55,13 @@ pub struct Pattern {
 /// One element of a [`Pattern`].
 #[derive(Clone, Debug, PartialEq, Eq)]
 enum Part {
-    /// `...`: any number of nodes, none included.
+    /// `...`: any number of nodes, including none.
     Deep,
     /// One node.
     One {
         /// `None` for `*`, any.
         name: Option<Name>,
-        /// Requested keys; `None` for `*`, any value. Unnamed keys may have any.
+        /// Requested keys; `None` for `*`, any value. Keys that are not given match any value.
         keys: Vec<(String, Option<String>)>,
     },
 }
@@ -73,11 +73,11 @@ struct Name {
 }
 
 impl Pattern {
-    /// `path` behind `prefix`.
+    /// Combines `prefix` and `path`.
     ///
     /// # Errors
     ///
-    /// When they contradict each other, name a tree that is not here, or are longer than [limits](crate::limits).
+    /// They contradict each other, name an unknown tree, or exceed the [limits](crate::limits).
     pub fn new(prefix: Option<&wire::Path>, path: &wire::Path) -> Result<Self, Refusal> {
         let none = wire::Path::default();
         let prefix = prefix.unwrap_or(&none);
@@ -104,22 +104,21 @@ impl Pattern {
         let length = elems.clone().count();
         if length > ELEMENTS_MAX {
             return Err(Refusal::bad_request(format!(
-                "a path of {length} elements; at most {ELEMENTS_MAX} are taken"
+                "a path of {length} elements; at most {ELEMENTS_MAX} are accepted"
             )));
         }
         let parts = elems.map(part).collect::<Result<_, _>>()?;
         Ok(Self { parts, roots })
     }
 
-    /// Returns how many elements of the path to `leaf` in the node `elems` the pattern takes: the
-    /// node at this depth is the requested one, and the leaf is that node or below it. `None` when
-    /// it was not requested.
+    /// Returns the number of elements of the path to `leaf` in the node `elems` that the pattern matches: the node at
+    /// this depth is the requested one, and the leaf is that node or below it. `None` if it was not requested.
     pub fn matches(&self, elems: &[Elem], leaf: &str) -> Option<usize> {
         if !elems.first().is_some_and(|root| self.roots.has(root.name)) {
             return None;
         }
         let count = elems.len() + 1;
-        // The parts that may come next, a bit for each; the last one is the end.
+        // The possible next parts, one bit for each; the last bit is the end.
         let end = 1 << self.parts.len();
         let mut next = self.without_deep(1);
         for depth in 0..=count {
@@ -152,7 +151,7 @@ impl Pattern {
         self.is_among(&schema::WAYS)
     }
 
-    /// A module has such a node, be it served or not.
+    /// Returns true if a module has such a node, whether supported or not.
     pub fn is_in_a_module(&self) -> bool {
         self.is_served() || self.is_among(&schema::OPENCONFIG)
     }
@@ -162,7 +161,7 @@ impl Pattern {
         ways.any(|(elems, leaf)| self.matches(elems, leaf).is_some())
     }
 
-    /// Returns true if it names an entry of a list by a key.
+    /// Returns true if it selects an entry of a list by a key.
     pub fn names_an_entry(&self) -> bool {
         let mut keys = self.parts.iter().flat_map(|part| match part {
             Part::Deep => &[][..],
@@ -171,7 +170,7 @@ impl Pattern {
         keys.any(|(_, value)| value.is_some())
     }
 
-    /// Adds the parts behind each `...` that may come next: it may stand for nothing.
+    /// Adds the parts after each `...` among the possible next ones, since it may match nothing.
     fn without_deep(&self, mut next: u64) -> u64 {
         for (index, part) in self.parts.iter().enumerate() {
             if *part == Part::Deep && next & (1 << index) != 0 {
@@ -185,7 +184,7 @@ impl Pattern {
 /// Bits for all parts and the end.
 const _: () = assert!(ELEMENTS_MAX < u64::BITS as usize);
 
-/// Returns true if a part names this node, which is the leaf behind the last of `elems`.
+/// Returns true if a part matches this node, which is the leaf after the last of `elems`.
 fn takes(
     name: Option<&Name>,
     keys: &[(String, Option<String>)],
@@ -218,7 +217,7 @@ fn part(elem: &wire::PathElem) -> Result<Part, Refusal> {
     }
     if elem.key.len() > KEYS_MAX {
         return Err(Refusal::bad_request(format!(
-            "`{}` has {} keys; at most {KEYS_MAX} are taken",
+            "`{}` has {} keys; at most {KEYS_MAX} are accepted",
             elem.name,
             elem.key.len()
         )));
@@ -250,14 +249,14 @@ fn part(elem: &wire::PathElem) -> Result<Part, Refusal> {
 fn check_text(what: &str, text: &str) -> Result<(), Refusal> {
     if text.len() > TEXT_MAX {
         return Err(Refusal::bad_request(format!(
-            "a {what} of {} bytes; at most {TEXT_MAX} are taken",
+            "a {what} of {} bytes; at most {TEXT_MAX} are accepted",
             text.len()
         )));
     }
     Ok(())
 }
 
-/// As `switchctl` and clients write paths, for what the log and errors say. What is not printable is escaped.
+/// Formats a path in the notation of `switchctl` and of clients, for logs and errors. Escapes unprintable characters.
 pub fn written(path: &wire::Path) -> impl fmt::Display + '_ {
     struct Written<'a>(&'a wire::Path);
     impl fmt::Display for Written<'_> {

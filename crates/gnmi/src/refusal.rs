@@ -1,9 +1,9 @@
-//! Why a call is refused.
+//! Reasons for refusing a call.
 
 use tonic::{Code, Status};
 use weir_api::counters::GnmiCounters;
 
-/// Why a call is refused or ended, and what to do about it.
+/// Reason for refusing or ending a call, and the remedy.
 #[derive(Clone, Debug, thiserror::Error)]
 #[error("{message}")]
 pub struct Refusal {
@@ -32,12 +32,12 @@ impl Refusal {
         })
     }
 
-    /// There is no such node.
+    /// The node does not exist.
     pub fn not_found(message: impl Into<String>) -> Self {
         Self::new(Code::NotFound, message, |counters| &mut counters.not_found)
     }
 
-    /// The protocol has it, and this server has not.
+    /// Defined by the protocol, but not supported by this server.
     pub fn unimplemented(message: impl Into<String>) -> Self {
         Self::new(Code::Unimplemented, message, |counters| {
             &mut counters.unimplemented
@@ -51,14 +51,14 @@ impl Refusal {
         })
     }
 
-    /// Others have all places.
+    /// All calls of Subscribe are in use.
     pub fn streams(message: impl Into<String>) -> Self {
         Self::new(Code::ResourceExhausted, message, |counters| {
             &mut counters.streams
         })
     }
 
-    /// The answer would be longer than clients take.
+    /// The answer would exceed the limit of clients.
     pub fn too_large(message: impl Into<String>) -> Self {
         Self::new(Code::ResourceExhausted, message, |counters| {
             &mut counters.too_large
@@ -88,7 +88,7 @@ impl Refusal {
         self.counter
     }
 
-    /// As it is sent.
+    /// Converts the refusal to a status.
     pub fn to_status(&self) -> Status {
         Status::new(self.code, self.message.clone())
     }

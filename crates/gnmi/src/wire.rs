@@ -1,6 +1,5 @@
-//! The messages of gNMI as they are on the wire: package `gnmi` of `gnmi.proto`, version 0.10.
-//! Written down here by their field numbers, so that no machine needs a protobuf compiler.
-//! Deprecated fields are left out: unknown fields are skipped.
+//! The wire format of gNMI messages: package `gnmi` of `gnmi.proto`, version 0.10. Written by hand with field numbers,
+//! so that building needs no protobuf compiler. Deprecated fields are omitted: unknown fields are skipped.
 
 use std::collections::BTreeMap;
 
@@ -12,13 +11,13 @@ pub const PROTOCOL_VERSION: &str = "0.10.0";
 /// Path of a node.
 #[derive(Clone, PartialEq, Eq, Message)]
 pub struct Path {
-    /// Which tree: whose data it names. Empty for any.
+    /// The tree of the path. Empty for any.
     #[prost(string, tag = "2")]
     pub origin: String,
     /// From the root down.
     #[prost(message, repeated, tag = "3")]
     pub elem: Vec<PathElem>,
-    /// The device that is meant, where one answers for several. Given back as it came.
+    /// The device, if one server answers for several. Returned unchanged.
     #[prost(string, tag = "4")]
     pub target: String,
 }
@@ -29,7 +28,7 @@ pub struct PathElem {
     /// Its name in the YANG module.
     #[prost(string, tag = "1")]
     pub name: String,
-    /// Which entry of a list.
+    /// The keys of a list's entry.
     #[prost(btree_map = "string, string", tag = "2")]
     pub key: BTreeMap<String, String>,
 }
@@ -37,7 +36,7 @@ pub struct PathElem {
 /// A value.
 #[derive(Clone, PartialEq, Message)]
 pub struct TypedValue {
-    /// Of one kind.
+    /// Value with its kind.
     #[prost(oneof = "Value", tags = "1, 2, 3, 4, 10, 11")]
     pub value: Option<Value>,
 }
@@ -48,10 +47,10 @@ pub enum Value {
     /// Text.
     #[prost(string, tag = "1")]
     String(String),
-    /// A number with a sign.
+    /// A signed number.
     #[prost(int64, tag = "2")]
     Int(i64),
-    /// A number without one.
+    /// An unsigned number.
     #[prost(uint64, tag = "3")]
     Uint(u64),
     /// True or false.
@@ -84,10 +83,10 @@ pub enum Encoding {
 /// One changed node.
 #[derive(Clone, PartialEq, Message)]
 pub struct Update {
-    /// Which; behind the notification's prefix.
+    /// Its path, after the notification's prefix.
     #[prost(message, optional, tag = "1")]
     pub path: Option<Path>,
-    /// Its value now.
+    /// Its present value.
     #[prost(message, optional, tag = "3")]
     pub val: Option<TypedValue>,
     /// Number of earlier values that a slow reader has missed.
@@ -112,7 +111,7 @@ pub struct Notification {
     pub delete: Vec<Path>,
 }
 
-/// Asks what there is.
+/// Requests the capabilities.
 #[derive(Clone, PartialEq, Eq, Message)]
 pub struct CapabilityRequest {}
 
@@ -144,13 +143,13 @@ pub struct ModelData {
     pub version: String,
 }
 
-/// Asks for nodes once.
+/// Requests nodes once.
 #[derive(Clone, PartialEq, Eq, Message)]
 pub struct GetRequest {
     /// Common prefix of all paths.
     #[prost(message, optional, tag = "1")]
     pub prefix: Option<Path>,
-    /// Which nodes.
+    /// The nodes.
     #[prost(message, repeated, tag = "2")]
     pub path: Vec<Path>,
     /// Type of data.
@@ -159,7 +158,7 @@ pub struct GetRequest {
     /// Encoding of values.
     #[prost(enumeration = "Encoding", tag = "5")]
     pub encoding: i32,
-    /// The modules that matter; empty for all.
+    /// The relevant modules; empty for all.
     #[prost(message, repeated, tag = "6")]
     pub use_models: Vec<ModelData>,
 }
@@ -197,19 +196,19 @@ pub struct SubscribeRequest {
 /// The kinds of a [`SubscribeRequest`].
 #[derive(Clone, PartialEq, Eq, Oneof)]
 pub enum SubscribeAsk {
-    /// The first message: what is subscribed to.
+    /// The first message, with the subscriptions.
     #[prost(message, tag = "1")]
     Subscribe(SubscriptionList),
-    /// A later one of mode POLL: values now.
+    /// A later message of mode POLL: requests present values.
     #[prost(message, tag = "3")]
     Poll(Poll),
 }
 
-/// Asks for values now.
+/// Requests present values.
 #[derive(Clone, PartialEq, Eq, Message)]
 pub struct Poll {}
 
-/// All that a call subscribes to.
+/// All subscriptions of a call.
 #[derive(Clone, PartialEq, Eq, Message)]
 pub struct SubscriptionList {
     /// Common prefix of all paths.
@@ -218,10 +217,10 @@ pub struct SubscriptionList {
     /// Each with its own mode.
     #[prost(message, repeated, tag = "2")]
     pub subscription: Vec<Subscription>,
-    /// Once, by question, or for as long as the call lasts.
+    /// Once, on request, or continuously.
     #[prost(enumeration = "ListMode", tag = "5")]
     pub mode: i32,
-    /// The modules that matter; empty for all.
+    /// The relevant modules; empty for all.
     #[prost(message, repeated, tag = "7")]
     pub use_models: Vec<ModelData>,
     /// Encoding of values.
@@ -240,20 +239,20 @@ pub enum ListMode {
     Stream = 0,
     /// For one answer.
     Once = 1,
-    /// An answer for each question.
+    /// One answer for each request.
     Poll = 2,
 }
 
 /// One path of a [`SubscriptionList`].
 #[derive(Clone, PartialEq, Eq, Message)]
 pub struct Subscription {
-    /// Behind the list's prefix.
+    /// Its path, after the list's prefix.
     #[prost(message, optional, tag = "1")]
     pub path: Option<Path>,
-    /// Time of updates; of mode STREAM.
+    /// Time of updates, in mode STREAM.
     #[prost(enumeration = "SubscriptionMode", tag = "2")]
     pub mode: i32,
-    /// Nanoseconds between two samples; zero for the least.
+    /// Nanoseconds between two samples; zero for the minimum.
     #[prost(uint64, tag = "3")]
     pub sample_interval: u64,
     /// Unchanged samples are not sent.
@@ -268,18 +267,18 @@ pub struct Subscription {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Enumeration)]
 #[repr(i32)]
 pub enum SubscriptionMode {
-    /// By kind: counters as samples, all else on change.
+    /// By kind: counters as samples, everything else on change.
     TargetDefined = 0,
     /// When they change.
     OnChange = 1,
-    /// Again and again.
+    /// Periodically.
     Sample = 2,
 }
 
 /// Message to a subscriber.
 #[derive(Clone, PartialEq, Message)]
 pub struct SubscribeResponse {
-    /// Values, or the mark that all were sent.
+    /// Values, or the marker that all were sent.
     #[prost(oneof = "SubscribeTell", tags = "1, 3")]
     pub response: Option<SubscribeTell>,
 }

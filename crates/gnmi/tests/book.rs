@@ -1,4 +1,4 @@
-//! The book's table of paths and Weir's YANG module are as the leaves are declared. `WEIR_WRITE=1` writes both.
+//! The book's table of paths and Weir's YANG module match the declared leaves. `WEIR_WRITE=1` writes both.
 
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};

@@ -1,4 +1,5 @@
-//! All integration tests of the package, in one executable: one link, and each test has a process of its own all the same.
+//! All integration tests of the package, in one executable: linked once, while each test still runs in a separate
+//! process.
 
 mod book;
 mod paths;

@@ -1,4 +1,4 @@
-//! Paths are matched as in a slow model.
+//! Matching of paths compared with a slow model.
 
 use proptest::collection::vec;
 use proptest::prelude::*;
@@ -59,7 +59,7 @@ fn model(asked: &[PathElem], nodes: &[Elem]) -> bool {
         && model(rest, below)
 }
 
-/// Keeps no file of failures: a failure becomes a test of its own.
+/// Keeps no file of failures: a failure becomes a separate test.
 fn cases(cases: u32) -> ProptestConfig {
     ProptestConfig {
         failure_persistence: None,
@@ -71,7 +71,7 @@ proptest! {
     #![proptest_config(cases(4096))]
 
     #[test]
-    fn as_the_slow_model_says(
+    fn paths_match_as_in_the_slow_model(
         prefix in vec(asked(), 0..3),
         asked in vec(asked(), 0..5),
         root in prop::sample::select(vec!["interfaces", "qos", "weir", "other"]),
@@ -97,9 +97,9 @@ proptest! {
 proptest! {
     #![proptest_config(cases(64))]
 
-    /// Whatever text is in a path, it is matched or refused.
+    /// Any text in a path is matched or refused.
     #[test]
-    fn any_text_is_taken_or_refused(
+    fn any_text_is_accepted_or_refused(
         origin in text(),
         names in vec((text(), text(), text()), 0..8),
         times in 1_usize..6,

@@ -1,4 +1,4 @@
-//! A body that many viewers share, so that what it costs does not grow with their number.
+//! A body shared by many viewers, so that its cost does not grow with their number.
 
 use std::time::Duration;
 
@@ -6,7 +6,7 @@ use axum::body::Bytes;
 use tokio::sync::Mutex;
 use tokio::time::Instant;
 
-/// One body, made anew at most once in an interval.
+/// A body that is renewed at most once in an interval.
 #[derive(Debug)]
 pub struct Cached {
     interval: Duration,
@@ -14,7 +14,7 @@ pub struct Cached {
 }
 
 impl Cached {
-    /// An empty one.
+    /// Creates an empty one.
     pub fn new(interval: Duration) -> Self {
         Self {
             interval,
@@ -22,11 +22,11 @@ impl Cached {
         }
     }
 
-    /// The body; who comes first when it is too old makes it, and all others wait for that one.
+    /// Returns the body; if it is too old, the first caller renews it, and all others wait for that.
     ///
     /// # Errors
     ///
-    /// When it cannot be made.
+    /// The body cannot be made.
     pub async fn get<E>(&self, make: impl AsyncFnOnce() -> Result<Vec<u8>, E>) -> Result<Bytes, E> {
         let mut made = self.made.lock().await;
         if let Some((at, body)) = &*made {
@@ -48,7 +48,7 @@ mod tests {
     use std::convert::Infallible;
 
     #[tokio::test]
-    async fn many_readers_cost_what_one_does() {
+    async fn many_readers_cost_as_much_as_one() {
         let made = Cell::new(0_u8);
         let make = async || {
             made.set(made.get() + 1);

@@ -1,4 +1,4 @@
-//! Who may ask, and what every answer says to the browser.
+//! Access by host name, and headers of every answer.
 
 use std::net::{Ipv4Addr, Ipv6Addr};
 use std::sync::Arc;
@@ -11,7 +11,7 @@ use axum::response::{IntoResponse, Response};
 use axum::Json;
 use weir_api::daemon::Error;
 
-/// On every answer: nothing but our own files, in no frame, with no guess at their kind, kept nowhere.
+/// On every answer: only our own files, no framing, no guessing of types, no caching.
 const HEADERS: [(HeaderName, &str); 6] = [
     (
         axum::http::header::CONTENT_SECURITY_POLICY,
@@ -28,10 +28,10 @@ const HEADERS: [(HeaderName, &str); 6] = [
     ),
 ];
 
-/// The host names that are answered beside addresses and `localhost`.
+/// Host names that are accepted, in addition to addresses and `localhost`.
 ///
-/// A web site that has its own name resolve to our address would be of our origin in a browser's eyes, and
-/// could read everything (DNS rebinding). Its requests carry its name; an address cannot be rebound.
+/// A web site whose own name resolves to our address would share our origin in a browser, and could read everything
+/// (DNS rebinding). Its requests carry its name; an address cannot be rebound.
 #[derive(Clone, Debug)]
 pub struct Names {
     names: Vec<String>,
@@ -39,7 +39,7 @@ pub struct Names {
 }
 
 impl Names {
-    /// These, whatever their case; `setting` is where an operator lists them.
+    /// Creates the list, ignoring case; `setting` is where an operator sets the names.
     pub fn new(names: &[String], setting: &'static str) -> Self {
         Self {
             names: names.iter().map(|name| name.to_ascii_lowercase()).collect(),
@@ -47,11 +47,11 @@ impl Names {
         }
     }
 
-    /// Refuses a request whose `Host` header names none of these.
+    /// Refuses a request whose `Host` header has none of these names.
     ///
     /// # Errors
     ///
-    /// The answer that names the remedy.
+    /// The answer with the remedy.
     fn admit(&self, headers: &HeaderMap) -> Result<(), Box<Response>> {
         let mut hosts = headers.get_all(HOST).iter();
         let host = hosts.next().and_then(|host| host.to_str().ok());
@@ -111,7 +111,7 @@ pub async fn known_host(State(names): State<Arc<Names>>, request: Request, next:
     }
 }
 
-/// An answer that says what is wrong and what to do.
+/// An answer with a problem and its remedy.
 pub fn refuse(status: StatusCode, error: impl Into<String>) -> Response {
     let error = Error {
         error: error.into(),
@@ -124,7 +124,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn addresses_and_known_names_are_ours() {
+    fn addresses_and_known_names_are_accepted() {
         let names = Names::new(&["Leaf1.example.net".to_owned()], "page.names");
         for good in [
             "127.0.0.1:9465",

@@ -1,4 +1,4 @@
-//! Serving HTTP/2 within limits, for what needs it: gRPC. The other listeners speak HTTP/1.1 alone.
+//! HTTP/2 server with limits, for gRPC. All other listeners use HTTP/1.1.
 
 use std::convert::Infallible;
 use std::error::Error;
@@ -19,21 +19,21 @@ use tokio::task::JoinSet;
 use super::places::{Bounded, Connection, Limits, Peer};
 use super::serving::{Answer, Client};
 
-/// Requests of one connection that are answered at a time.
+/// Maximum number of concurrent requests of one connection.
 const REQUESTS_MAX: u32 = 32;
-/// Bytes of a request's headers.
+/// Maximum size in bytes of a request's headers.
 const HEADERS_MAX: u32 = 16 * 1024;
-/// Bytes that a stream or a connection may send before it is told to go on.
+/// Flow control window of a stream and of a connection, in bytes.
 const WINDOW: u32 = 64 * 1024;
 /// Bytes of answers to one request that wait for the peer.
 const SEND_BUFFER: usize = 256 * 1024;
-/// A peer of which nothing is heard for this long is asked whether it is there, also while an answer goes on for days. Far
-/// less than [`Limits::silence`].
+/// A peer is pinged after this time of silence, even while an answer goes on for days. Far less than
+/// [`Limits::silence`].
 const PING_INTERVAL: Duration = Duration::from_secs(30);
-/// It has to say so by then.
+/// Time limit for the reply.
 const PING_WAIT: Duration = Duration::from_secs(20);
 
-/// Serves `answer` on `listener` until `ending` is done and the last answer is out.
+/// Serves `answer` on `listener` until `ending` completes and the last answer has been sent.
 ///
 /// # Errors
 ///
@@ -71,7 +71,7 @@ where
     Ok(())
 }
 
-/// Until the peer or the daemon ends it. What goes wrong is between them: it is not worth a line of the log.
+/// Runs until the peer or the daemon ends it. Its errors concern only the peer, and are not logged.
 async fn serve_one<T, A, F, B>(connection: Connection<T>, answer: A, mut ended: watch::Receiver<()>)
 where
     Connection<T>: tokio::io::AsyncRead + tokio::io::AsyncWrite + Send + Unpin + 'static,

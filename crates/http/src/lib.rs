@@ -1,10 +1,10 @@
 //! HTTP listeners with idle timeouts, and headers shared by both web pages.
 //!
-//! A listener has a bounded number of places, and a peer a bounded part of them. A connection that waits for a request has
-//! seconds to send its first one, and loses its place at once when a new connection needs it: however many are silent, a
-//! scrape gets through. A connection whose request is being answered keeps its place.
+//! A listener has a limited number of places, and each peer a limited part of them. A connection that waits for a
+//! request has seconds to send its first one, and loses its place as soon as a new connection needs it: however many
+//! are silent, a scrape gets through. A connection whose request is being answered keeps its place.
 //!
-//! [`guard`] and [`page`] are for what browsers ask, [`Cached`] for bodies that many viewers share.
+//! [`guard`] and [`page`] serve browsers, [`Cached`] bodies shared by many viewers.
 //!
 //! Design: docs/src/internals/design/api.md.
 #![forbid(unsafe_code)]

@@ -1,6 +1,6 @@
-//! What pages for browsers have in common: files that are built in, a router that shows and changes nothing.
+//! Common parts of pages for browsers: built-in files, and a read-only router.
 //!
-//! `assets/base.css` and `assets/elements.js` are the beginning of each page's own style and script.
+//! `assets/base.css` and `assets/elements.js` are prepended to each page's own style and script.
 
 use std::sync::Arc;
 
@@ -12,7 +12,7 @@ use axum::Router;
 
 use crate::guard::{guard, refuse, Names};
 
-/// What a browser shows in its tab.
+/// Icon of the browser's tab.
 pub const ICON: &str = include_str!("../assets/icon.svg");
 
 /// A page's files: the page itself, its style, its script, and [`ICON`].
@@ -35,7 +35,8 @@ fn file<S: Clone + Send + Sync + 'static>(
     get(move || async move { ([(CONTENT_TYPE, kind)], text) })
 }
 
-/// `router` for those who ask by an address or one of `names`, and only with `GET`; whatever else is asked is told what to do.
+/// Makes `router` read-only: for requests by an address or one of `names`, with `GET`; others are refused with a
+/// remedy.
 pub fn read_only<S: Clone + Send + Sync + 'static>(router: Router<S>, names: Names) -> Router<S> {
     router
         .fallback(|| async { refuse(StatusCode::NOT_FOUND, "not found; the page is at /") })

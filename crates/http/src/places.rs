@@ -1,4 +1,4 @@
-//! Places of a listener, and who has to give his to whom.
+//! Places of a listener, and evictions from them.
 
 use std::future::Future;
 use std::io;
@@ -16,20 +16,19 @@ use tokio::time::{Instant, Sleep};
 /// Bounds of one listener.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Limits {
-    /// Connections at a time; more wait in the socket's backlog while all of these are being answered.
+    /// Maximum number of connections; more wait in the socket's backlog while all of these are being answered.
     pub connections: usize,
-    /// Of these, connections of one IP address; more are closed while all of these are being answered.
+    /// Maximum number of connections of one IP address; more are closed while all of these are being answered.
     pub connections_of_a_peer: usize,
-    /// A connection that has not sent a whole first request by then is closed.
+    /// Time limit for the first complete request of a connection.
     pub first_request: Duration,
-    /// A connection from which nothing is read and to which nothing is written for this long is closed, and so is one that
-    /// sends no whole request for this long after the last answer.
+    /// A connection is closed after this time without any reading or writing, or without a complete request after the
+    /// last answer.
     pub silence: Duration,
 }
 
 impl Limits {
-    /// The API's and the metrics'. Silence may be longer than the longest wait for events, during which a client is rightly
-    /// silent.
+    /// For the API and the metrics. Longer than the longest wait for events, during which a client may be silent.
     pub const DEFAULT: Self = Self {
         connections: 64,
         connections_of_a_peer: 48,
@@ -38,9 +37,9 @@ impl Limits {
     };
 }
 
-/// Whose connection it is.
+/// Peer of a connection.
 pub trait Peer {
-    /// The host; `None` where connections are not told apart.
+    /// The host; `None` if connections are not distinguished.
     fn host(&self) -> Option<IpAddr>;
 }
 
@@ -50,14 +49,14 @@ impl Peer for std::net::SocketAddr {
     }
 }
 
-/// Who may connect to a Unix socket, its file says.
+/// The socket's file mode decides who may connect.
 impl Peer for tokio::net::unix::SocketAddr {
     fn host(&self) -> Option<IpAddr> {
         None
     }
 }
 
-/// A listener within [`Limits`].
+/// A listener with [`Limits`].
 pub struct Bounded<L> {
     inner: L,
     limits: Limits,
@@ -65,7 +64,7 @@ pub struct Bounded<L> {
 }
 
 impl<L: Listener> Bounded<L> {
-    /// Accepts from `inner`.
+    /// Accepts connections from `inner`.
     pub fn new(inner: L, limits: Limits) -> Self {
         Self {
             inner,
@@ -102,7 +101,7 @@ where
 #[derive(Default)]
 struct Places {
     taken: Mutex<Vec<Arc<Place>>>,
-    /// One was given back, or its connection waits for a request again.
+    /// A place became free, or its connection waits for a request again.
     freed: Notify,
 }
 
@@ -115,11 +114,11 @@ pub struct Place {
 
 #[derive(Debug, Default)]
 struct State {
-    /// Requests that are being answered.
+    /// Number of requests being answered.
     requests: usize,
-    /// When the last answer was out.
+    /// Time when the last answer was sent.
     answered: Option<Instant>,
-    /// Somebody else needs the place.
+    /// Another connection needs the place.
     evicted: bool,
     reader: Option<Waker>,
 }
@@ -129,11 +128,11 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 }
 
 impl Places {
-    /// A place, if need be that of the connection which has waited longest for a request. `None` when the peer has too many
-    /// that are being answered. Waits while all connections of all peers are.
+    /// Returns a place, if necessary that of the connection that has waited longest for a request. `None` if too many
+    /// connections of the peer are being answered. Waits while all connections of all peers are.
     async fn take(self: &Arc<Self>, host: Option<IpAddr>, limits: &Limits) -> Option<Arc<Place>> {
         loop {
-            // Asked for first, so that none is missed.
+            // Created first, so that no notification is missed.
             let freed = self.freed.notified();
             {
                 let mut taken = lock(&self.taken);
@@ -157,7 +156,7 @@ impl Places {
     }
 }
 
-/// Closes the oldest connection that waits for a request; first those that have never sent one.
+/// Closes the oldest connection that waits for a request, preferring those that have never sent one.
 fn evict(taken: &mut Vec<Arc<Place>>, among: impl Fn(&Arc<Place>) -> bool) -> bool {
     let waits = |place: &Arc<Place>, never: bool| {
         let state = lock(&place.state);
@@ -180,19 +179,18 @@ fn evict(taken: &mut Vec<Arc<Place>>, among: impl Fn(&Arc<Place>) -> bool) -> bo
 }
 
 impl Place {
-    /// The peer.
     pub(super) fn host(&self) -> Option<IpAddr> {
         self.host
     }
 
-    /// A request has come; its answer is out when what this gives is dropped.
+    /// Notes a received request; its answer is complete when the result is dropped.
     pub(super) fn begin(self: &Arc<Self>) -> Answering {
         lock(&self.state).requests += 1;
         Answering(Arc::clone(self))
     }
 }
 
-/// A request that is being answered.
+/// A request being answered.
 pub(super) struct Answering(Arc<Place>);
 
 impl Drop for Answering {
@@ -205,12 +203,12 @@ impl Drop for Answering {
     }
 }
 
-/// One connection; its place is free again when it is dropped.
+/// One connection; its place becomes free when it is dropped.
 pub struct Connection<T> {
     io: T,
     limits: Limits,
     opened: Instant,
-    /// When something was read or written last.
+    /// Time of the last read or write.
     moved: Instant,
     timer: Pin<Box<Sleep>>,
     place: Arc<Place>,
@@ -229,13 +227,12 @@ impl<T> Connection<T> {
         }
     }
 
-    /// Its place.
     pub(super) fn place(&self) -> &Arc<Place> {
         &self.place
     }
 
-    /// When it is closed unless something happens. While a request is answered, whatever moves is a sign of life; while one
-    /// is awaited, only a whole one is.
+    /// Time at which it is closed unless something happens. During an answer any transfer counts; while a request is
+    /// awaited, only a complete one does.
     fn due(&self, state: &State) -> Instant {
         match (state.requests, state.answered) {
             (0, None) => self.opened + self.limits.first_request,
@@ -244,12 +241,12 @@ impl<T> Connection<T> {
         }
     }
 
-    /// Ready once its time is over or its place somebody else's; wakes `context` then.
+    /// Ready once its time is over or its place was taken; wakes `context` then.
     fn poll_end(&mut self, context: &mut Context<'_>) -> Poll<()> {
         loop {
             let mut state = lock(&self.place.state);
             let due = self.due(&state);
-            // A request that came at the same moment is answered still.
+            // A request that arrived at the same time is still answered.
             if (state.evicted && state.requests == 0) || due <= Instant::now() {
                 return Poll::Ready(());
             }
@@ -258,7 +255,7 @@ impl<T> Connection<T> {
             if self.timer.deadline() != due {
                 self.timer.as_mut().reset(due);
             }
-            // It is looked again at what is due then.
+            // Checks again at the new time.
             ready!(self.timer.as_mut().poll(context));
         }
     }

@@ -18,11 +18,11 @@ use http_body::{Body as HttpBody, Frame, SizeHint};
 
 use super::places::{Answering, Bounded, Limits, Peer, Place};
 
-/// Serves `router` on `listener` until `ending` is done and the last answer is out.
+/// Serves `router` on `listener` until `ending` completes and the last answer has been sent.
 ///
 /// # Errors
 ///
-/// When the listener fails for good.
+/// The listener fails permanently.
 pub async fn serve<L>(
     listener: L,
     limits: Limits,
@@ -41,7 +41,7 @@ where
         .await
 }
 
-/// The place of the connection that a request came by.
+/// Place of a request's connection.
 #[derive(Clone)]
 struct Placed(Arc<Place>);
 
@@ -59,7 +59,7 @@ where
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Client(pub Option<IpAddr>);
 
-/// Nobody else gets the place before the answer is out.
+/// Keeps the place until the answer has been sent.
 async fn answer(
     ConnectInfo(Placed(place)): ConnectInfo<Placed>,
     mut request: Request,
@@ -71,14 +71,14 @@ async fn answer(
     response.map(|body| Body::new(Answer::new(body, answering)))
 }
 
-/// A body during which a request is being answered.
+/// A body that keeps its request's place.
 pub(super) struct Answer<B> {
     body: B,
     _answering: Answering,
 }
 
 impl<B> Answer<B> {
-    /// The place is free again once this is dropped.
+    /// The place is free again once the body is dropped.
     pub(super) fn new(body: B, answering: Answering) -> Self {
         Self {
             body,

@@ -1,16 +1,16 @@
-//! The rows of all metrics in the book's page of metrics.
+//! The rows of all metrics on the book's page.
 
 use crate::definitions::{all, Definition, PROCESS};
 
-/// Rows of metrics that are in no table of the page yet go to the table above this line.
+/// New metrics are added to the table above this line.
 const NEW_ROWS: &str = "<!-- new metrics go above this line: cargo xtask dashboards -->";
 
-/// The page with the row of every metric as it is defined, where the page has one, and behind the others where not. Rows
-/// of metrics that are not defined are taken away.
+/// Returns the page with the row of every metric updated. New rows follow the others, and rows of undefined metrics are
+/// removed.
 ///
 /// # Errors
 ///
-/// When there is nowhere to put a new row.
+/// There is no place for a new row.
 pub fn updated(page: &str) -> Result<String, String> {
     let mut left: Vec<&Definition> = all().chain(PROCESS).collect();
     let mut text = String::with_capacity(page.len());
@@ -35,7 +35,7 @@ pub fn updated(page: &str) -> Result<String, String> {
     Ok(text)
 }
 
-/// The metric whose row `line` is.
+/// The metric described by the row `line`.
 fn name_in(line: &str) -> Option<&str> {
     let (name, rest) = line.strip_prefix("| `")?.split_once("` | ")?;
     let is_kind = ["counter |", "gauge |", "histogram |"]
@@ -64,7 +64,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn rows_are_kept_renewed_added_and_taken_away() {
+    fn rows_are_kept_renewed_added_and_removed() {
         let page = format!(
             "# Page\n| `weir_uptime_seconds` | gauge | – | Old. |\n| `weir_gone_total` | counter | – | Gone. |\ntext\n{NEW_ROWS}\n"
         );

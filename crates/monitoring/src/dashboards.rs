@@ -1,4 +1,4 @@
-//! Grafana dashboards: what each shows, and its JSON.
+//! Grafana dashboards: their contents, and their JSON.
 
 mod deadlocks;
 mod fabric;
@@ -16,22 +16,22 @@ pub struct Dashboard {
     pub uid: &'static str,
     /// Its title.
     pub title: &'static str,
-    /// What it is for.
+    /// Its purpose.
     pub description: &'static str,
-    /// What the reader chooses besides the data source.
+    /// Choices of the reader besides the data source.
     pub variables: Vec<Variable>,
     /// Its rows from the top.
     pub rows: Vec<Row>,
 }
 
-/// A choice of the reader: the values of a label, of which several may be chosen.
+/// A choice of the reader: the values of a label, of which several may be selected.
 #[derive(Clone, Debug)]
 pub struct Variable {
     /// Its name in expressions, without the dollar sign; the label has the same name.
     pub name: &'static str,
-    /// What the reader sees.
+    /// Its title on the dashboard.
     pub title: &'static str,
-    /// The series whose label it is.
+    /// The series with the label.
     pub series: String,
 }
 
@@ -40,18 +40,18 @@ pub struct Variable {
 pub struct Row {
     /// Its title.
     pub title: &'static str,
-    /// Its panels from the left; a panel that finds no room goes below.
+    /// Its panels from the left; a panel without room goes to the next line.
     pub panels: Vec<Panel>,
 }
 
-/// How a panel draws.
+/// Style of a panel.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Style {
     /// Curves over time.
     Curves,
-    /// The last value, large.
+    /// The last value, in large type.
     Number,
-    /// Spans of a state over time, in the color of what it means when it is not 0.
+    /// Spans of a state over time, in the state's colour while it is not 0.
     States(Meaning),
     /// Buckets of a histogram over time.
     Heatmap,
@@ -62,43 +62,43 @@ pub enum Style {
 pub struct Panel {
     /// Its title.
     pub title: &'static str,
-    /// What it shows and what to look for.
+    /// Its subject, and what to look for.
     pub description: &'static str,
     /// The unit of its values, as Grafana names it.
     pub unit: &'static str,
-    /// How it draws.
+    /// Its style.
     pub style: Style,
-    /// Columns of 24.
+    /// Width in columns of 24.
     pub width: u32,
-    /// Its expressions with the legends of their series.
+    /// Its expressions, with the legends of their series.
     pub queries: Vec<(String, &'static str)>,
-    /// From where a value is no longer well; `None` where no value is better than another.
+    /// Limits of good values; `None` if all values are equally good.
     pub limits: Option<Limits>,
-    /// Alerts about what it shows, whose sections of the book it links to.
+    /// Related alerts, whose sections of the book it links to.
     pub alerts: Vec<&'static str>,
 }
 
-/// The least values with the colors of "degraded" and "suspected"; what is less has that of "well".
+/// Minimum values with the colours of "degraded" and "suspected"; smaller values have that of "well".
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Limits {
-    /// Somebody should look.
+    /// Should be checked.
     pub orange: Option<f64>,
     /// Something is wrong.
     pub red: f64,
 }
 
-/// What is drawn across all panels of a dashboard at the times when it happened.
+/// Marks drawn across all panels of a dashboard at the times of events.
 #[derive(Clone, Debug)]
 pub struct Annotation {
-    /// Its name, with which the reader switches it off.
+    /// Its name, with which the reader can switch it off.
     pub name: &'static str,
-    /// Its color.
+    /// Its colour.
     pub color: &'static str,
     /// Its series.
     pub expression: String,
-    /// What a mark says, with labels of the series.
+    /// Text of a mark, with labels of the series.
     pub text: &'static str,
-    /// When it happened: while the value is above zero, or at the time in milliseconds that the value is.
+    /// Time of a mark: while the value is above zero, or the value itself in milliseconds.
     pub at: At,
 }
 
@@ -107,11 +107,11 @@ pub struct Annotation {
 pub enum At {
     /// From its first value above zero to its last.
     WhileAboveZero,
-    /// The value is the time.
+    /// At the time given by the value.
     Value,
 }
 
-/// What happens to a switch as a whole, on every dashboard.
+/// Events of a switch as a whole, on every dashboard.
 fn annotations() -> Vec<Annotation> {
     use crate::definitions::{PROCESS_START_TIME, SUSPECTED};
     let switch = select::SWITCH;
@@ -157,12 +157,12 @@ impl Dashboard {
             .collect()
     }
 
-    /// What is drawn across its panels.
+    /// Marks drawn across its panels.
     pub fn annotations(&self) -> Vec<Annotation> {
         annotations()
     }
 
-    /// What Grafana imports. `book` is the address of the book's pages.
+    /// JSON that Grafana imports. `book` is the address of the book's pages.
     pub fn to_json(&self, book: &str) -> String {
         let value: Value = json::dashboard(self, book);
         let mut text = serde_json::to_string_pretty(&value).unwrap_or_default();
@@ -178,7 +178,7 @@ fn row<const N: usize>(title: &'static str, panels: [Panel; N]) -> Row {
     }
 }
 
-/// A panel of curves with one expression; see the methods for others.
+/// A panel of curves with one expression; the methods change that.
 fn panel(
     title: &'static str,
     unit: &'static str,
@@ -216,7 +216,7 @@ impl Panel {
         self
     }
 
-    /// Orange between this and [`red_from`](Self::red_from), which comes before.
+    /// Orange from this to [`red_from`](Self::red_from), which must be called first.
     fn orange_from(mut self, orange: f64) -> Self {
         if let Some(limits) = &mut self.limits {
             limits.orange = Some(orange);
@@ -224,7 +224,7 @@ impl Panel {
         self
     }
 
-    /// What to do about it stands where the book explains this alert.
+    /// Links to the section of this alert in the book.
     fn see(mut self, alert: &'static str) -> Self {
         self.alerts.push(alert);
         self
@@ -246,7 +246,7 @@ impl Panel {
     }
 }
 
-/// A variable over the values of `name` that series of `series` have.
+/// A variable for the values of the label `name` in series of `series`.
 fn variable(name: &'static str, title: &'static str, series: String) -> Variable {
     Variable {
         name,
@@ -255,7 +255,7 @@ fn variable(name: &'static str, title: &'static str, series: String) -> Variable
     }
 }
 
-/// Units as Grafana names them.
+/// Grafana's names of units.
 mod unit {
     pub const BYTES: &str = "bytes";
     pub const BYTES_PER_SECOND: &str = "Bps";
@@ -281,7 +281,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn panels_say_what_they_show() {
+    fn panels_have_titles_and_descriptions() {
         for dashboard in all() {
             for panel in dashboard.panels() {
                 let told = format!("{}: {}", dashboard.uid, panel.title);
@@ -293,7 +293,7 @@ mod tests {
         }
     }
 
-    /// A number is read at a glance: it has a color, or no value of it is better than another.
+    /// A number must be readable at a glance: it has a colour, unless all values are equally good.
     #[test]
     fn limits_are_in_order_and_alerts_exist() {
         let alerts = crate::rules::alerts();

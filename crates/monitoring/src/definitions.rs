@@ -1,6 +1,6 @@
 //! The name, kind, labels and meaning of every metric, in one place.
 
-/// The metric of this name.
+/// The metric with this name.
 pub fn find(name: &str) -> Option<&'static Definition> {
     all().chain(PROCESS).find(|metric| metric.name == name)
 }
@@ -10,7 +10,7 @@ pub use weir_core::control::counters::metrics::*;
 pub use weir_core::counters::metrics::*;
 pub use weir_core::metric::{Definition, Kind};
 
-/// All metrics of the daemon: those of counters, which are declared where they are counted, and [`OWN`].
+/// All metrics of the daemon: those of counters, which are declared with the counters, and [`OWN`].
 pub fn all() -> impl Iterator<Item = &'static Definition> {
     let counters = [
         weir_core::counters::METRICS,

@@ -1,14 +1,13 @@
-//! As much of PromQL as is needed to say which metrics an expression names, and to put values in the place of
-//! a dashboard's variables.
+//! The part of PromQL needed to find the metrics in an expression, and to replace a dashboard's variables.
 
 use std::collections::BTreeSet;
 
 use crate::definitions::{self, Kind};
 
-/// Metrics that Prometheus itself keeps of every target.
+/// Metrics that Prometheus itself adds for every target.
 pub const OF_PROMETHEUS: &[&str] = &["up", "scrape_duration_seconds"];
 
-/// What Grafana puts in the place of these by itself.
+/// Replacements of Grafana's own variables.
 const INTERVALS: &[(&str, &str)] = &[("$__rate_interval", "1m"), ("$__interval", "15s")];
 
 const OPERATORS: &[&str] = &[
@@ -23,7 +22,7 @@ const LABEL_LISTS: &[&str] = &[
     "group_right",
 ];
 
-/// The names of all series that `expression` selects, in order; recording rules are among them.
+/// The names of all series in `expression`, in order, including recording rules.
 pub fn series(expression: &str) -> BTreeSet<String> {
     let mut found = BTreeSet::new();
     let mut rest = expression;
@@ -54,7 +53,7 @@ pub fn series(expression: &str) -> BTreeSet<String> {
     found
 }
 
-/// True for a series that Weir or Prometheus has: a metric, or a part of a histogram.
+/// Returns true for a series of Weir or Prometheus: a metric, or a part of a histogram.
 pub fn is_defined(series: &str) -> bool {
     let part_of = |suffix: &str| {
         let histogram = series.strip_suffix(suffix).and_then(definitions::find);
@@ -67,8 +66,8 @@ pub fn is_defined(series: &str) -> bool {
             .any(|suffix| part_of(suffix))
 }
 
-/// `expression` with Grafana's intervals and every variable of a dashboard replaced: a variable by what
-/// matches anything.
+/// Replaces Grafana's intervals and every variable of a dashboard in `expression`; a variable is replaced by a pattern
+/// that matches anything.
 pub fn substituted(expression: &str, variables: &[&str]) -> String {
     let mut text = expression.to_owned();
     for (name, value) in INTERVALS {
@@ -96,7 +95,7 @@ fn after(text: &str, end: char) -> &str {
     text.split_once(end).map_or("", |(_, rest)| rest)
 }
 
-/// What follows the brace that ends a selector; a brace in a quoted value does not.
+/// Returns the text after the brace that ends a selector, ignoring braces in quoted values.
 fn after_selector(mut text: &str) -> &str {
     loop {
         match text.find(['}', '"']) {
@@ -120,7 +119,7 @@ mod tests {
     }
 
     #[test]
-    fn a_histogram_is_known_by_its_parts() {
+    fn a_histogram_is_recognised_by_its_parts() {
         let histogram = definitions::DETECTION_SECONDS.name;
         assert!(is_defined(&format!("{histogram}_bucket")));
         assert!(!is_defined(histogram));

@@ -1,7 +1,7 @@
-//! Prometheus rules: what is worth recording, and what is worth waking someone for.
+//! Prometheus rules: recordings and alerts.
 //!
-//! Every alert compares one signal with one threshold: the signal is a recording rule, so that it can be drawn
-//! and looked at while the alert does not fire, and so that it can be tested that it has data.
+//! Every alert compares one signal with one threshold: the signal is a recording rule, so that it can be drawn and
+//! inspected while the alert does not fire, and tested for having data.
 
 mod alerts;
 mod recordings;
@@ -11,17 +11,17 @@ use std::fmt::Write as _;
 pub use alerts::alerts;
 pub use recordings::recordings;
 
-/// How soon someone must look.
+/// Urgency of an alert.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Severity {
-    /// At once: frames are lost or stand still.
+    /// Immediate: frames are lost or stalled.
     Critical,
-    /// Today.
+    /// Within the day.
     Warning,
 }
 
 impl Severity {
-    /// The value of the label `severity`.
+    /// Value of the label `severity`.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Critical => "critical",
@@ -30,36 +30,36 @@ impl Severity {
     }
 }
 
-/// An expression that Prometheus keeps the result of.
+/// An expression whose result Prometheus records.
 #[derive(Clone, Debug)]
 pub struct Recording {
     /// The name of its series, `weir:WHAT:HOW`.
     pub name: &'static str,
-    /// What it is.
+    /// Its expression.
     pub expression: String,
 }
 
 /// One alert.
 #[derive(Clone, Debug)]
 pub struct Alert {
-    /// Its name; the section of the book's page about it is named so too.
+    /// Its name, which is also that of its section in the book.
     pub name: &'static str,
-    /// The recording rule that it looks at.
+    /// The recording rule that it compares.
     pub signal: &'static str,
-    /// When it fires: a comparison.
+    /// The comparison for which it fires.
     pub condition: &'static str,
-    /// For how long the condition holds before it does.
+    /// Time for which the condition must hold.
     pub holds: &'static str,
-    /// How soon someone must look.
+    /// Urgency.
     pub severity: Severity,
-    /// What is the matter, in one line.
+    /// The problem, in one line.
     pub summary: &'static str,
-    /// What follows from it.
+    /// Its consequences.
     pub description: &'static str,
 }
 
 impl Alert {
-    /// The page and section of the book, below its address.
+    /// Page and section of the book, relative to its address.
     pub fn runbook(&self) -> String {
         format!("operations/alerts.html#{}", self.name.to_lowercase())
     }
@@ -75,7 +75,7 @@ pub fn to_yaml(book: &str) -> String {
         let _ = writeln!(out, "      - record: {}", rule.name);
         let _ = writeln!(out, "        expr: {}", quoted(&rule.expression));
     }
-    // In the same group, whose rules are evaluated in order: an alert sees what was recorded just before.
+    // Rules of a group are evaluated in order: an alert sees the values recorded just before.
     for alert in alerts() {
         let runbook = format!("{book}/{}", alert.runbook());
         let expression = format!("{} {}", alert.signal, alert.condition);
@@ -96,7 +96,7 @@ pub fn to_yaml(book: &str) -> String {
     out
 }
 
-/// A string of YAML: those of JSON are.
+/// A YAML string, in JSON's syntax.
 fn quoted(text: &str) -> String {
     serde_json::Value::from(text).to_string()
 }

@@ -1,4 +1,4 @@
-//! The committed rules and dashboards are those of this source, and name nothing that does not exist.
+//! The committed rules and dashboards match this source, and contain only existing names.
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
@@ -17,7 +17,7 @@ fn read(path: &str) -> String {
 }
 
 #[test]
-fn the_committed_files_are_what_would_be_written() {
+fn the_committed_files_are_current() {
     let mut names = BTreeSet::new();
     for (path, text) in files(BOOK) {
         assert!(
@@ -94,7 +94,7 @@ fn every_alert_has_its_section_and_its_test() {
 }
 
 #[test]
-fn promtool_finds_the_rules_sound_and_their_tests_pass() {
+fn promtool_accepts_the_rules_and_their_tests_pass() {
     for (what, file) in [("check", "weir.rules.yml"), ("test", "weir.rules.test.yml")] {
         let output = Command::new("promtool")
             .args([what, "rules", file])

@@ -1,4 +1,4 @@
-//! Generic netlink: families of messages that are known by their names.
+//! Generic netlink: families of messages, found by name.
 
 use std::io;
 
@@ -12,16 +12,16 @@ const CTRL_CMD_GETFAMILY: u8 = 3;
 const CTRL_ATTR_FAMILY_ID: u16 = 1;
 const CTRL_ATTR_FAMILY_NAME: u16 = 2;
 
-/// A family, by the number that this kernel has given it.
+/// The number of a family in this kernel.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Family(u16);
 
 impl Family {
-    /// Finds the family of this name.
+    /// Finds the family with this name.
     ///
     /// # Errors
     ///
-    /// The kernel's error; `NotFound` when it has none.
+    /// The kernel's error; `NotFound` if it lacks the family.
     pub fn find(name: &str) -> io::Result<Self> {
         let name = attribute(CTRL_ATTR_FAMILY_NAME, &[name.as_bytes(), &[0]].concat());
         let answer = Self(GENL_ID_CTRL).ask(CTRL_CMD_GETFAMILY, &name)?;
@@ -82,7 +82,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_family_of_families_has_its_number_and_another_is_not_there() {
+    fn the_control_family_has_its_number_and_an_unknown_one_is_missing() {
         assert_eq!(Family::find("nlctrl").unwrap(), Family(GENL_ID_CTRL));
         let error = Family::find("weir-none").unwrap_err();
         assert_eq!(error.kind(), io::ErrorKind::NotFound, "{error}");

@@ -1,8 +1,8 @@
-//! A small netlink client: requests with one answer, orders, lists, and the queries that several packages share.
+//! A small netlink client: requests with one answer, commands, lists, and the queries that several packages share.
 //!
-//! Every call waits for the kernel, for at most ten seconds, and returns its answer. Numbers are those of this process's
-//! network namespace. The kernel's answers are read like bytes from outside: a message that is cut or of another kind is an
-//! error, or ends a list.
+//! Every call waits for the kernel, for at most ten seconds, and returns its answer. Numbers are those of this
+//! process's network namespace. The kernel's answers are parsed as untrusted bytes: a truncated message, or one of
+//! another type, is an error, or ends a list.
 
 #![forbid(unsafe_code)]
 

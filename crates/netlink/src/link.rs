@@ -1,14 +1,14 @@
-//! Messages on devices, by rtnetlink.
+//! Rtnetlink messages about devices.
 
 // linux/rtnetlink.h
 /// Changes a device, or reports one.
 pub const RTM_NEWLINK: u16 = 16;
-/// Asks for a device.
+/// Requests a device.
 pub const RTM_GETLINK: u16 = 18;
-/// Bytes of `struct ifinfomsg`, which each of these messages begins with.
+/// Size of `struct ifinfomsg`, with which each of these messages begins.
 pub const IFINFOMSG: usize = 16;
 
-/// The head of a message on the device with this index.
+/// The header of a message about the device with this index.
 pub fn ifinfomsg(ifindex: u32) -> Vec<u8> {
     let mut body = Vec::with_capacity(IFINFOMSG);
     body.extend([0; 4]); // family, padding, type

@@ -1,7 +1,7 @@
 //! Messages and their attributes, as bytes.
 
 // linux/netlink.h
-/// Bytes of the header of each message.
+/// Size of the header of each message.
 pub const HEADER: usize = 16;
 const KIND_AT: usize = 4;
 const ATTRIBUTE_HEADER: usize = 4;
@@ -23,7 +23,7 @@ pub fn kind(message: &[u8]) -> Option<u16> {
     u16_at(message, KIND_AT)
 }
 
-/// The messages that came together; ends at the first that is cut or shorter than its header.
+/// The messages received together; ends at the first that is truncated or shorter than its header.
 pub fn messages(mut bytes: &[u8]) -> impl Iterator<Item = &[u8]> {
     std::iter::from_fn(move || {
         let length = u32_at(bytes, 0)? as usize;
@@ -52,7 +52,7 @@ pub fn attributes(mut bytes: &[u8]) -> impl Iterator<Item = (u16, &[u8])> {
     })
 }
 
-/// The value of the first attribute of this type.
+/// The value of the first attribute with this type.
 pub fn find(bytes: &[u8], kind: u16) -> Option<&[u8]> {
     attributes(bytes)
         .find(|(it, _)| *it == kind)
@@ -70,23 +70,23 @@ pub fn attribute(kind: u16, value: &[u8]) -> Vec<u8> {
     bytes
 }
 
-/// The text in front of a NUL.
+/// The text before the first NUL.
 pub fn text(value: &[u8]) -> String {
     let text = value.split(|byte| *byte == 0).next().unwrap_or_default();
     String::from_utf8_lossy(text).into_owned()
 }
 
-/// A number at a place.
+/// The number at offset `at`.
 pub fn u16_at(bytes: &[u8], at: usize) -> Option<u16> {
     Some(u16::from_ne_bytes(*bytes.get(at..)?.first_chunk()?))
 }
 
-/// A number at a place.
+/// The number at offset `at`.
 pub fn u32_at(bytes: &[u8], at: usize) -> Option<u32> {
     Some(u32::from_ne_bytes(*bytes.get(at..)?.first_chunk()?))
 }
 
-/// A number at a place.
+/// The number at offset `at`.
 pub fn u64_at(bytes: &[u8], at: usize) -> Option<u64> {
     Some(u64::from_ne_bytes(*bytes.get(at..)?.first_chunk()?))
 }

@@ -1,8 +1,7 @@
 //! Deferral of interrupts by a device's NAPIs, through the family `netdev` (Linux 6.13).
 //!
-//! A NAPI that has found frames does not end: it polls again after `gro_flush_timeout`, and enables
-//! interrupts once that was in vain `napi_defer_hard_irqs` times
-//! (Documentation/networking/napi.rst, "Software IRQ coalescing").
+//! A NAPI that has found frames keeps polling: it polls again after `gro_flush_timeout`, and enables interrupts after
+//! `napi_defer_hard_irqs` polls without frames (Documentation/networking/napi.rst, "Software IRQ coalescing").
 
 use std::io;
 
@@ -22,16 +21,16 @@ const NETDEV_A_NAPI_GRO_FLUSH_TIMEOUT: u16 = 6;
 /// Deferral of interrupts by a NAPI.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Deferral {
-    /// Looks in vain before it asks for interrupts (`napi_defer_hard_irqs`); 0: at once.
+    /// Polls without frames before it enables interrupts (`napi_defer_hard_irqs`); 0: at once.
     pub looks: u32,
-    /// Time from one look to the next, in nanoseconds (`gro_flush_timeout`).
+    /// Time between two polls, in nanoseconds (`gro_flush_timeout`).
     pub interval_nanos: u64,
 }
 
 /// One NAPI.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Napi {
-    /// Its number, for as long as the device is up.
+    /// Its number, valid while the device is up.
     pub id: u32,
     /// Its deferral of interrupts.
     pub deferral: Deferral,
@@ -41,7 +40,7 @@ pub struct Napi {
 ///
 /// # Errors
 ///
-/// The kernel's error. An older one lacks the request, or the answer (`Unsupported`).
+/// The kernel's error. An older kernel lacks the request, or the answer (`Unsupported`).
 pub fn of_device(ifindex: u32) -> io::Result<Vec<Napi>> {
     let (mut all, mut is_known) = (Vec::new(), true);
     let device = attribute(NETDEV_A_NAPI_IFINDEX, &ifindex.to_ne_bytes());
@@ -55,14 +54,14 @@ pub fn of_device(ifindex: u32) -> io::Result<Vec<Napi>> {
     }
 }
 
-/// Returns `None` for an entry without the attributes that allow to set it.
+/// Returns `None` for an entry without the attributes needed for setting it.
 fn parse(entry: &[u8]) -> Option<Napi> {
     let interval = find(entry, NETDEV_A_NAPI_GRO_FLUSH_TIMEOUT)?;
     Some(Napi {
         id: u32_at(find(entry, NETDEV_A_NAPI_ID)?, 0)?,
         deferral: Deferral {
             looks: u32_at(find(entry, NETDEV_A_NAPI_DEFER_HARD_IRQS)?, 0)?,
-            // A number as wide as it has to be.
+            // The kernel uses the smallest sufficient width.
             interval_nanos: u64_at(interval, 0).or(u32_at(interval, 0).map(u64::from))?,
         },
     })
@@ -72,7 +71,7 @@ fn parse(entry: &[u8]) -> Option<Napi> {
 ///
 /// # Errors
 ///
-/// The kernel's error; `NotFound` when the NAPI is gone.
+/// The kernel's error; `NotFound` if the NAPI is gone.
 pub fn set(id: u32, deferral: Deferral) -> io::Result<()> {
     let all = [
         attribute(NETDEV_A_NAPI_ID, &id.to_ne_bytes()),
@@ -90,7 +89,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_number_is_as_wide_as_it_has_to_be_and_an_old_kernels_answer_is_none() {
+    fn numbers_have_variable_width_and_an_old_kernels_answer_is_none() {
         let of = |interval: &[u8]| {
             let all = [
                 attribute(NETDEV_A_NAPI_IFINDEX, &7u32.to_ne_bytes()),

@@ -1,4 +1,4 @@
-//! The queueing discipline at the root of a device, by rtnetlink: what `tc qdisc` does.
+//! The queueing discipline at the root of a device, over rtnetlink, as with `tc qdisc`.
 
 use std::io;
 
@@ -10,41 +10,40 @@ use crate::socket::{
 };
 
 // linux/rtnetlink.h, linux/pkt_sched.h
-/// Makes or changes a queueing discipline, or reports one.
+/// Creates or changes a queueing discipline, or reports one.
 pub const RTM_NEWQDISC: u16 = 36;
 const RTM_DELQDISC: u16 = 37;
-/// Asks for queueing disciplines.
+/// Requests queueing disciplines.
 pub const RTM_GETQDISC: u16 = 38;
-/// Bytes of `struct tcmsg`, which each of these messages begins with.
+/// Size of `struct tcmsg`, with which each of these messages begins.
 pub const TCMSG: usize = 20;
 const HANDLE_AT: usize = 8;
-/// The attribute with the kind's name.
+/// Attribute with the name of the kind.
 pub const TCA_KIND: u16 = 1;
-/// The attribute with the options of the kind.
+/// Attribute with the options of the kind.
 pub const TCA_OPTIONS: u16 = 2;
-/// The place of the root.
+/// Parent of the root.
 pub const TC_H_ROOT: u32 = u32::MAX;
-/// Default discipline of a device that passes frames on at once.
+/// Default discipline of a device without a queue.
 const KEEPS_NOTHING: &str = "noqueue";
 
 /// Queueing discipline at a device's root.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Root {
-    /// As `tc` calls it.
+    /// Name in `tc`.
     pub kind: String,
-    /// Number in front of the colon in `tc`, in hexadecimal; 0: the kernel has made it by itself.
+    /// Number before the colon in `tc`, in hexadecimal; 0 if the kernel created it.
     pub handle: u32,
 }
 
-/// Returns the queueing discipline at the root of a device; `None` without one, as while the device
-/// is down.
+/// Returns the queueing discipline at the root of a device; `None` if it has none, such as while it is down.
 ///
 /// # Errors
 ///
 /// The kernel's error.
 pub fn root(ifindex: u32) -> io::Result<Option<Root>> {
     let answer = match ask_whether(RTM_GETQDISC, &tcmsg(ifindex, 0, TC_H_ROOT, 0)) {
-        // Of what the kernel has made itself and that keeps nothing it says nothing, or that it is not there.
+        // The kernel does not report its own default without a queue, or reports that it does not exist.
         Err(error) if is_none(&error) => None,
         answer => answer?,
     };
@@ -53,7 +52,7 @@ pub fn root(ifindex: u32) -> io::Result<Option<Root>> {
     Ok(root.filter(|root| root.kind != KEEPS_NOTHING))
 }
 
-/// Returns `None` for bytes that are no answer.
+/// Returns `None` for bytes that are not an answer.
 fn parse(answer: &[u8]) -> Option<Root> {
     let handle = u32_at(body(answer, RTM_NEWQDISC, HEADER)?, HANDLE_AT)?;
     let kind = find(body(answer, RTM_NEWQDISC, HEADER + TCMSG)?, TCA_KIND)?;
@@ -63,12 +62,11 @@ fn parse(answer: &[u8]) -> Option<Root> {
     })
 }
 
-/// Puts a queueing discipline of this kind at the root of a device without a configured one, under
-/// this handle.
+/// Adds a queueing discipline of this kind with this handle at the root of a device that has no configured one.
 ///
 /// # Errors
 ///
-/// The kernel's error; `NotFound` when it lacks the kind.
+/// The kernel's error; `NotFound` if it lacks the kind.
 pub fn add(ifindex: u32, kind: &str, handle: u32) -> io::Result<()> {
     make(ifindex, kind, handle, NLM_F_CREATE | NLM_F_EXCL)
 }
@@ -88,8 +86,7 @@ fn make(ifindex: u32, kind: &str, handle: u32, flags: u16) -> io::Result<()> {
     order(Protocol::NetlinkRoute, RTM_NEWQDISC, flags, &body)
 }
 
-/// Removes the queueing discipline at the root if it has this handle, or any one (0); the kernel's
-/// default comes back.
+/// Removes the queueing discipline at the root if it has this handle, or any (0); the kernel restores its default.
 ///
 /// # Errors
 ///
@@ -99,7 +96,8 @@ pub fn remove(ifindex: u32, handle: u32) -> io::Result<()> {
     order(Protocol::NetlinkRoute, RTM_DELQDISC, 0, &body)
 }
 
-/// The head of a message on a queueing discipline or a filter (`struct tcmsg`). `info`: a filter's order and protocol.
+/// The header of a message about a queueing discipline or a filter (`struct tcmsg`). `info`: a filter's order and
+/// protocol.
 pub fn tcmsg(ifindex: u32, handle: u32, parent: u32, info: u32) -> Vec<u8> {
     let mut body = vec![0; 4]; // family, padding
     for word in [ifindex, handle, parent, info] {
@@ -120,12 +118,12 @@ mod tests {
     use crate::message::message;
 
     #[test]
-    fn loopback_keeps_nothing() {
+    fn loopback_has_no_root_discipline() {
         assert_eq!(root(1).unwrap(), None);
     }
 
     #[test]
-    fn a_device_that_is_not_there_is_an_error() {
+    fn a_missing_device_is_an_error() {
         let error = root(u32::MAX / 2).unwrap_err();
         assert_eq!(error.raw_os_error(), Some(Errno::ENODEV as i32), "{error}");
     }

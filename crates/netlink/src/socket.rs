@@ -1,4 +1,4 @@
-//! Questions, orders and lists.
+//! Requests, commands and lists.
 
 use std::io;
 use std::os::fd::{AsRawFd, OwnedFd};
@@ -19,11 +19,11 @@ const NLM_F_REQUEST: u16 = 1;
 const NLM_F_ACK: u16 = 4;
 const NLM_F_ECHO: u16 = 8;
 const NLM_F_DUMP: u16 = 0x300;
-/// An order replaces what is there.
+/// A command replaces an existing object.
 pub const NLM_F_REPLACE: u16 = 0x100;
-/// An order fails where something is there.
+/// A command fails if the object exists.
 pub const NLM_F_EXCL: u16 = 0x200;
-/// An order makes what is not there.
+/// A command creates a missing object.
 pub const NLM_F_CREATE: u16 = 0x400;
 /// Maximum size of one message of an answer; the kernel sends at most half of it.
 pub const ANSWER_MAX: usize = 64 << 10;
@@ -46,7 +46,7 @@ pub fn open(protocol: Protocol) -> io::Result<OwnedFd> {
     Ok(socket)
 }
 
-/// Sends a request and returns the one message that answers it, with its header.
+/// Sends a request and returns its one answer, with its header.
 ///
 /// # Errors
 ///
@@ -59,7 +59,7 @@ pub fn ask(protocol: Protocol, kind: u16, body: &[u8]) -> io::Result<Vec<u8>> {
     }
 }
 
-/// Sends a request to rtnetlink that the kernel answers with a notification (`NLM_F_ECHO`), or only
+/// Sends a request to rtnetlink, which the kernel either answers with a notification (`NLM_F_ECHO`), or only
 /// acknowledges: `None`.
 ///
 /// # Errors
@@ -74,7 +74,7 @@ pub fn ask_whether(kind: u16, body: &[u8]) -> io::Result<Option<Vec<u8>>> {
     }
 }
 
-/// Sends a command, with these flags beside the usual ones.
+/// Sends a command, with these flags in addition to the usual ones.
 ///
 /// # Errors
 ///
@@ -95,7 +95,7 @@ pub fn dump(protocol: Protocol, kind: u16, body: &[u8], each: impl FnMut(&[u8]))
     dump_on(&socket, &mut vec![0u8; ANSWER_MAX], kind, body, each)
 }
 
-/// Like [`dump`], for repeated requests: with an existing socket and buffer of [`ANSWER_MAX`].
+/// [`dump`] for repeated requests, with an existing socket and a buffer of [`ANSWER_MAX`].
 ///
 /// # Errors
 ///
@@ -156,7 +156,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_a_message_says_is_an_error_an_acknowledgement_or_nothing() {
+    fn messages_are_errors_acknowledgements_or_neither() {
         let of = |code: i32| message(NLMSG_ERROR, 0, &code.to_ne_bytes());
         assert!(matches!(said(&of(0)), Some(Ok(()))));
         let error = said(&of(-19)).unwrap().unwrap_err();

@@ -1,4 +1,4 @@
-//! Completions and manual pages, made from the command line's definition.
+//! Completions and manual pages, generated from the command line's definition.
 
 use std::path::PathBuf;
 
@@ -37,13 +37,13 @@ Example, for COMMAND:
 }
 
 impl Generated {
-    /// Writes the requested output about `command`. `script` has a shell's completions of a program
-    /// that completes names itself; without one they follow from the command line's definition.
-    /// `pages` has the additional text of its manual.
+    /// Writes the requested output about `command`. `script` contains a shell's completions of a program that completes
+    /// names itself; without one they are generated from the command line's definition. `pages` contains the additional
+    /// text of its manual.
     ///
     /// # Errors
     ///
-    /// When standard output or the directory takes nothing.
+    /// Writing to standard output or the directory fails.
     pub fn run(
         &self,
         command: clap::Command,

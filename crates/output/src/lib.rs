@@ -26,7 +26,7 @@ pub struct Output {
 static CAPTURED: Mutex<String> = Mutex::new(String::new());
 
 impl Output {
-    /// JSON or tables on standard output.
+    /// Creates an output to standard output, as JSON or tables.
     pub fn new(json: bool) -> Self {
         Self {
             json,
@@ -34,7 +34,7 @@ impl Output {
         }
     }
 
-    /// Returns this output, kept for [`taken`](Self::taken) instead of printed.
+    /// Keeps the output for [`taken`](Self::taken) instead of printing it.
     pub fn captured(self) -> Self {
         Self {
             captured: true,
@@ -47,16 +47,16 @@ impl Output {
         std::mem::take(&mut *CAPTURED.lock().unwrap_or_else(PoisonError::into_inner))
     }
 
-    /// True when JSON is wanted.
+    /// Returns true if JSON was requested.
     pub fn is_json(self) -> bool {
         self.json
     }
 
-    /// Prints a value as JSON, or what `text` makes of it.
+    /// Prints a value as JSON, or the result of `text` for it.
     ///
     /// # Errors
     ///
-    /// When standard output takes nothing.
+    /// Writing to standard output fails.
     pub fn print<T: Serialize>(self, value: &T, text: impl FnOnce(&T) -> String) -> Result<()> {
         if self.json {
             self.line(&serde_json::to_string_pretty(value)?)
@@ -65,11 +65,11 @@ impl Output {
         }
     }
 
-    /// Prints one line, or several.
+    /// Prints one or more lines.
     ///
     /// # Errors
     ///
-    /// When standard output takes nothing.
+    /// Writing to standard output fails.
     pub fn line(self, text: &str) -> Result<()> {
         let text = printable(text);
         if self.captured {
@@ -83,12 +83,12 @@ impl Output {
     }
 }
 
-/// Writes to standard output, as [`say!`] and [`sayln!`] do. A reader who has gone is no failure: files, and the exit
-/// status, are still to come.
+/// Writes to standard output, for [`say!`] and [`sayln!`]. A closed pipe is not an error: files, and the exit status,
+/// are still to be produced.
 ///
 /// # Errors
 ///
-/// When standard output takes nothing for another reason, such as a full disk.
+/// Writing to standard output fails for another reason, such as a full disk.
 pub fn say(text: fmt::Arguments<'_>) -> Result<()> {
     match io::stdout().lock().write_fmt(text) {
         Err(error) if error.kind() != io::ErrorKind::BrokenPipe => {
@@ -98,13 +98,13 @@ pub fn say(text: fmt::Arguments<'_>) -> Result<()> {
     }
 }
 
-/// `print!` that returns an error where that one panics.
+/// [`print!`], but returns an error instead of panicking.
 #[macro_export]
 macro_rules! say {
     ($($text:tt)*) => { $crate::say(::std::format_args!($($text)*)) };
 }
 
-/// `println!` that returns an error where that one panics.
+/// [`println!`], but returns an error instead of panicking.
 #[macro_export]
 macro_rules! sayln {
     ($($text:tt)*) => { $crate::say!("{}\n", ::std::format_args!($($text)*)) };
@@ -115,11 +115,11 @@ pub fn complain(text: &str) {
     eprintln!("{}", printable(text));
 }
 
-/// Replaces control characters of terminals by their escapes, which JSON reads back. Names and texts of
-/// switches, neighbours and files are other programs' words.
+/// Escapes terminal control characters, in a form that JSON parses. Names and texts of switches, neighbours and files
+/// are untrusted.
 fn printable(text: &str) -> Cow<'_, str> {
     let acts = |c: char| {
-        // Marks and overrides of the writing direction show a text in another order than it has.
+        // Marks and overrides of the writing direction display a text in another order.
         let turns = matches!(c, '\u{061c}' | '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}');
         (c.is_control() && !matches!(c, '\n' | '\t')) || turns
     };
@@ -136,8 +136,8 @@ fn printable(text: &str) -> Cow<'_, str> {
     out.into()
 }
 
-/// Returns true if standard output gets colours: a terminal does unless `NO_COLOR` is set, and any
-/// output does when `CLICOLOR_FORCE` is.
+/// Returns true if standard output gets colours: a terminal does unless `NO_COLOR` is set, and any output does if
+/// `CLICOLOR_FORCE` is.
 pub fn colour() -> bool {
     let set = |name: &str| std::env::var_os(name).is_some_and(|value| !value.is_empty());
     let forced =
@@ -148,26 +148,26 @@ pub fn colour() -> bool {
 /// Sign for a missing value.
 pub const NONE: &str = "–";
 
-/// Returns true when the output's reader is gone, which is no failure.
+/// Returns true if the output's reader has closed the pipe, which is not an error.
 pub fn is_broken_pipe(error: &anyhow::Error) -> bool {
     error
         .downcast_ref::<io::Error>()
         .is_some_and(|error| error.kind() == io::ErrorKind::BrokenPipe)
 }
 
-/// Columns that identify a row: where a table is folded, each part has them.
+/// Columns that identify a row, repeated in each part of a folded table.
 const KEYS: [&str; 6] = ["id", "switch", "port", "priority", "class", "pool"];
 /// Between two columns.
 const GAP: usize = 2;
 
-/// Columns of the terminal that standard output is; `None` for a file or a pipe.
+/// Width of the terminal on standard output; `None` for a file or a pipe.
 pub fn columns() -> Option<usize> {
     let (width, _) = terminal_size::terminal_size_of(io::stdout())?;
     Some(width.0.into())
 }
 
-/// A table without lines. Columns whose heading begins with `>` are aligned to the right. A table that is wider than the
-/// terminal is folded into several, below each other.
+/// Formats a table without lines. Columns whose heading begins with `>` are aligned to the right. A table that is wider
+/// than the terminal is folded into several, one below the other.
 pub fn table(headings: &[&str], rows: impl IntoIterator<Item = Vec<String>>) -> String {
     let rows: Vec<Vec<String>> = rows.into_iter().collect();
     folded(headings, &rows, columns())
@@ -240,7 +240,7 @@ fn plain(headings: &[&str], rows: &[Vec<String>]) -> String {
         .collect()
 }
 
-/// Names and values, one a line.
+/// Formats names and values, one per line.
 pub fn facts(rows: &[(&str, String)]) -> String {
     let width = rows.iter().map(|(name, _)| name.len()).max().unwrap_or(0);
     rows.iter()
@@ -256,7 +256,7 @@ pub fn count(number: u64, what: &str) -> String {
     }
 }
 
-/// A number of bytes as people read it.
+/// A human-readable number of bytes.
 pub fn bytes(count: u64) -> String {
     const UNITS: [&str; 5] = ["B", "KiB", "MiB", "GiB", "TiB"];
     let mut value = count as f64;
@@ -272,7 +272,7 @@ pub fn bytes(count: u64) -> String {
     }
 }
 
-/// A span of time as people read it, by its two largest units.
+/// A human-readable time span, in its two largest units.
 pub fn seconds(span: f64) -> String {
     if span >= 60.0 {
         let whole = span as u64;
@@ -293,7 +293,7 @@ pub fn seconds(span: f64) -> String {
     }
 }
 
-/// A rate as people write it.
+/// A human-readable rate.
 pub fn rate(bits_per_second: u64) -> String {
     weir_core::BitRate::new(bits_per_second).map_or_else(
         || "0 bit/s".to_owned(),
@@ -381,7 +381,7 @@ s2             3  1.2 s
 uplink         3  1.2 s
 "
         );
-        // However narrow it is, a part has one more column.
+        // Even in a very narrow terminal, each part has one more column.
         assert_eq!(folded(&headings, &rows, Some(1)).matches("port").count(), 3);
         for columns in 17..43 {
             let parts = folded(&headings, &rows, Some(columns));

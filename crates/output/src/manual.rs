@@ -1,5 +1,5 @@
-//! Manual pages in the form of man-pages(7): a command's definition, and the help text after the
-//! options in sections of their names.
+//! Manual pages as in man-pages(7): a command's definition, and the help text after the options divided into sections
+//! by its headings.
 
 use std::io::{self, Write};
 use std::path::Path;
@@ -8,14 +8,14 @@ use clap::Command;
 use clap_mangen::Man;
 use roff::{bold, roman, Roff};
 
-/// Text beyond a program's definition, for the pages of all its commands.
+/// Text in addition to a program's definition, for the pages of all its commands.
 #[derive(Clone, Copy, Debug)]
 pub struct Manual {
-    /// Of the manual: `"1"` for commands, `"8"` for daemons.
+    /// Section of the manual: `"1"` for commands, `"8"` for daemons.
     pub section: &'static str,
-    /// Paths, and what they are.
+    /// Paths, with descriptions.
     pub files: &'static [(&'static str, &'static str)],
-    /// Variables, and what they do.
+    /// Variables, with descriptions.
     pub environment: &'static [(&'static str, &'static str)],
     /// Other pages, such as `switchctl(1)`.
     pub see_also: &'static [&'static str],
@@ -34,13 +34,13 @@ struct Part {
 }
 
 impl Manual {
-    /// Writes a page for a command, such as `switchctl.1`, and one for each below it, such as `switchctl-pfc.1`.
+    /// Writes a page for a command, such as `switchctl.1`, and one for each subcommand, such as `switchctl-pfc.1`.
     ///
     /// # Errors
     ///
-    /// When a file cannot be written.
+    /// A file cannot be written.
     pub fn write_all(&self, command: Command, directory: &Path) -> io::Result<()> {
-        // `help` would have a page for each command once more.
+        // `help` would add another page for each command.
         let mut command = command.disable_help_subcommand(true);
         command.build();
         self.write_below(&command, &command, directory)
@@ -58,11 +58,11 @@ impl Manual {
         std::fs::write(path, self.page(command, whole)?)
     }
 
-    /// The page of one command of the program `whole`, whose exit status is that of all its commands.
+    /// Returns the page of one command of the program `whole`, whose exit status applies to all of its commands.
     ///
     /// # Errors
     ///
-    /// None: memory takes everything.
+    /// None: writing to memory cannot fail.
     pub fn page(&self, command: &Command, whole: &Command) -> io::Result<Vec<u8>> {
         let version = whole.get_version().unwrap_or_default();
         let man = Man::new(command.clone())
@@ -121,7 +121,7 @@ impl Manual {
     }
 }
 
-/// Like `--help`: options with their values, or a placeholder for them.
+/// As in `--help`: options with their values, or a placeholder for them.
 fn synopsis(page: &mut Vec<u8>, command: &Command) -> io::Result<()> {
     let usage = command.clone().render_usage().to_string();
     let usage = usage.trim_start_matches("Usage:").trim();
@@ -152,7 +152,7 @@ fn named(roff: &mut Roff, heading: &str, names: &[(&str, &str)]) {
     }
 }
 
-/// Splits a help text by its headings; text without one is notes.
+/// Splits a help text at its headings; text without one becomes notes.
 fn parts(help: &str) -> Vec<Part> {
     let mut parts: Vec<Part> = Vec::new();
     for paragraph in help.split("\n\n").filter(|text| !text.trim().is_empty()) {
@@ -173,8 +173,7 @@ fn parts(help: &str) -> Vec<Part> {
     parts
 }
 
-/// Takes the heading off a paragraph: `Examples:` above indented lines, or `Exit status: …`, or
-/// `Exit status 1: …`.
+/// Removes the heading from a paragraph: `Examples:` above indented lines, or `Exit status: …`, or `Exit status 1: …`.
 fn headed(mut lines: Vec<String>) -> (String, Vec<String>) {
     let first = lines[0].clone();
     let is_list = lines.len() > 1 && lines[1..].iter().all(|line| line.starts_with(' '));
@@ -210,7 +209,7 @@ impl Part {
     }
 }
 
-/// Indented lines keep their breaks, others are filled.
+/// Indented lines keep their line breaks, others are filled.
 fn render_lines(roff: &mut Roff, lines: &[String]) {
     for lines in lines.chunk_by(|a, b| a.starts_with(' ') == b.starts_with(' ')) {
         if !lines[0].starts_with(' ') {
@@ -273,7 +272,7 @@ And more to know.";
     }
 
     #[test]
-    fn what_help_says_has_a_section_of_its_own() {
+    fn the_long_help_has_a_section_of_its_own() {
         let mut tool = tool();
         tool.build();
         let page = String::from_utf8(MANUAL.page(&tool, &tool).unwrap()).unwrap();
@@ -304,12 +303,12 @@ And more to know.";
     }
 
     #[test]
-    fn commands_below_have_the_exit_status_of_the_whole() {
+    fn subcommands_have_the_exit_statuses_of_the_program() {
         let directory = tempfile::tempdir().unwrap();
         MANUAL.write_all(tool(), directory.path()).unwrap();
         let page = std::fs::read_to_string(directory.path().join("tool-below.1")).unwrap();
         assert!(page.contains(".SH \"EXIT STATUS\"\n.nf\n0  well"), "{page}");
-        // A line that begins with a dot is text, and no request.
+        // A line that begins with a dot is text, not a request.
         assert!(page.contains("tool below .hidden"), "{page}");
         assert!(page.contains("tool(1), other(8)"), "{page}");
         assert!(directory.path().join("tool.1").exists());

@@ -1,6 +1,5 @@
-//! Recordings as files that other tools read: what a switch did as a trace for
-//! [Perfetto](https://perfetto.dev), and tables as [Parquet](https://parquet.apache.org). No I/O:
-//! the caller writes the bytes.
+//! Recordings as files for other tools: the behaviour of a switch as a trace for [Perfetto](https://perfetto.dev), and
+//! tables as [Parquet](https://parquet.apache.org). No I/O: the caller writes the bytes.
 
 pub mod perfetto;
 pub mod spans;

@@ -1,10 +1,8 @@
-//! Traces in Perfetto's protobuf format: tracks, slices, instants, counters and arrows between
-//! slices.
+//! Traces in Perfetto's protobuf format: tracks, slices, instants, counters and arrows between slices.
 //!
-//! The messages are those fields of `protos/perfetto/trace` in <https://github.com/google/perfetto>
-//! that are written here, with the numbers of their files: `trace_packet.proto`,
-//! `track_event/track_descriptor.proto`, `track_event/counter_descriptor.proto`,
-//! `track_event/track_event.proto`, `track_event/debug_annotation.proto`.
+//! The messages contain the fields of `protos/perfetto/trace` in <https://github.com/google/perfetto> that are written
+//! here, with the numbers of their files: `trace_packet.proto`, `track_event/track_descriptor.proto`,
+//! `track_event/counter_descriptor.proto`, `track_event/track_event.proto`, `track_event/debug_annotation.proto`.
 
 use prost::Message;
 use weir_core::Instant;
@@ -56,7 +54,7 @@ struct CounterDescriptor {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, prost::Enumeration)]
 #[repr(i32)]
 pub enum Unit {
-    /// None in particular.
+    /// No particular unit.
     Unspecified = 0,
     /// Bytes.
     SizeBytes = 3,
@@ -111,7 +109,7 @@ pub struct Arrow(u64);
 pub struct Details {
     /// Names and values.
     pub values: Vec<(String, String)>,
-    /// Arrows that begin here.
+    /// Arrows that start here.
     pub out: Vec<Arrow>,
     /// Arrows that end here.
     pub into: Vec<Arrow>,
@@ -121,7 +119,7 @@ pub struct Details {
 #[derive(Debug, Default)]
 pub struct Trace {
     descriptors: Vec<TrackDescriptor>,
-    /// With their times. Those of one time and track stay in the order in which they were added.
+    /// With their times. Events of one time and track keep the order in which they were added.
     events: Vec<(Instant, TrackEvent)>,
     arrows: u64,
 }
@@ -158,7 +156,7 @@ impl Trace {
         Track(uuid)
     }
 
-    /// Returns a new arrow, which one slice begins and another one ends.
+    /// Returns a new arrow, to be started by one slice and ended by another.
     pub fn arrow(&mut self) -> Arrow {
         self.arrows += 1;
         Arrow(self.arrows)
@@ -169,7 +167,7 @@ impl Trace {
         self.named(track, at, Type::SliceBegin, name, details);
     }
 
-    /// Ends the slice of `track` that began last.
+    /// Ends the most recent slice of `track`.
     pub fn end(&mut self, track: Track, at: Instant) {
         self.add(track, at, Type::SliceEnd, TrackEvent::default());
     }
@@ -215,7 +213,7 @@ impl Trace {
 
     /// Returns the trace as a file's bytes.
     pub fn into_bytes(mut self) -> Vec<u8> {
-        // Stable: a slice that ends where the next one of its track begins was added before it.
+        // Stable: the end of a slice was added before the start of the next one of its track.
         self.events.sort_by_key(|(at, _)| *at);
         let mut bytes = Vec::new();
         let mut flags = Some(SEQUENCE_BEGINS);
@@ -256,7 +254,7 @@ mod tests {
     }
 
     #[test]
-    fn packets_come_in_the_order_of_time_behind_their_tracks() {
+    fn packets_follow_their_tracks_in_order_of_time() {
         let mut trace = Trace::default();
         let switch = trace.track(None, "s1", 0);
         let queue = trace.counter(Some(switch), "queue", 1, Unit::SizeBytes);

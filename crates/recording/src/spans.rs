@@ -3,24 +3,24 @@
 use weir_core::switch::PauseGauges;
 use weir_core::{Duration, Instant};
 
-/// A pause that was seen.
+/// An observed pause.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Span {
-    /// When it began, as the switch core recorded it.
+    /// Its start, as recorded by the switch core.
     pub from: Instant,
-    /// When it ended; `None` for one that lasts.
+    /// Its end; `None` if it lasts.
     pub to: Option<Instant>,
-    /// Pauses before it that began and ended between two readings, and were followed by another one
-    /// there: their times are not known.
+    /// Earlier pauses that began and ended between two readings, and were followed by another one there: their times
+    /// are unknown.
     pub unseen: u64,
-    /// Their total time, with the rest of the previous pause.
+    /// Their total time, including the rest of the previous pause.
     pub unseen_time: Duration,
 }
 
 /// Follows the pauses of one (port, priority) in one direction.
 ///
-/// A reading names the last pause with the exact times of its ends. Of two or more pauses between
-/// two readings the last one is a span, and the others are counted.
+/// A reading has the exact start and end of the last pause. Of several pauses between two readings the last one becomes
+/// a span, and the others are counted.
 #[derive(Clone, Debug, Default)]
 pub struct Spans {
     last: Option<(Instant, PauseGauges)>,
@@ -28,8 +28,7 @@ pub struct Spans {
 }
 
 impl Spans {
-    /// Takes a reading of `at`. A pause that lasts at the first reading is a span; earlier ones are
-    /// not.
+    /// Adds a reading of time `at`. A pause in progress at the first reading is a span; earlier ones are not.
     pub fn read(&mut self, at: Instant, gauges: PauseGauges) {
         let (before, previous) = match self.last.replace((at, gauges)) {
             Some((before, previous)) => (before, previous),
@@ -42,7 +41,7 @@ impl Spans {
         };
         let mut previous = previous;
         if gauges.begun < previous.begun || gauges.total < previous.total {
-            // The switch was started again and counts from zero.
+            // The switch was restarted and counts from zero.
             self.end(previous.active.then_some(before));
             previous = PauseGauges::default();
         }
@@ -106,7 +105,7 @@ mod tests {
         Instant::from_nanos(nanos)
     }
 
-    /// The gauges of these pauses at `now`, of which the last one may still last then.
+    /// The gauges of these pauses at `now`, when the last one may still be in progress.
     fn gauges(pauses: &[(u64, u64)], now: u64) -> PauseGauges {
         let begun: Vec<_> = pauses.iter().filter(|(from, _)| *from <= now).collect();
         let length = |(from, to): &&(u64, u64)| now.min(*to) - from;

@@ -23,16 +23,16 @@ pub struct Column {
     pub name: String,
     /// Type of its values.
     pub kind: CellKind,
-    /// True if a value can be missing.
+    /// True if values can be missing.
     pub is_optional: bool,
 }
 
 /// Type of a column's values.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum CellKind {
-    /// Yes or no.
+    /// Booleans.
     Flag,
-    /// Whole numbers.
+    /// Integers.
     Count,
     /// Numbers.
     Number,
@@ -45,18 +45,18 @@ pub enum CellKind {
 pub enum Cell {
     /// None.
     Null,
-    /// Yes or no.
+    /// A boolean.
     Flag(bool),
-    /// A whole number.
+    /// An integer.
     Count(i64),
-    /// A number; kept as its bits, so that it is the same after it was written and read.
+    /// A number; stored as its bits, so that it is unchanged after writing and reading.
     Number(#[serde(with = "bits")] f64),
     /// Text.
     Text(String),
 }
 
 impl Column {
-    /// Returns a column `name` of this kind.
+    /// Creates a column `name` of this kind.
     pub fn of(name: impl Into<String>, kind: CellKind, is_optional: bool) -> Self {
         Self {
             name: name.into(),
@@ -67,28 +67,28 @@ impl Column {
 }
 
 impl Cell {
-    /// Returns a whole number; the largest one for one that is larger.
+    /// Creates an integer cell; values that are too large become the maximum.
     pub fn count(count: u64) -> Self {
         Self::Count(i64::try_from(count).unwrap_or(i64::MAX))
     }
 
-    /// Returns a text.
+    /// Creates a text cell.
     pub fn text(text: impl Into<String>) -> Self {
         Self::Text(text.into())
     }
 
-    /// Returns a number, or no value.
+    /// Creates a number cell, or an empty one.
     pub fn number(number: Option<f64>) -> Self {
         number.map_or(Self::Null, Self::Number)
     }
 }
 
-/// Returns a Parquet file of `program` with `rows`, each with a cell for each of `columns`, and with `notes` in its footer. The
-/// same bytes each time.
+/// Returns a Parquet file of `program` with `rows`, each with a cell for each of `columns`, and with `notes` in its
+/// footer. The same input yields the same bytes.
 ///
 /// # Errors
 ///
-/// When a row does not fit the columns.
+/// A row does not fit the columns.
 pub fn parquet(
     program: &str,
     columns: &[Column],
@@ -128,7 +128,7 @@ pub fn parquet(
 ///
 /// # Errors
 ///
-/// When it is no whole Parquet file.
+/// The file is not a complete Parquet file.
 pub fn note(file: impl ChunkReader + 'static, key: &str) -> Result<Option<String>, ParquetError> {
     let reader = SerializedFileReader::new(file)?;
     let notes = reader.metadata().file_metadata().key_value_metadata();

@@ -1,6 +1,5 @@
-//! A trace of switches over time. Each switch has a track for each port, and each port one for each
-//! priority, with pauses in both directions, the queue, the ingress buffer, suspicions, releases,
-//! storms and single events.
+//! A trace of switches over time. Each switch has a track for each port, and each port one for each priority, with
+//! pauses in both directions, the queue, the ingress buffer, suspicions, releases, storms and single events.
 
 use std::collections::BTreeMap;
 
@@ -31,7 +30,7 @@ pub enum Way {
     Sent,
 }
 
-/// Tracks of one place, in the order in which they are shown.
+/// Tracks of one place, in the order of display.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum Lane {
     Pause(Way),
@@ -91,7 +90,7 @@ type Key = (String, Option<String>, Option<u8>, Option<Lane>);
 pub struct Timeline {
     trace: Trace,
     tracks: BTreeMap<Key, Track>,
-    /// Slices that have begun and not ended, by track.
+    /// Slices in progress, by track.
     open: BTreeMap<Key, Track>,
     /// Last value of each counter.
     values: BTreeMap<Key, u64>,
@@ -103,7 +102,7 @@ impl Timeline {
         self.trace.arrow()
     }
 
-    /// Adds a pause. Arrows of `out` begin there, those of `into` end there.
+    /// Adds a pause. Arrows in `out` start there, those in `into` end there.
     pub fn pause(
         &mut self,
         place: Place<'_>,
@@ -132,7 +131,7 @@ impl Timeline {
         }
     }
 
-    /// Sets what waits for the port, and what its ingress buffer holds, from `at` on.
+    /// Sets the backlog of the port and the occupancy of its ingress buffer from `at` on.
     pub fn depth(&mut self, place: Place<'_>, at: Instant, egress_bytes: u64, ingress_bytes: u64) {
         for (lane, bytes) in [(Lane::Queue, egress_bytes), (Lane::Buffer, ingress_bytes)] {
             let track = self.lane(place, lane);
@@ -143,8 +142,8 @@ impl Timeline {
         }
     }
 
-    /// Adds an event of `switch`; those that begin or end a suspicion, a release or a storm are
-    /// slices as well. Events of one switch come in the order of time.
+    /// Adds an event of `switch`; events that begin or end a suspicion, a release or a storm become slices as well.
+    /// Events of one switch must be in order of time.
     pub fn event(&mut self, switch: &str, event: &Event) {
         let at = Instant::from_nanos(event.monotonic_nanos);
         let values = event.details.clone().into_iter().collect();
@@ -167,7 +166,7 @@ impl Timeline {
             let lane = Lane::Slices(name);
             let (begins, ends) = (kind == begins.name(), kind == ends.name());
             if begins || ends {
-                // The end of one whose successor has begun may be lost.
+                // The end of the previous one may be lost.
                 if let Some(track) = self.open.remove(&key(place, lane)) {
                     self.trace.end(track, at);
                 }
@@ -180,7 +179,7 @@ impl Timeline {
         }
     }
 
-    /// Returns the trace as a file's bytes; slices that have no end last until `end`.
+    /// Returns the trace as a file's bytes; slices without an end last until `end`.
     pub fn into_bytes(mut self, end: Instant) -> Vec<u8> {
         for track in std::mem::take(&mut self.open).into_values() {
             self.trace.end(track, end);
@@ -199,7 +198,7 @@ impl Timeline {
         )
     }
 
-    /// Returns the track for events without duration of the innermost one that is named.
+    /// Returns the track for events without duration of the innermost object that is given.
     fn events(&mut self, switch: &str, port: Option<&str>, priority: Option<u8>) -> Track {
         let parent = match (port, priority) {
             (Some(port), Some(priority)) => self.priority(switch, port, priority),
@@ -209,7 +208,7 @@ impl Timeline {
         let lane = Lane::Events;
         let port = port.map(str::to_owned);
         let priority = priority.filter(|_| port.is_some());
-        // Those of a switch or a port come before what is below it.
+        // Tracks of a switch or port precede those of the objects below it.
         let rank = priority.map_or(0, |_| lane.rank());
         let key = (switch.to_owned(), port, priority, Some(lane));
         self.child(key, Some(parent), lane.name(), rank, None)
@@ -245,7 +244,7 @@ impl Timeline {
         self.child(key, Some(parent), &name, rank, None)
     }
 
-    /// Returns the track of `key`; a new one is shown below `parent` by its rank.
+    /// Returns the track of `key`; a new one is added below `parent` at its rank.
     fn child(
         &mut self,
         key: Key,

@@ -1,4 +1,4 @@
-//! From what a runner counted to the result of a run.
+//! Converts the counts of a runner to the result of a run.
 
 use std::collections::BTreeMap;
 
@@ -13,34 +13,34 @@ use weir_core::{Instant, ModeKind};
 
 use crate::{slowdown, verdict};
 
-/// Values that only the runner knows.
+/// Values known only to the runner.
 #[derive(Clone, Debug)]
 pub struct Parts {
     /// Runner.
     pub runner: Runner,
-    /// Frames that all switches hold after the drain.
+    /// Frames in all switches after the drain.
     pub held_frames: u64,
     /// One for each flow of the scenario, in its order.
     pub flows: Vec<FlowResult>,
     /// One for each application of the scenario, in its order.
     pub applications: Vec<ApplicationResult>,
-    /// Buffers and queues; those that never held a frame are left out of the result.
+    /// Buffers and queues; those that never held a frame are omitted from the result.
     pub buffers: Vec<BufferResult>,
-    /// Frames dropped, by reason; those that never happened are left out.
+    /// Frames dropped, by reason; reasons without drops are omitted.
     pub drops: BTreeMap<String, u64>,
-    /// Events of all switches in any order. What was before the beginning of traffic is left out of the result.
+    /// Events of all switches in any order. Those before the start of traffic are omitted from the result.
     pub events: Vec<RunEvent>,
-    /// Throughput of every flow and occupancy of what buffers the runner watched.
+    /// Throughput of every flow and occupancy of the buffers that the runner observed.
     pub series: Series,
-    /// PFC frames, Transmit Feedback in them included, and CLCM that the switches sent.
+    /// PFC frames (including Transmit Feedback) and CLCM sent by the switches.
     pub control_frames: u64,
 }
 
-/// The result of a run, its expectations judged. Events of the same moment keep the order that they were given in.
+/// Returns the result of a run, including its expectations. Events of the same moment keep their order.
 ///
 /// # Panics
 ///
-/// When `parts.flows` are not as many as the scenario has: the runner is wrong then.
+/// If the number of `parts.flows` is not that of the scenario, which is an error of the runner.
 pub fn assemble(scenario: &Scenario, parts: Parts) -> RunResult {
     assert_eq!(
         parts.flows.len(),
@@ -102,7 +102,7 @@ pub fn run_event(switch: &str, start: Instant, described: Described) -> RunEvent
     }
 }
 
-/// From the beginning of traffic to `at`; negative for what was before.
+/// Time from the start of traffic to `at`; negative before it.
 pub fn seconds_since(start: Instant, at: Instant) -> f64 {
     let nanos = i128::from(at.as_nanos()) - i128::from(start.as_nanos());
     nanos as f64 / NANOS_PER_SECOND as f64
@@ -192,7 +192,7 @@ mod tests {
     }
 
     #[test]
-    fn expectations_are_judged_by_what_came_out() {
+    fn expectations_are_judged_by_the_result() {
         let scenario = ring4();
         let mut locked = parts(&scenario);
         let held = |result: &RunResult, what: &str| {

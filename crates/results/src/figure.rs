@@ -1,9 +1,9 @@
-//! Curves over time as SVG, in panels one below the other with one time axis: what papers' figures show.
+//! Curves over time as SVG, in stacked panels with a common time axis, like the figures of papers.
 
 use crate::chart::{self, Axis, Chart, Column, Panel, Style};
 use crate::quantity::Unit;
 
-/// Horizontal positions for which a curve keeps its least and its greatest value.
+/// Number of horizontal positions for which a curve keeps its minimum and maximum.
 const PLACES_MAX: usize = 480;
 
 /// One panel.
@@ -13,7 +13,7 @@ pub struct Curves {
     pub label: &'static str,
     /// The unit of its axis.
     pub unit: Unit,
-    /// Curves of one name have one colour in all panels if they have one place in all of them.
+    /// Curves. Those of one name have one colour in all panels if they have the same index in all of them.
     pub curves: Vec<Curve>,
 }
 
@@ -22,11 +22,11 @@ pub struct Curves {
 pub struct Curve {
     /// Its name.
     pub name: String,
-    /// In base units, at even distances over the whole time.
+    /// Values in base units, at equal distances over the whole time.
     pub values: Vec<f64>,
 }
 
-/// A picture of `panels` over the time from zero to `seconds`.
+/// A picture of `panels` for the time from zero to `seconds`.
 pub fn svg(title: &str, seconds: f64, panels: &[Curves]) -> String {
     let panels = panels.iter().map(|curves| {
         let most = curves.curves.iter().flat_map(|curve| &curve.values);
@@ -58,8 +58,7 @@ fn drawn(curve: &Curve, seconds: f64) -> chart::Curve {
     }
 }
 
-/// Returns the indices of drawn values: all of them, or the least and the greatest of each
-/// position.
+/// Returns the indices of drawn values: all of them, or the minimum and maximum at each position.
 fn extremes(values: &[f64]) -> Vec<usize> {
     let size = values.len().div_ceil(PLACES_MAX);
     if size <= 2 {

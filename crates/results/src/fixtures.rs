@@ -3,7 +3,6 @@
 use weir_api::run::{BufferResult, RunEvent, RunResult, Series, RUN_FORMAT};
 use weir_config::scenario::Scenario;
 
-/// A result in which nothing happened.
 pub fn empty_result() -> RunResult {
     RunResult {
         format: RUN_FORMAT,

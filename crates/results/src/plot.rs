@@ -1,5 +1,5 @@
-//! Curves of runs as SVG: throughput of each flow above, occupancy of the ring's ingress buffers below,
-//! like the CLCM paper's Figures 5 and 7. One column for each run; all columns have the same axes.
+//! Curves of runs as SVG: throughput of each flow above, occupancy of the ring's ingress buffers below, like the CLCM
+//! paper's Figures 5 and 7. One column for each run; all columns have the same axes.
 
 use weir_api::run::{RunResult, Series};
 use weir_api::words::EventName;
@@ -15,14 +15,14 @@ const POINTS_MAX: usize = 400;
 /// Reference values of a scenario's pictures.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Limits {
-    /// The threshold of the first lossless class, in bytes: a line across the buffers.
+    /// Threshold of the first lossless class, in bytes: a line across the buffers.
     pub xoff_bytes: Option<u64>,
-    /// The rate of the fastest line to a host, in bit/s: no flow is received faster.
+    /// Rate of the fastest line to a host, in bit/s: an upper bound of every flow.
     pub line_bits_per_second: Option<u64>,
 }
 
 impl Limits {
-    /// Those of a scenario.
+    /// The values of a scenario.
     pub fn of(scenario: &Scenario) -> Self {
         let mut classes = scenario.classes.iter();
         let ports = (0..scenario.switches.len()).flat_map(|index| scenario.ports(index));
@@ -34,8 +34,8 @@ impl Limits {
     }
 }
 
-/// One picture of several runs, each under its title. xoff is not drawn for classes with Levels, whose switches do not use it
-/// among themselves.
+/// One picture of several runs, each with its title. xoff is not drawn for classes with Levels, whose switches do not
+/// use it between each other.
 pub fn svg(columns: &[(&str, &RunResult)], limits: Limits) -> String {
     let curves: Vec<[Vec<Curve>; 2]> = columns
         .iter()
@@ -125,12 +125,11 @@ fn releases(result: &RunResult) -> Option<Marks> {
     })
 }
 
-/// A name, and values in base units at even distances over the run.
+/// A name, and values in base units at equal distances over the run.
 type Curve = (String, Vec<f64>);
 
-/// Frames are counted when a host reads them, which may be after the interval in which they
-/// arrived: a late host reads more in one interval than its line carries in it. The excess over the
-/// line's capacity is drawn in the previous intervals.
+/// Frames are counted when a host reads them, possibly after the interval in which they arrived: a late host reads more
+/// in one interval than its line carries in it. The excess over the line's capacity is drawn in the previous intervals.
 fn throughput(result: &RunResult, limits: Limits) -> Vec<Curve> {
     let name = |flow: &String| format!("flow {flow}");
     let line = limits.line_bits_per_second.map(|rate| rate as f64);
@@ -147,7 +146,7 @@ fn throughput(result: &RunResult, limits: Limits) -> Vec<Curve> {
         .collect()
 }
 
-/// Ingress buffers that were ever used.
+/// Occupancy of ingress buffers that were ever used.
 fn occupancy(result: &RunResult) -> Vec<Curve> {
     result
         .series

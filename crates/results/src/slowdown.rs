@@ -1,5 +1,4 @@
-//! Slowdown of flows relative to an empty network, by their size: as papers on congestion control
-//! plot it.
+//! Slowdown of flows compared with an empty network, by size, as plotted in papers on congestion control.
 
 use weir_api::run::{FlowResult, RunResult, SlowdownBin};
 
@@ -7,26 +6,26 @@ use crate::chart::{Axis, Chart, Column, Curve, Panel, Style};
 use crate::quantity::{amount, time, Unit};
 use crate::table::grid;
 
-/// Upper ends of bins, in bytes; the last bin has no end. Equal for all runs, so that two runs can
-/// be compared.
+/// Upper limits of bins, in bytes; the last bin has none. The same for all runs, so that two runs can be compared.
 pub const EDGES: [u64; 10] = [
     1_000, 3_000, 10_000, 30_000, 100_000, 300_000, 1_000_000, 3_000_000, 10_000_000, 30_000_000,
 ];
 
-/// The smallest of `sorted` that at least `per_mille` of 1,000 are not above (nearest rank); `None` of nothing.
+/// The smallest element of `sorted` that at least `per_mille` of 1,000 do not exceed (nearest rank); `None` if it is
+/// empty.
 pub fn percentile(sorted: &[f64], per_mille: usize) -> Option<f64> {
     let rank = (sorted.len() * per_mille).div_ceil(1000).max(1);
     sorted.get(rank - 1).copied()
 }
 
-/// The slowdown of all flows that have one, in order.
+/// The slowdowns of all flows that have one, sorted.
 pub fn sorted(flows: &[FlowResult]) -> Vec<f64> {
     let mut all: Vec<f64> = flows.iter().filter_map(|flow| flow.slowdown).collect();
     all.sort_by(f64::total_cmp);
     all
 }
 
-/// The bins in which there are flows, by size.
+/// The non-empty bins, by size.
 pub fn bins(flows: &[FlowResult]) -> Vec<SlowdownBin> {
     let mut by_bin: Vec<Vec<f64>> = vec![Vec::new(); EDGES.len() + 1];
     for flow in flows {
@@ -51,7 +50,7 @@ pub fn bins(flows: &[FlowResult]) -> Vec<SlowdownBin> {
     .collect()
 }
 
-/// A table with a row for each bin, and what pauses and buffers came to. Empty where no flow with a size has arrived.
+/// A table with a row for each bin, and the pressure of pauses and buffers. Empty if no flow with a size has arrived.
 pub fn text(result: &RunResult) -> String {
     if result.slowdown.is_empty() {
         return String::new();
@@ -95,7 +94,7 @@ pub fn text(result: &RunResult) -> String {
     out
 }
 
-/// Slowdown over flow size, a curve for each percentile. `None` where no flow with a size has arrived.
+/// Slowdown over flow size, a curve for each percentile. `None` if no flow with a size has arrived.
 pub fn chart(result: &RunResult) -> Option<Chart> {
     const SIZES: Unit = Unit {
         name: "kB",
@@ -105,7 +104,7 @@ pub fn chart(result: &RunResult) -> Option<Chart> {
         name: "times",
         size: 1.0,
     };
-    // A bin is drawn at its end, the last one as far behind its beginning as that is behind zero.
+    // A bin is drawn at its upper limit, the last one at twice its lower limit.
     let end = |bin: &SlowdownBin| bin.to_bytes.unwrap_or(bin.above_bytes * 2) as f64;
     let bins = &result.slowdown;
     let (first, last) = (end(bins.first()?), end(bins.last()?));
@@ -162,7 +161,7 @@ fn sizes(bin: &SlowdownBin) -> String {
     }
 }
 
-/// Bytes in units of thousands, as flow sizes are given: `30 kB`.
+/// Bytes in powers of 1000, as usual for flow sizes: `30 kB`.
 pub fn decimal(bytes: u64) -> String {
     const UNITS: [(u64, &str); 3] = [(1_000_000_000, "GB"), (1_000_000, "MB"), (1_000, "kB")];
     let unit = UNITS.iter().find(|(size, _)| bytes >= *size);
@@ -199,7 +198,7 @@ mod tests {
     }
 
     #[test]
-    fn a_table_says_who_was_slowed_down_and_what_was_paused() {
+    fn a_table_shows_slowdowns_and_pauses() {
         let mut result = empty_result();
         assert_eq!(text(&result), "");
         result.flows = vec![
@@ -236,7 +235,7 @@ mod tests {
     }
 
     proptest! {
-        /// The slow model goes through all flows for each bin, and counts for each candidate how many are no slower.
+        /// The slow model scans all flows for each bin, and counts for each candidate how many are not slower.
         #[test]
         fn bins_are_those_of_the_slow_model(
             flows in prop::collection::vec((1u64..100_000_000, prop::option::of(1.0f64..50.0)), 0..80)

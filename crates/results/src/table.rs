@@ -1,4 +1,4 @@
-//! Results as a table for people.
+//! Results as a table.
 
 use weir_api::run::{ApplicationResult, FlowResult, RunResult};
 use weir_config::scenario::{HostKind, Scenario};
@@ -24,8 +24,8 @@ const HEADINGS: [&str; 11] = [
 
 /// The demo's table: one row for each result.
 ///
-/// "Before" is the mean rate that all flows together had until they stalled, or of the whole run if
-/// they never did; "after" that of the last third of the run.
+/// "Before" is the mean total rate of the flows until they stalled, or over the whole run if they never did; "after"
+/// that of the last third of the run.
 pub fn demo(results: &[&RunResult]) -> String {
     let rows: Vec<Vec<String>> = results.iter().map(|result| row(result)).collect();
     grid(&HEADINGS, &rows)
@@ -68,7 +68,8 @@ pub fn title(result: &RunResult) -> String {
 const FLOW_LINES_MAX: usize = 100;
 const FLOW_LINES_OF_MANY: usize = 10;
 
-/// One line for each flow, of more than a hundred for the first ten, then what the switches did, then the expectations.
+/// One line for each flow (of more than a hundred, the first ten), followed by the switches' actions and the
+/// expectations.
 pub fn run(result: &RunResult) -> String {
     let mut out = format!(
         "{}: mode {}, policy {}, {}\n",
@@ -168,7 +169,7 @@ fn rerouted(result: &RunResult) -> String {
     )
 }
 
-/// One line for each credit loop that the routes close.
+/// One line for each credit loop of the routes.
 pub fn credit_loops(scenario: &Scenario) -> String {
     if scenario.host_kind == HostKind::Kernel {
         return "  which frames the hosts send is not known, and so not whether a credit loop is closed\n"
@@ -277,7 +278,7 @@ mod tests {
     }
 
     #[test]
-    fn fast_and_short_runs_are_told_in_their_units() {
+    fn fast_and_short_runs_have_fitting_units() {
         let mut result = empty_result();
         result.duration_seconds = 1e-4;
         result.detect_seconds = Some(12.5e-6);

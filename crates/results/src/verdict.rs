@@ -12,18 +12,18 @@ use crate::quantity;
 /// Times of the first deadlock of a run.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Timing {
-    /// The most (switch, egress, priority) triples suspected at one time.
+    /// Peak number of (switch, egress, priority) triples suspected at the same time.
     pub suspected_peak: usize,
-    /// From the standstill until the last port of the loop was suspected.
+    /// Time from the standstill until the last port of the loop was suspected.
     pub detect_seconds: Option<f64>,
-    /// From then until the first release.
+    /// Time from then until the first release.
     pub first_release_seconds: Option<f64>,
-    /// From then until a flow arrived again.
+    /// Time from then until a flow arrived again.
     pub recover_seconds: Option<f64>,
 }
 
-/// True when no flow between switches made progress in the last third while frames were held. Never
-/// true for a network in which no flow crosses from switch to switch.
+/// Returns true if no flow between switches made progress in the last third while frames were held. Never true for a
+/// network without flows between switches.
 pub fn is_deadlocked(scenario: &Scenario, flows: &[FlowResult], held_frames: u64) -> bool {
     let mut crossing = fabric_flows(scenario).peekable();
     held_frames > 0
@@ -31,12 +31,12 @@ pub fn is_deadlocked(scenario: &Scenario, flows: &[FlowResult], held_frames: u64
         && crossing.all(|index| flows[index].bits_per_second_last_third == 0.0)
 }
 
-/// Flows that cross from one switch to another.
+/// Flows between different switches.
 pub fn fabric_flows(scenario: &Scenario) -> impl Iterator<Item = usize> + '_ {
     (0..scenario.flows.len()).filter(|flow| scenario.crosses_links(*flow))
 }
 
-/// Follows the suspicions through time.
+/// Computes the times from the suspicions.
 pub fn timing(scenario: &Scenario, events: &[RunEvent], series: &Series) -> Timing {
     let mut suspected = BTreeSet::new();
     let mut timing = Timing::default();
@@ -86,8 +86,7 @@ fn fabric_curves<'a>(
     of_each.chain(series.throughput.get(Series::BETWEEN_SWITCHES))
 }
 
-/// Returns the end of the first interval that begins after `from` in which a flow between switches
-/// arrived.
+/// Returns the end of the first interval that begins after `from` in which a flow between switches arrived.
 fn next_progress(scenario: &Scenario, series: &Series, from: f64) -> Option<f64> {
     let interval = series.interval_seconds;
     let first = (from / interval).ceil() as usize;
@@ -107,8 +106,8 @@ fn last_progress(scenario: &Scenario, series: &Series, until: f64) -> f64 {
         .fold(0.0, f64::max)
 }
 
-/// Mean rate of all flows together, in bits per second, until the standstill that led to the first
-/// suspicion; of the whole run when nothing was suspected.
+/// Mean total rate of all flows, in bits per second, until the standstill that led to the first suspicion; over the
+/// whole run if nothing was suspected.
 pub fn rate_before(result: &RunResult) -> f64 {
     rate_until(
         result,
@@ -116,15 +115,14 @@ pub fn rate_before(result: &RunResult) -> f64 {
     )
 }
 
-/// Returns when the flows that led to the first suspicion stalled, in seconds from the beginning of
-/// traffic.
+/// Returns when the flows that led to the first suspicion stalled, in seconds from the start of traffic.
 pub fn standstill(result: &RunResult) -> Option<f64> {
     let is_suspicion = |event: &&RunEvent| event.kind == EventName::Suspected;
     let suspected = result.events.iter().find(is_suspicion)?;
     Some((suspected.seconds - result.detect_seconds?).max(0.0))
 }
 
-/// Mean rate of all flows together in the first `seconds`, in bits per second.
+/// Mean total rate of all flows in the first `seconds`, in bits per second.
 pub fn rate_until(result: &RunResult, seconds: f64) -> f64 {
     let bins = ((seconds / result.series.interval_seconds) as usize).max(1);
     result
@@ -135,7 +133,7 @@ pub fn rate_until(result: &RunResult, seconds: f64) -> f64 {
         .sum()
 }
 
-/// Judges a result.
+/// Judges the scenario's expectations.
 pub fn expectations(expect: &Expect, result: &RunResult) -> Vec<Expectation> {
     let total = |count: fn(&FlowResult) -> u64| result.flows.iter().map(count).sum::<u64>();
     let mut out = Vec::new();
@@ -243,8 +241,7 @@ pub fn expectations(expect: &Expect, result: &RunResult) -> Vec<Expectation> {
     out
 }
 
-/// Returns losses in lossless classes that the scenario does not permit: a scenario without such a
-/// setting permits none.
+/// Returns losses in lossless classes that the scenario does not permit: without such a setting it permits none.
 pub fn unexpected_loss(scenario: &Scenario, result: &RunResult) -> Option<Expectation> {
     if scenario.expect.lost.is_some() || scenario.expect.dropped.is_some() {
         return None;
@@ -295,7 +292,7 @@ mod tests {
     }
 
     #[test]
-    fn a_network_is_locked_only_when_it_holds_frames_that_nobody_gets() {
+    fn a_network_is_locked_only_with_frames_that_are_never_delivered() {
         let scenario = ring4();
         let mut flows = vec![FlowResult::default(); scenario.flows.len()];
         assert!(is_deadlocked(&scenario, &flows, 10));
@@ -305,7 +302,7 @@ mod tests {
     }
 
     #[test]
-    fn before_ends_where_the_network_stood_still() {
+    fn the_period_before_ends_where_the_network_stopped() {
         let mut result = empty_result();
         result.duration_seconds = 0.04;
         result.series.interval_seconds = 0.01;
@@ -327,7 +324,7 @@ mod tests {
     }
 
     #[test]
-    fn a_loss_that_nobody_expects_is_told() {
+    fn an_unexpected_loss_is_reported() {
         let mut scenario = ring4();
         let mut result = empty_result();
         result.flows = vec![FlowResult::default(); scenario.flows.len()];

@@ -11,12 +11,12 @@ pub mod quantity;
 
 use std::fmt::{self, Write as _};
 
-/// Okabe and Ito's palette, which colour-blind readers can tell apart.
+/// Okabe and Ito's palette, which colour-blind readers can distinguish.
 pub const PALETTE: [&str; 8] = [
     "#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9", "#000000", "#8c8c00",
 ];
 
-/// The palette for thin lines in pictures that follow a reader's theme: on light paper, and on dark. Those of
+/// The palette for thin lines in pictures that follow a reader's theme: on light paper, and on dark. Colours of
 /// [`PALETTE`] that are too pale or too dark for it are replaced.
 pub const THEMED: [[&str; 2]; 8] = [
     ["#0072b2", "#56b4e9"],
@@ -49,7 +49,7 @@ const ON_DARK: [[&str; 2]; 14] = [
 const PAPER: &str = "#ffffff";
 const INK_ON_DARK: &str = "#e6e6e6";
 
-/// The colour of a curve, by its place among the others.
+/// The colour of a curve, by its index.
 pub const fn colour(index: usize) -> &'static str {
     PALETTE[index % PALETTE.len()]
 }
@@ -61,8 +61,8 @@ pub fn escaped(text: &str) -> String {
         .replace('>', "&gt;")
 }
 
-/// The least of `steps` times a power of ten that is not below `value`; 1 for a value that is not above zero. `steps` rise
-/// from 1 to 10. What is above a candidate by less than a millionth is rounding, and does not count.
+/// The least of `steps` times a power of ten that is not below `value`; 1 if `value` is not above zero. `steps` ascend
+/// from 1 to 10. An excess of less than a millionth over a candidate is rounding, and ignored.
 pub fn round_up(value: f64, steps: &[f64]) -> f64 {
     if value <= 0.0 {
         return 1.0;
@@ -78,14 +78,14 @@ pub fn point((x, y): (f64, f64)) -> String {
     format!("{x:.1},{y:.1}")
 }
 
-/// A document while it is written. Elements that have no method here are written with [`write!`], which cannot fail.
+/// A document under construction. Elements without a method here are written with [`write!`], which cannot fail.
 #[derive(Debug)]
 pub struct Svg {
     out: String,
 }
 
 impl Svg {
-    /// Without a background.
+    /// Creates a document without a background.
     pub fn new([width, height]: [f64; 2], font_size: u32) -> Self {
         Self {
             out: format!(
@@ -95,11 +95,11 @@ impl Svg {
         }
     }
 
-    /// On paper of its own, independent of the background: white, or dark where the reader's theme
-    /// is. Viewers that know no style sheets show it white.
+    /// Creates a document with its own paper: white, or dark if the reader's theme is. Viewers without style sheets
+    /// show it white.
     pub fn on_paper(size: [f64; 2], font_size: u32) -> Self {
         let mut svg = Self::new(size, font_size);
-        // Style sheets win over attributes.
+        // Style sheets take precedence over attributes.
         let _ = write!(
             svg,
             "<style>@media (prefers-color-scheme: dark) {{ text {{ fill: {INK_ON_DARK} }}"
@@ -117,7 +117,7 @@ impl Svg {
         svg
     }
 
-    /// Text of its own size, with its middle at `x`.
+    /// Text with its own size, centred at `x`.
     pub fn title(&mut self, [x, y]: [f64; 2], font_size: u32, text: &str) {
         let text = escaped(text);
         let _ = writeln!(
@@ -126,7 +126,7 @@ impl Svg {
         );
     }
 
-    /// A line through `points`, each as of [`point`]. `attributes` are added as they are, each with a space before it.
+    /// A line through `points`, each from [`point`]. `attributes` are inserted unchanged, each with a leading space.
     pub fn polyline(&mut self, colour: &str, width: f64, attributes: &str, points: &[String]) {
         let points = points.join(" ");
         let _ = writeln!(
@@ -135,7 +135,7 @@ impl Svg {
         );
     }
 
-    /// A name with the stroke of its curve before it.
+    /// A name preceded by the stroke of its curve.
     pub fn legend(&mut self, [x, y]: [f64; 2], colour: &str, name: &str) {
         let (name, middle) = (escaped(name), y - 4.0);
         let _ = writeln!(
@@ -146,7 +146,7 @@ impl Svg {
         );
     }
 
-    /// The elements of another document, as they are.
+    /// Appends the elements of another document.
     pub fn push(&mut self, other: &Self) {
         let elements = other
             .out
@@ -155,7 +155,7 @@ impl Svg {
         self.out.push_str(elements);
     }
 
-    /// The whole document.
+    /// The complete document.
     pub fn finish(mut self) -> String {
         self.out.push_str("</svg>\n");
         self.out
@@ -175,7 +175,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn meanings_have_colours_of_pictures() {
+    fn colours_by_meaning_are_those_of_pictures() {
         for meaning in meaning::MEANINGS {
             let pair = [meaning.light, meaning.dark];
             assert!(

@@ -1,24 +1,23 @@
-//! Meanings of colours in all of Weir's output: one meaning has one colour in pictures, on the live
-//! page, in the terminal and in Grafana.
+//! Meanings of colours in all of Weir's output: one meaning has one colour in pictures, on the live page, in the
+//! terminal and in Grafana.
 //!
-//! The live page's style sheet has these as its first variables, of the same names; a test compares
-//! them.
+//! The live page's style sheet starts with variables of the same names and values; a test compares them.
 
 /// A colour with a meaning.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Meaning {
-    /// Meaning, as the name of a variable of a style sheet.
+    /// Its name, which is that of a style sheet's variable.
     pub name: &'static str,
     /// On light paper.
     pub light: &'static str,
     /// On dark paper.
     pub dark: &'static str,
-    /// The nearest of a terminal's sixteen colours, by its number (ECMA-48 and its bright half):
-    /// the terminal's own theme determines its look.
+    /// The nearest of a terminal's sixteen colours, by its number (ECMA-48 and its bright half): the terminal's own
+    /// theme determines its look.
     pub terminal: u8,
 }
 
-/// An egress with frames to send sends none: a deadlock is suspected. Also: what the switch is there for does not hold.
+/// An egress with waiting frames sends none: a deadlock is suspected. Also: the switch does not fulfil its purpose.
 pub const SUSPECTED: Meaning = Meaning {
     name: "suspected",
     light: "#b00000",
@@ -61,5 +60,5 @@ pub const WELL: Meaning = Meaning {
     terminal: 10,
 };
 
-/// All of them.
+/// All meanings.
 pub const MEANINGS: [Meaning; 6] = [SUSPECTED, PAUSED, PAUSING, RELEASE, DEGRADED, WELL];

@@ -1,5 +1,5 @@
-//! Rates, spans of time and amounts as text, each in a unit that suits its size: a lab's links carry
-//! 100 Mbit/s for seconds, a simulator's 100 Gbit/s for 100 µs.
+//! Rates, times and amounts as text, each in a unit that suits its size: a lab's links carry 100 Mbit/s for seconds, a
+//! simulator's 100 Gbit/s for 100 µs.
 
 use std::fmt::Write as _;
 
@@ -8,7 +8,7 @@ use std::fmt::Write as _;
 pub struct Unit {
     /// Its name: `Mbit/s`.
     pub name: &'static str,
-    /// One of it in base units: 10^6.
+    /// Its size in base units: 10^6.
     pub size: f64,
 }
 
@@ -16,7 +16,7 @@ const fn unit(name: &'static str, size: f64) -> Unit {
     Unit { name, size }
 }
 
-/// Each list largest first; the last one is used for all smaller values.
+/// In each list the largest comes first; the last one is used for all smaller values.
 const RATES: [Unit; 3] = [
     unit("Gbit/s", 1e9),
     unit("Mbit/s", 1e6),
@@ -30,7 +30,7 @@ const TIMES: [Unit; 4] = [
 ];
 const AMOUNTS: [Unit; 2] = [unit("MiB", 1_048_576.0), unit("KiB", 1024.0)];
 
-/// Returns the largest unit of which `value` has at least one; the one called `nought` for zero.
+/// Returns the largest unit not above `value`; the one at index `nought` for zero.
 fn fitting(units: &[Unit], nought: usize, value: f64) -> Unit {
     if value <= 0.0 {
         return units[nought];
@@ -41,22 +41,22 @@ fn fitting(units: &[Unit], nought: usize, value: f64) -> Unit {
 }
 
 impl Unit {
-    /// For rates up to `bits_per_second`.
+    /// The unit for rates up to `bits_per_second`.
     pub fn of_rate(bits_per_second: f64) -> Self {
         fitting(&RATES, 1, bits_per_second)
     }
 
-    /// For spans up to `seconds`.
+    /// The unit for times up to `seconds`.
     pub fn of_time(seconds: f64) -> Self {
         fitting(&TIMES, 1, seconds)
     }
 
-    /// For amounts up to `bytes`.
+    /// The unit for amounts up to `bytes`.
     pub fn of_amount(bytes: f64) -> Self {
         fitting(&AMOUNTS, 1, bytes)
     }
 
-    /// `value`, which is in base units, in this one.
+    /// Converts `value` from base units to this unit.
     pub fn count(self, value: f64) -> f64 {
         value / self.size
     }
@@ -68,8 +68,8 @@ pub fn rate(bits_per_second: f64) -> String {
     format!("{:.1} {}", unit.count(bits_per_second), unit.name)
 }
 
-/// A time that was measured: `12.3 ms`, `850.0 µs`, and `–` where there is none. Seconds only from ten on, so
-/// that the times of one run are in one unit as a rule.
+/// A measured time: `12.3 ms`, `850.0 µs`, and `–` for none. Seconds only from ten on, so that the times of one run
+/// mostly have the same unit.
 pub fn time(seconds: Option<f64>) -> String {
     const SECONDS_FROM: f64 = 10.0;
     let Some(seconds) = seconds else {
@@ -82,7 +82,7 @@ pub fn time(seconds: Option<f64>) -> String {
     format!("{:.1} {}", unit.count(seconds), unit.name)
 }
 
-/// A time that was set: `8 s`, `60 ms`, `100 µs`.
+/// A configured time: `8 s`, `60 ms`, `100 µs`.
 pub fn setting(seconds: f64) -> String {
     let unit = Unit::of_time(seconds);
     format!("{} {}", short(unit.count(seconds), 3), unit.name)
@@ -94,7 +94,7 @@ pub fn amount(bytes: f64) -> String {
     format!("{} {}", short(unit.count(bytes), 1), unit.name)
 }
 
-/// At most this many `decimals`, and no zeros at their end.
+/// Formats a number with at most this many `decimals`, and without trailing zeros.
 pub fn short(value: f64, decimals: usize) -> String {
     let mut text = String::new();
     let _ = write!(text, "{value:.decimals$}");

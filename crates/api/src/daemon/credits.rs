@@ -5,44 +5,44 @@ use utoipa::ToSchema;
 
 use crate::words::CreditState;
 
-/// One (port, priority) of a class with credits, `GET /v1/credits`. Counters of credits are cyclic, modulo 2^32.
+/// One (port, priority) of a class with credits, `GET /v1/credits`. Credit counters are cyclic, modulo 2^32.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, ToSchema)]
 pub struct Credits {
     /// The port.
     pub port: String,
     /// The priority, 0 to 7.
     pub priority: u8,
-    /// Slots of the port's RX ring that are kept for frames with a credit, of all its classes.
+    /// Slots of the port's RX ring reserved for frames with a credit, for all its classes.
     pub slots: u32,
-    /// Frames that the switch sends by credits of the neighbour.
+    /// Frames that the switch sends by the neighbour's credits.
     pub sending: SendingCredits,
-    /// Frames that the neighbour sends by credits of the switch.
+    /// Frames that the neighbour sends by the switch's credits.
     pub receiving: ReceivingCredits,
     /// Messages of the whole port.
     pub messages: CreditMessages,
 }
 
-/// Credits that the neighbour has given.
+/// Credits given by the neighbour.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, ToSchema)]
 pub struct SendingCredits {
-    /// What the neighbour makes of it.
+    /// State at the neighbour.
     pub state: CreditState,
-    /// Credits that frames have consumed.
+    /// Credits consumed by frames.
     pub consumed: u32,
-    /// Credits that the neighbour has freed.
+    /// Credits freed by the neighbour.
     pub freed: u32,
     /// Credits used: consumed and not freed. No frame is sent beyond the limit.
     pub used: u32,
-    /// The highest number of credits used.
+    /// Highest number of credits used.
     pub watermark: u32,
-    /// Credits at most; 0 until the neighbour has answered.
+    /// Maximum number of credits; 0 until the neighbour has answered.
     pub limit: u32,
 }
 
-/// Credits that the neighbour is given.
+/// Credits given to the neighbour.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, ToSchema)]
 pub struct ReceivingCredits {
-    /// What the neighbour makes of it.
+    /// State at the neighbour.
     pub state: CreditState,
     /// Credits of the frames that have arrived.
     pub arrived: u32,
@@ -50,9 +50,9 @@ pub struct ReceivingCredits {
     pub freed: u32,
     /// Credits given whose frames have not arrived.
     pub outstanding: u32,
-    /// Credits at most.
+    /// Maximum number of credits.
     pub limit: u32,
-    /// Credits of lost frames that were returned.
+    /// Credits returned for lost frames.
     pub returned_total: u64,
 }
 
@@ -63,12 +63,12 @@ pub struct CreditMessages {
     pub cf_updates_sent_total: u64,
     /// CF_Updates received.
     pub cf_updates_received_total: u64,
-    /// CC_Updates sent: credits consumed of the neighbour's.
+    /// CC_Updates sent: consumption of the neighbour's credits.
     pub cc_updates_sent_total: u64,
     /// CC_Updates received.
     pub cc_updates_received_total: u64,
-    /// Those received that were late, or of another epoch.
+    /// Received ones that were late, or of another epoch.
     pub ignored_total: u64,
-    /// Those received that no neighbour in order can have sent: spoilt on their way.
+    /// Received ones that no working neighbour can have sent: corrupted.
     pub implausible_total: u64,
 }

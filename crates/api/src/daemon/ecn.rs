@@ -1,30 +1,31 @@
-//! Bodies of `/v1/ecn`: how frames are marked Congestion Experienced.
+//! Bodies of `/v1/ecn`: marking of frames as Congestion Experienced.
 
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
 use crate::words::MarkMoment;
 
-/// One way to mark, and whose it is.
+/// Thresholds of marking, and the classes that use them.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct EcnProfile {
-    /// The name of its `[[ecn]]`; `null` for a class that has thresholds of its own in the file.
+    /// Name of its `[[ecn]]`; `null` for a class with its own thresholds in the file.
     pub profile: Option<String>,
-    /// No frame is marked while its queue has this much or less.
+    /// No frame is marked at a backlog of up to this.
     pub kmin_bytes: u64,
-    /// All frames are from this much on.
+    /// All frames are marked from this backlog on.
     pub kmax_bytes: u64,
     /// The probability just below `kmax_bytes`, in millionths.
     pub pmax_parts_per_million: u32,
-    /// Which backlog counts, or that none does.
+    /// When the backlog is measured, or never.
     pub mark_at: MarkMoment,
-    /// The classes that mark so; none has a profile that the file only keeps.
+    /// Classes that mark like this; empty for an unused profile.
     pub classes: Vec<String>,
-    /// Frames of the priorities of these classes that were marked, at all ports.
+    /// Frames of these classes' priorities marked at all ports.
     pub marked_frames_total: u64,
 }
 
-/// `PUT /v1/ecn/{profile}`: what is left out stays as it is. It holds until the file has other values, or the daemon stops.
+/// `PUT /v1/ecn/{profile}`: omitted fields are unchanged. In force until the file has other values, or the daemon
+/// stops.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct EcnChange {

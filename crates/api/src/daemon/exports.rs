@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
-/// Streams to collectors; what is off is left out.
+/// Streams to collectors; disabled ones are omitted.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, ToSchema)]
 pub struct Exports {
     /// The sFlow agent.
@@ -11,28 +11,28 @@ pub struct Exports {
     pub sflow: Option<Sflow>,
 }
 
-/// The sFlow agent: settings in force, and what it has sent.
+/// The sFlow agent: settings in force, and counters.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, ToSchema)]
 pub struct Sflow {
     /// Address and port of the collector.
     pub collector: String,
-    /// Address by which the collector knows the switch; `null` until it can be reached.
+    /// Address that identifies the switch to the collector; `null` until the collector can be reached.
     pub agent: Option<String>,
-    /// Time between two counter samples of a port.
+    /// Interval between two counter samples of a port.
     pub interval_seconds: f64,
     /// One in this many received frames is sampled; `null` for none.
     pub sampling: Option<u32>,
-    /// The most reports of dropped frames a second; `null` for none.
+    /// Maximum number of reports of dropped frames per second; `null` for none.
     pub drops_per_second: Option<u32>,
     /// Bytes of a frame in a sample or report.
     pub header_bytes: u64,
-    /// The last error of sending, until a minute has passed without another one.
+    /// Last error of sending, for one minute.
     pub error: Option<String>,
-    /// Datagrams that the kernel took.
+    /// Datagrams accepted by the kernel.
     pub datagrams_sent_total: u64,
-    /// Errors that came back for datagrams sent before.
+    /// Errors returned for datagrams sent earlier.
     pub datagrams_refused_total: u64,
-    /// Datagrams that the kernel did not take.
+    /// Datagrams refused by the kernel.
     pub datagrams_lost_total: u64,
     /// Counter samples sent.
     pub counters_sent_total: u64,

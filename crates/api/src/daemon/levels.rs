@@ -6,11 +6,11 @@ use utoipa::ToSchema;
 /// `GET /v1/levels`.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct Levels {
-    /// Each fabric port and priority of a class of mode `level`.
+    /// All fabric ports and priorities of classes of mode `level`.
     pub links: Vec<LevelLink>,
-    /// The Level Table, bounded: those destinations that have been in it longest, the oldest first.
+    /// The Level Table, bounded: its oldest destinations, oldest first.
     pub destinations: Vec<LevelDestination>,
-    /// Destinations in the Level Table beyond those.
+    /// Number of further destinations in the Level Table.
     pub left_out: u64,
 }
 
@@ -25,34 +25,34 @@ pub struct LevelLink {
     pub class: String,
     /// D: the highest Level.
     pub depth: u8,
-    /// The budgets b_1 to b_D of what comes in by the port.
+    /// The budgets b_1 to b_D for frames received on the port.
     pub b_bytes: Vec<u64>,
-    /// m_1 to m_D: what of b_1 + … + b_i is left free by the frames up to Level i.
+    /// m_1 to m_D: the part of b_1 + … + b_i not used by frames up to Level i.
     pub m_bytes: Vec<u64>,
-    /// rT: what is kept free for frames that are under way when a Feedback is sent.
+    /// rT: bytes kept free for frames in flight when a Feedback is sent.
     pub reserve_bytes: u64,
-    /// T: the round trip time that the port is configured with.
+    /// T: the configured round trip time of the port.
     pub round_trip_nanos: u64,
-    /// The round trip time that was measured on the link.
+    /// The measured round trip time of the link.
     #[serde(default)]
     pub round_trip_measured_nanos: Option<u64>,
-    /// The Transmit Feedback that the neighbour was told last.
+    /// The last Transmit Feedback sent to the neighbour.
     pub feedback_sent: u8,
-    /// The Transmit Feedback that the neighbour told us last.
+    /// The last Transmit Feedback received from the neighbour.
     pub feedback_received: u8,
-    /// True while the neighbour holds all of the priority by an ordinary pause.
+    /// True while the neighbour pauses the whole priority by an ordinary pause.
     pub paused: bool,
-    /// Frames waiting to leave by the port that the Feedback received lets out.
+    /// Frames waiting to leave by the port, released by the Feedback received.
     pub eligible_frames: u64,
     /// Their bytes.
     pub eligible_bytes: u64,
-    /// Frames waiting to leave by the port that the Feedback received holds back.
+    /// Frames waiting to leave by the port, blocked by the Feedback received.
     pub held_frames: u64,
     /// Their bytes.
     pub held_bytes: u64,
 }
 
-/// One line of the Level Table.
+/// One entry of the Level Table.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct LevelDestination {
     /// The priority, 0 to 7.
@@ -63,6 +63,6 @@ pub struct LevelDestination {
     pub destination: String,
     /// λ of all frames to it.
     pub level: u8,
-    /// What they charge, behind all ports, in whole cells.
+    /// Their charge, behind all ports, in whole cells.
     pub buffered_bytes: u64,
 }

@@ -1,7 +1,7 @@
 //! Bodies of the daemon's HTTP API.
 //!
-//! [`ROUTES`](crate::routes::ROUTES) says which request is answered with which. An error answers with a 4xx or 5xx status and
-//! an [`Error`].
+//! [`ROUTES`](crate::routes::ROUTES) lists the requests and their answers. Errors have a 4xx or 5xx status and an
+//! [`Error`].
 
 mod buffers;
 mod credits;
@@ -55,10 +55,10 @@ pub use watermarks::{
     PoolWatermarks, QueueWatermarks, ReaderWatermarks, WatermarkClear, Watermarks,
 };
 
-/// What went wrong, and what to do about it.
+/// A problem and its remedy.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct Error {
-    /// One sentence for people.
+    /// A sentence for people.
     pub error: String,
 }
 
@@ -71,17 +71,17 @@ pub struct Status {
     pub version: String,
     /// Process id of the daemon.
     pub pid: u32,
-    /// What it does.
+    /// Its state.
     pub state: DaemonState,
-    /// The verdict on it, renewed every second; absent from daemons that make none.
+    /// Its health, updated every second; absent from older daemons.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub health: Option<Health>,
     /// Seconds since the daemon began to forward.
     pub uptime_seconds: f64,
-    /// The restart by its keeper that this daemon came of.
+    /// The keeper's restart that started this daemon.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub restart: Option<Restart>,
-    /// What is done about deadlocks.
+    /// Reaction to deadlocks.
     pub deadlock_policy: DeadlockPolicy,
     /// Number of ports.
     pub port_count: usize,
@@ -91,47 +91,48 @@ pub struct Status {
     /// Impairments in force: `switchctl impair`.
     #[serde(default)]
     pub impairment_count: usize,
-    /// (egress, priority) pairs that are suspected of a deadlock now.
+    /// Number of (egress, priority) pairs suspected of a deadlock now.
     pub suspected_count: usize,
-    /// Frames that are inside the switch now.
+    /// Number of frames in the switch now.
     pub held_frames: u64,
     /// Frames admitted since the start.
     pub admitted_frames_total: u64,
     /// Frames handed to a transmitter since the start; a flooded frame counts once for each port.
     pub transmitted_frames_total: u64,
-    /// Frames dropped since the start, by reason; reasons that never happened are left out.
+    /// Frames dropped since the start, by reason; reasons without drops are omitted.
     pub drops_total: BTreeMap<Reason, u64>,
-    /// Frames that the kernel lost before the switch saw them (`kernel_losses` of all ports together).
+    /// Frames that the kernel lost before the switch received them (`kernel_losses`, sum of all ports).
     pub kernel_losses_total: u64,
-    /// UMEM frames in all, and how many of them are free.
+    /// Total number of UMEM frames.
     pub umem_frames: u64,
-    /// Free UMEM frames.
+    /// Number of free UMEM frames.
     pub umem_frames_free: u64,
-    /// The dataplane thread's own figures.
+    /// Figures of the dataplane thread.
     pub dataplane: Dataplane,
-    /// PFC frames sent, Transmit Feedback in them included.
+    /// PFC frames sent, including those with Transmit Feedback.
     #[serde(default)]
     pub pfc_sent_total: u64,
-    /// CLCM messages sent, found loops and ordered releases.
+    /// CLCM messages sent, loops found and releases ordered.
     pub clcm: Clcm,
 }
 
 /// A restart by the keeper.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, ToSchema)]
 pub struct Restart {
-    /// For how long neighbours were held.
+    /// Time for which neighbours were paused.
     pub held_seconds: f64,
-    /// Frames that were in the daemon before and could not leave in time.
+    /// Frames in the previous daemon that could not leave in time.
     pub lost_frames: u64,
-    /// Frames of any class that came to the ports while no daemon took them. Those of lossless classes are held back.
+    /// Frames of any class that arrived at the ports while no daemon received them. Neighbours hold back those of
+    /// lossless classes.
     #[serde(default)]
     pub missed_frames: u64,
-    /// Why the next daemon failed to start, where this one is what ran before, started again.
+    /// Reason why the next daemon failed to start, if this is the previous one, started again.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub failed: Option<String>,
 }
 
-/// The dataplane thread's own figures.
+/// Figures of the dataplane thread.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, ToSchema)]
 pub struct Dataplane {
     /// Rounds of the polling loop.
@@ -140,13 +141,13 @@ pub struct Dataplane {
     pub busy_rounds_total: u64,
     /// Times that the thread slept in poll(2).
     pub sleeps_total: u64,
-    /// Longest time from the end of one round to the end of the next, sleep left out.
+    /// Longest time from the end of one round to the end of the next, excluding sleep.
     pub round_seconds_max: f64,
-    /// Events that found the queue to the control plane full.
+    /// Events lost because the queue to the control plane was full.
     pub events_lost_total: u64,
 }
 
-/// What the Deadlock Breaker did.
+/// Counters of the Deadlock Breaker.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct Clcm {
     /// CLCM frames sent, own and forwarded.
@@ -155,7 +156,7 @@ pub struct Clcm {
     pub received_total: u64,
     /// Loops that this switch found.
     pub loops_found_total: u64,
-    /// Releases that this switch ordered of its dataplane.
+    /// Releases that this switch ordered from its dataplane.
     pub releases_total: u64,
 }
 
@@ -166,7 +167,7 @@ pub struct Port {
     pub name: String,
     /// Network device.
     pub device: String,
-    /// What it faces.
+    /// Kind of device that it faces.
     pub role: Role,
     /// The port's own MAC address.
     pub address: String,
@@ -174,24 +175,24 @@ pub struct Port {
     pub rate_bits_per_second: u64,
     /// True when the device is up and has carrier.
     pub link_up: bool,
-    /// True while the port has no device: it was deleted or went to another network namespace, was not there yet, or the
-    /// port was removed. Frames for it are dropped as `port_down`.
+    /// True while the port has no device: it was deleted or moved to another network namespace, does not exist yet, or
+    /// the port was removed. Frames for it are dropped as `port_down`.
     #[serde(default)]
     pub device_gone: bool,
-    /// Why it has none, while that is so.
+    /// The reason, while it has no device.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub device_gone_reason: Option<String>,
-    /// How its XDP program is attached.
+    /// Attachment of its XDP program.
     pub xdp_mode: XdpMode,
     /// True when the driver shares memory with the socket.
     pub zero_copy: bool,
-    /// Whether frames leave by the express path, and if not, why.
+    /// Whether frames leave by the express path, and the reason if not.
     #[serde(default)]
     pub express: ExpressState,
-    /// Frames from this port that took it; they are among those admitted.
+    /// Frames from this port that took it; included in the admitted ones.
     #[serde(default)]
     pub express_rx_frames_total: u64,
-    /// Frames that left by this port on it; they are among those sent.
+    /// Frames that left by this port on it; included in the sent ones.
     #[serde(default)]
     pub express_tx_frames_total: u64,
     /// Frames admitted.
@@ -202,46 +203,47 @@ pub struct Port {
     pub tx_frames_total: u64,
     /// Bytes sent.
     pub tx_bytes_total: u64,
-    /// Frames from this port that were dropped, by reason; reasons that never happened are left out.
+    /// Frames from this port that were dropped, by reason; reasons without drops are omitted.
     pub drops_total: BTreeMap<Reason, u64>,
-    /// What the kernel lost at this port.
+    /// Frames that the kernel lost at this port.
     pub kernel_losses: KernelLosses,
     /// The device is known to count frames that AF_XDP sends: those that it does not count are `tx_missing` in `kernel_losses`.
     #[serde(default)]
     pub compares_sent: bool,
-    /// What the device lost before that, by its own counters.
+    /// Frames that the device lost before that, by its own counters.
     #[serde(default)]
     pub device_losses: DeviceLosses,
-    /// What the XDP program saw, by class: `data`, `mac_control`, `lldp`, `clcm`.
+    /// Frames seen by the XDP program, by class: `data`, `mac_control`, `lldp`, `clcm`.
     pub xdp_frames_total: BTreeMap<String, u64>,
-    /// What became of them: `redirected` to the switch, `express` to their egress, `passed` to the kernel, and what was dropped: `dropped` (a queue
-    /// without a socket), `too_short`, `no_meta` (no room for metadata), `cut` (a part of a frame that the driver has cut), `no_slot`
-    /// (all slots of the RX ring that are not kept for credits were taken).
+    /// Their verdicts: `redirected` to the switch, `express` to their egress, `passed` to the kernel, and drops:
+    /// `dropped` (a queue without a socket), `too_short`, `no_meta` (no room for metadata), `cut` (part of a frame that
+    /// the driver has split), `no_slot` (all slots of the RX ring that are not reserved for credits were in use).
     #[serde(default)]
     pub xdp_verdicts_total: BTreeMap<String, u64>,
     /// CLCM frames sent.
     pub clcm_sent_total: u64,
     /// CLCM frames received and understood.
     pub clcm_received_total: u64,
-    /// What follows from the cable's length; absent where the configuration has none.
+    /// Consequences of the cable's length; absent if none is configured.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cable: Option<Cable>,
-    /// Where it floods and learns nothing because of a loop; absent where it does everywhere.
+    /// VLANs in which it neither floods nor learns because of a loop; absent if there are none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub loop_blocked: Option<LoopBlocked>,
 }
 
-/// `PUT /v1/ports/{port}`; the answer is the port after it, or after some seconds if that takes longer.
+/// `PUT /v1/ports/{port}`; the answer is the port's new state, or its state after some seconds if the change takes
+/// longer.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct PortChange {
-    /// True for a port that is to take its device as soon as there is one, false for one that is to give it up. What waits
-    /// for it is dropped then as `port_down`, and the device is free for others.
+    /// True if the port should take its device as soon as it exists, false to release it. Frames waiting for it are
+    /// then dropped as `port_down`, and the device is free for other uses.
     pub device: bool,
 }
 
 impl Port {
-    /// Frames that the XDP program has dropped, by verdict; verdicts that never were are left out.
+    /// Frames dropped by the XDP program, by verdict; verdicts without frames are omitted.
     pub fn xdp_drops(&self) -> BTreeMap<String, u64> {
         let arrived = ["redirected", "passed", "express"];
         let verdicts = self.xdp_verdicts_total.iter();
@@ -262,15 +264,15 @@ pub struct Queue {
     pub priority: u8,
     /// The class's name from the configuration.
     pub class: String,
-    /// How the class treats congestion.
+    /// The class's reaction to congestion.
     pub mode: Mode,
-    /// Charged to the ingress buffer of this port now, in whole cells.
+    /// Present charge of the ingress buffer of this port, in whole cells.
     pub ingress_bytes: u64,
-    /// The most that was charged since the start, or since a clear of the peaks of `persistent`.
+    /// Peak of `ingress_bytes` since the start, or since the peaks of `persistent` were cleared.
     pub ingress_bytes_max: u64,
-    /// Waiting to leave by this port now.
+    /// Bytes waiting to leave by this port now.
     pub egress_bytes: u64,
-    /// The most that waited since then.
+    /// Peak of `egress_bytes` since then.
     pub egress_bytes_max: u64,
     /// Frames waiting to leave by this port now.
     pub egress_frames: u64,
@@ -293,20 +295,21 @@ pub struct Pfc {
     pub priority: u8,
     /// Ingress occupancy.
     pub ingress_bytes: u64,
-    /// Threshold in force now for pausing the neighbour.
+    /// Present threshold for pausing the neighbour.
     pub xoff_bytes: u64,
-    /// Threshold in force now for letting it resume.
+    /// Present threshold for letting it resume.
     pub xon_bytes: u64,
     /// Room above xoff.
     pub headroom_bytes: u64,
-    /// The most of the headroom that was used since the start, or since a clear of the peaks of `persistent`.
+    /// Peak of the used headroom since the start, or since the peaks of `persistent` were cleared.
     pub headroom_used_bytes_max: u64,
-    /// The most that was used in the last whole interval of the reader `telemetry`; absent before one is over.
+    /// Peak of the used headroom in the last complete interval of the reader `telemetry`; absent before the first one
+    /// ends.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub telemetry_headroom_used_bytes_max: Option<u64>,
-    /// True while we hold the neighbour.
+    /// True while we pause the neighbour.
     pub pausing: bool,
-    /// True while the neighbour holds us.
+    /// True while the neighbour pauses us.
     pub paused: bool,
     /// XOFF sent, refreshes included.
     pub xoff_sent_total: u64,
@@ -316,7 +319,7 @@ pub struct Pfc {
     pub pause_received_total: u64,
     /// Resumes received for this priority.
     pub resume_received_total: u64,
-    /// For how long the neighbour has held us in all.
+    /// Total time for which the neighbour has paused us.
     pub paused_seconds_total: f64,
     /// True while this egress is suspected of a deadlock.
     pub suspected: bool,
@@ -327,12 +330,12 @@ pub struct Pfc {
 /// `GET /v1/deadlocks`.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, ToSchema)]
 pub struct Deadlocks {
-    /// Suspicions that last.
+    /// Present suspicions.
     pub current: Vec<Deadlock>,
-    /// Suspicions that are over, newest first, bounded.
+    /// Past suspicions, newest first, bounded.
     pub past: Vec<Deadlock>,
-    /// Suspicions that the flight recorder had no room for since the daemon started: too many others were
-    /// being recorded.
+    /// Suspicions for which the flight recorder had no room since the daemon started: too many others were being
+    /// recorded.
     #[serde(default)]
     pub unrecorded_total: u64,
 }
@@ -346,25 +349,25 @@ pub struct Deadlock {
     pub port: String,
     /// The priority.
     pub priority: u8,
-    /// Why nothing left.
+    /// Reason why nothing left.
     pub reason: Suspicion,
-    /// When it began, on the machine's monotonic clock.
+    /// Start, on the machine's monotonic clock.
     pub began_monotonic_nanos: u64,
-    /// For how long nothing had left when it began.
+    /// Time since the last departure, at its start.
     pub idle_seconds: f64,
-    /// What waited there when it began.
+    /// Bytes waiting there at its start.
     pub queued_bytes: u64,
-    /// The identifier that CLCM carried for it, hexadecimal.
+    /// The identifier used for it in CLCM, hexadecimal.
     pub spuid: Option<String>,
-    /// Loops found at this egress while it lasted.
+    /// Loops found at this egress during it.
     pub loops_found: u64,
-    /// Releases ordered at this egress while it lasted.
+    /// Releases ordered at this egress during it.
     pub releases: u64,
-    /// Time from its beginning to the first release at this egress.
+    /// Time from its start to the first release at this egress.
     pub first_release_seconds: Option<f64>,
-    /// How long it lasted; absent while it lasts.
+    /// Its duration; absent while it lasts.
     pub lasted_seconds: Option<f64>,
-    /// Who led what was done; absent when nothing was, or nobody was seen to.
+    /// The switch that led the reaction; absent if there was none, or it is unknown.
     #[serde(default)]
     pub master: Option<Master>,
     /// Reroutes done for it.
@@ -389,9 +392,9 @@ pub struct Deadlock {
 pub struct EventPage {
     /// Oldest first.
     pub events: Vec<Event>,
-    /// Ask with this as `after` for what comes next.
+    /// Value of `after` for the next request.
     pub next: u64,
-    /// Events after the asked sequence that the bounded log no longer has.
+    /// Events after the requested sequence that are no longer in the bounded log.
     pub missed: u64,
 }
 
@@ -400,16 +403,16 @@ pub struct EventPage {
 pub struct Event {
     /// Number since the daemon started, from 1.
     pub sequence: u64,
-    /// When, on the machine's monotonic clock.
+    /// Time on the machine's monotonic clock.
     pub monotonic_nanos: u64,
-    /// When, by the machine's wall clock, RFC 3339 in UTC.
+    /// Time by the machine's wall clock, RFC 3339 in UTC.
     pub time: String,
-    /// What happened.
+    /// Kind of event.
     pub kind: EventKind,
-    /// The port it concerns, if one.
+    /// The port concerned, if any.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub port: Option<String>,
-    /// The priority it concerns, if one.
+    /// The priority concerned, if any.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub priority: Option<u8>,
     /// Further fields by name, as text with units.
@@ -424,7 +427,7 @@ pub struct History {
     pub interval_seconds: f64,
     /// Oldest first.
     pub samples: Vec<Sample>,
-    /// Ask with this as `after` for what comes next.
+    /// Value of `after` for the next request.
     pub next: u64,
 }
 
@@ -433,13 +436,13 @@ pub struct History {
 pub struct Sample {
     /// Number since the daemon started, from 1.
     pub sequence: u64,
-    /// When the dataplane took it.
+    /// Time at which the dataplane took it.
     pub monotonic_nanos: u64,
-    /// Frames inside the switch.
+    /// Frames in the switch.
     pub held_frames: u64,
-    /// Of each lossless (port, priority).
+    /// All lossless (port, priority) pairs.
     pub queues: Vec<QueueSample>,
-    /// Of each port.
+    /// All ports.
     #[serde(default)]
     pub ports: Vec<PortSample>,
 }
@@ -462,13 +465,13 @@ pub struct QueueSample {
     pub port: String,
     /// The priority.
     pub priority: u8,
-    /// Charged to the ingress buffer of this port.
+    /// Charge of the ingress buffer of this port.
     pub ingress_bytes: u64,
-    /// Waiting to leave by this port.
+    /// Bytes waiting to leave by this port.
     pub egress_bytes: u64,
     /// Bytes sent so far.
     pub tx_bytes_total: u64,
-    /// True while the neighbour holds us.
+    /// True while the neighbour pauses us.
     pub paused: bool,
     /// True while suspected.
     pub suspected: bool,

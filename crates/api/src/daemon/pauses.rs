@@ -10,34 +10,34 @@ pub struct PauseCounters {
     pub port: String,
     /// The priority, 0 to 7.
     pub priority: u8,
-    /// What the neighbour was told.
+    /// Pauses sent to the neighbour.
     pub sent: Pauses,
-    /// What the neighbour has told: PFC, and 802.3x PAUSE where the port obeys it.
+    /// Pauses received from the neighbour: PFC, and 802.3x PAUSE if the port obeys it.
     pub received: Pauses,
 }
 
-/// Pauses of one priority in one direction. One begins with an XOFF that finds none in force; those that refresh it prolong
-/// it; it ends with an XON, or when the time of the last XOFF is over.
+/// Pauses of one priority in one direction. A pause begins with an XOFF while none is in force; refreshes prolong it;
+/// it ends with an XON, or when the time of the last XOFF is over.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, ToSchema)]
 pub struct Pauses {
     /// XOFF, refreshes included.
     pub xoff_frames_total: u64,
     /// XON.
     pub xon_frames_total: u64,
-    /// XOFF that have begun a pause. None in a class that is not lossless: its pauses are not obeyed.
+    /// XOFF that began a pause. Zero in a lossy class, whose pauses are not obeyed.
     pub transitions_total: u64,
     /// True while a pause lasts.
     pub paused: bool,
-    /// When the last pause began, RFC 3339 in UTC.
+    /// Start of the last pause, RFC 3339 in UTC.
     pub last_began: Option<String>,
     /// The same on CLOCK_MONOTONIC.
     pub last_began_monotonic_nanos: Option<u64>,
-    /// When the last pause that is over ended, RFC 3339 in UTC.
+    /// End of the last completed pause, RFC 3339 in UTC.
     pub last_ended: Option<String>,
     /// The same on CLOCK_MONOTONIC.
     pub last_ended_monotonic_nanos: Option<u64>,
-    /// For how long in all, a pause that lasts included.
+    /// Total time paused, including a present pause.
     pub paused_seconds_total: f64,
-    /// The longest pause, one that lasts included.
+    /// Longest pause, including a present one.
     pub longest_seconds: f64,
 }

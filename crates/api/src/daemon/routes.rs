@@ -8,18 +8,18 @@ use crate::words::Pinner;
 /// `GET /v1/routes`.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct Routes {
-    /// In the order of their VLANs, those for all of them first, and destinations; bounded.
+    /// Ordered by VLAN, with routes for all VLANs first, and destination; bounded.
     pub routes: Vec<Route>,
-    /// Routes beyond those.
+    /// Number of further routes.
     pub routes_left_out: u64,
     /// Flow pins of all destinations, bounded, by destination and flow hash.
     pub pins: Vec<Pin>,
-    /// Pins beyond those.
+    /// Number of further pins.
     pub pins_left_out: u64,
     /// The stations of the configuration, in the order of the file.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub stations: Vec<Station>,
-    /// Whether requests for the stations' addresses go to them alone (`multicast.suppress`).
+    /// True if requests for the stations' addresses are sent only to them (`multicast.suppress`).
     #[serde(default)]
     pub suppress: bool,
 }
@@ -33,19 +33,19 @@ pub struct Station {
     pub addresses: Vec<String>,
 }
 
-/// Where the frames to one destination go.
+/// Route for the frames to one destination.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct Route {
     /// A MAC address.
     pub destination: String,
-    /// Of frames of this VLAN alone; absent for a route of all VLANs that have none of their own.
+    /// The VLAN; absent for a route for all VLANs without a specific one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub vlan: Option<u16>,
     /// The ports of its group.
     pub members: Vec<RouteMember>,
-    /// Buckets in all; 0 for a single member.
+    /// Total number of buckets; 0 for a single member.
     pub buckets: u64,
-    /// Flows that are pinned.
+    /// Number of pinned flows.
     pub pins: u64,
 }
 
@@ -54,20 +54,20 @@ pub struct Route {
 pub struct RouteMember {
     /// The port.
     pub port: String,
-    /// Buckets that belong to it.
+    /// Number of its buckets.
     pub buckets: u64,
 }
 
-/// A flow that does not go by its bucket.
+/// A flow that does not follow its bucket.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct Pin {
     /// The destination.
     pub destination: String,
-    /// Which flow, in eight hexadecimal digits.
+    /// Flow hash, in eight hexadecimal digits.
     pub flow_hash: String,
-    /// The port that it leaves by.
+    /// The port by which it leaves.
     pub port: String,
-    /// Who pinned it.
+    /// Origin of the pin.
     pub by: Pinner,
 }
 
@@ -77,7 +77,7 @@ pub struct RouteDetail {
     /// As in the list.
     #[serde(flatten)]
     pub route: Route,
-    /// By bucket: the port that it belongs to. Empty for a single member.
+    /// Port of each bucket. Empty for a single member.
     pub bucket_ports: Vec<String>,
     /// The pins of this destination.
     pub flow_pins: Vec<Pin>,
@@ -89,7 +89,7 @@ pub struct RouteDetail {
 pub struct SetRoute {
     /// The ports of its group.
     pub ports: Vec<String>,
-    /// Buckets; as many as the configuration would give when left out.
+    /// Number of buckets; by default that of the configuration.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub buckets: Option<u16>,
 }
@@ -98,13 +98,13 @@ pub struct SetRoute {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct ToPort {
-    /// The member that it goes to.
+    /// The new member.
     pub port: String,
 }
 
-/// What a request has changed.
+/// Result of a change.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct Changed {
-    /// One sentence for people.
+    /// A sentence for people.
     pub changed: String,
 }

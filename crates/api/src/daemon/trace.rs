@@ -1,54 +1,54 @@
-//! `POST /v1/trace`: what would become of a frame, and why.
+//! `POST /v1/trace`: the treatment that a frame would get, and the reasons.
 
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
 use crate::words::{Mode, PriorityFrom, Reason, TracedKind, WayFound};
 
-/// The longest frame that is taken, in bytes.
+/// Maximum length of a frame, in bytes.
 pub const FRAME_LENGTH_MAX: usize = 16 * 1024;
 
-/// A frame that has not been sent.
+/// A hypothetical frame.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct TraceRequest {
-    /// The port that it would come in by.
+    /// Its ingress port.
     pub port: String,
     /// Its bytes in hexadecimal, from the destination address on, without FCS.
     pub frame: String,
-    /// Its length in bytes, where that is more than the bytes that are given.
+    /// Its length in bytes, if more than the given bytes.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub length: Option<u64>,
 }
 
-/// What would become of a frame that came in now. Nothing is sent, counted or learnt.
+/// Treatment that a frame would get now. Nothing is sent, counted or learned.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct Trace {
-    /// The port that it would come in by.
+    /// Its ingress port.
     pub port: String,
-    /// What the port reads from it.
+    /// The frame as parsed by the port.
     pub frame: TracedFrame,
     /// Its class; `None` for a frame to the switch itself.
     pub class: Option<TracedClass>,
-    /// How its way out is found.
+    /// The way in which its egress is found.
     pub way: Option<WayFound>,
-    /// Which of its destination's buckets, where they decide.
+    /// The bucket, if its destination has several members.
     pub bucket: Option<u16>,
-    /// What admitting it does; `None` where it is dropped, or is for the switch itself.
+    /// Effect of admitting it; `None` if it is dropped, or is for the switch itself.
     pub admission: Option<TracedAdmission>,
-    /// Where copies of it would wait.
+    /// Queues for its copies.
     pub queues: Vec<TracedQueue>,
-    /// The VLAN that it is in, where ports have VLANs: 0 for none.
+    /// Its VLAN in a VLAN-aware switch: 0 for none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub vlan: Option<u16>,
-    /// Why it would be dropped.
+    /// The reason for dropping it.
     pub dropped: Option<Reason>,
 }
 
-/// A frame as a port reads it.
+/// A frame as parsed by a port.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct TracedFrame {
-    /// What it is.
+    /// Its kind.
     pub kind: TracedKind,
     /// Destination address.
     pub destination: String,
@@ -58,13 +58,13 @@ pub struct TracedFrame {
     pub vlan: Option<u16>,
     /// Its length, from the destination address to the last byte of payload.
     pub length_bytes: u64,
-    /// What flows are told apart by.
+    /// Its flow hash.
     pub flow_hash: String,
     /// Its priority.
     pub priority: u8,
-    /// What decided that.
+    /// Source of its priority.
     pub priority_from: PriorityFrom,
-    /// The PCP or DSCP that did.
+    /// The PCP or DSCP used for it.
     pub code_point: Option<u8>,
 }
 
@@ -73,43 +73,43 @@ pub struct TracedFrame {
 pub struct TracedClass {
     /// Its name.
     pub name: String,
-    /// What it does when buffers fill.
+    /// Its reaction when buffers fill.
     pub mode: Mode,
 }
 
-/// What admitting a frame does.
+/// Effect of admitting a frame.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct TracedAdmission {
-    /// What it is charged, in whole cells.
+    /// Its charge, in whole cells.
     pub charged_bytes: u64,
-    /// What the ingress buffer holds then.
+    /// Occupancy of the ingress buffer afterwards.
     pub ingress_bytes: u64,
-    /// From how much on the neighbor is paused; 0 where it never is.
+    /// Occupancy from which the neighbour is paused; 0 if it never is.
     pub xoff_bytes: u64,
-    /// Whether this frame has it paused.
+    /// True if this frame causes a pause.
     pub pauses: bool,
-    /// The Level that it gets, in a class with Levels.
+    /// Its Level, in a class with Levels.
     pub level: Option<u8>,
 }
 
-/// Where a copy of a frame would wait.
+/// Queue for a copy of a frame.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct TracedQueue {
-    /// The port that it would leave by.
+    /// The egress port.
     pub port: String,
-    /// Frames of its priority that wait there.
+    /// Frames of its priority waiting there.
     pub waiting_frames: u64,
     /// Their bytes.
     pub waiting_bytes: u64,
-    /// Whether the neighbor pauses the priority now.
+    /// True while the neighbour pauses the priority.
     pub paused: bool,
-    /// The lowest Level that the neighbor's Feedback lets out, in a class with Levels.
+    /// The lowest Level that the neighbour's Feedback releases, in a class with Levels.
     pub feedback: Option<u8>,
-    /// Whether the queue is suspected of a deadlock.
+    /// True if the queue is suspected of a deadlock.
     pub suspected: bool,
-    /// Whether it would leave with a VLAN tag, where ports have VLANs.
+    /// True if it would leave tagged, in a VLAN-aware switch.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub tagged: Option<bool>,
-    /// Whether the frame could leave now but for those that wait.
+    /// True if the frame could leave now, apart from waiting ones.
     pub may_leave: bool,
 }

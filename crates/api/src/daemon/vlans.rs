@@ -1,4 +1,4 @@
-//! `GET /v1/vlans`: VLANs, their ports and counters, and learnt addresses; `/v1/fdb`: learned addresses alone.
+//! `GET /v1/vlans`: VLANs, their ports and counters, and learned addresses; `/v1/fdb`: only learned addresses.
 
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
@@ -6,83 +6,83 @@ use utoipa::ToSchema;
 /// `GET /v1/vlans`.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, ToSchema)]
 pub struct Vlans {
-    /// Whether VLAN tags mean anything here: a port has `tag`, `trunks` or `vlan-mode`.
+    /// True in a VLAN-aware switch: a port has `tag`, `trunks` or `vlan-mode`.
     pub vlan_aware: bool,
-    /// By port, in the order of the configuration; empty where tags mean nothing.
+    /// By port, in the order of the configuration; empty if tags are ignored.
     pub ports: Vec<PortVlans>,
-    /// VLANs that the configuration names or a frame came in, in the order of their numbers; at the end one without a number, of
-    /// all for which there is no place.
+    /// VLANs that the configuration names or frames arrived in, in ascending order; at the end one without a number,
+    /// for all VLANs without separate counters.
     pub vlans: Vec<VlanTraffic>,
-    /// Learnt addresses, bounded, by VLAN and address.
+    /// Learned addresses, bounded, by VLAN and address.
     pub learnt: Vec<LearntAddress>,
-    /// Whether there may be more.
+    /// True if there may be more.
     pub learnt_left_out: bool,
 }
 
-/// What a port makes of VLAN tags.
+/// Treatment of VLAN tags by a port.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct PortVlans {
     /// The port.
     pub port: String,
     /// `access`, `trunk`, `native-tagged` or `native-untagged`.
     pub mode: String,
-    /// The VLAN of frames that come in without a tag; 0 at a trunk.
+    /// The VLAN of frames that arrive untagged; 0 at a trunk.
     pub untagged: u16,
-    /// VLANs that it carries: numbers and ranges.
+    /// Its VLANs: numbers and ranges.
     pub carries: Vec<String>,
 }
 
 /// One VLAN.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct VlanTraffic {
-    /// Its number, 0 for frames without a tag at trunks; absent for all VLANs together that have no place.
+    /// Its number, 0 for untagged frames at trunks; absent for the sum of all VLANs without separate counters.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub vlan: Option<u16>,
-    /// Ports by which its frames leave with a tag.
+    /// Ports by which its frames leave tagged.
     pub tagged: Vec<String>,
-    /// Ports by which they leave without one.
+    /// Ports by which its frames leave untagged.
     pub untagged: Vec<String>,
     /// Frames admitted.
     pub rx_frames_total: u64,
-    /// Their bytes, as they came in.
+    /// Their bytes, on arrival.
     pub rx_bytes_total: u64,
     /// Frames handed to a transmitter; a flooded frame counts for each port.
     pub tx_frames_total: u64,
-    /// Their bytes, as they left.
+    /// Their bytes, on departure.
     pub tx_bytes_total: u64,
-    /// Copies of flooded frames that did not leave for want of memory for a second form, or because a tag would have made them too
-    /// long.
+    /// Copies of flooded frames that did not leave for lack of memory for a second form, or because a tag would have
+    /// made them too long.
     pub copies_dropped_total: u64,
 }
 
-/// An address that frames came from.
+/// A learned source address.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, ToSchema)]
 pub struct LearntAddress {
     /// The VLAN; 0 for frames without one.
     pub vlan: u16,
     /// The MAC address.
     pub address: String,
-    /// The port that it is behind.
+    /// The port behind which it is.
     pub port: String,
     /// Seconds since the last frame from it.
     pub idle_seconds: f64,
 }
 
-/// `GET /v1/fdb`: the forwarding database, which is what frames have taught the switch.
+/// `GET /v1/fdb`: the forwarding database of learned addresses.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, ToSchema)]
 pub struct Fdb {
-    /// The switch learns addresses (`forwarding.learning`).
+    /// True if the switch learns addresses (`forwarding.learning`).
     pub learning: bool,
-    /// Learned addresses.
+    /// Number of learned addresses.
     pub count: u64,
-    /// Learned addresses that there is room for. They share sets of four places: an address may find no room before all
-    /// places are taken.
+    /// Capacity for learned addresses. They share sets of four places: an address may find no room before all places
+    /// are taken.
     pub capacity: u64,
     /// By port, in the order of the configuration.
     pub ports: Vec<FdbPort>,
     /// Learned addresses, at most 4,096, by VLAN and address.
     pub addresses: Vec<LearntAddress>,
-    /// Learned addresses that are not shown.
+    /// Number of learned addresses not listed.
     pub left_out: u64,
 }
 
@@ -91,28 +91,28 @@ pub struct Fdb {
 pub struct FdbPort {
     /// The port.
     pub port: String,
-    /// Learned addresses behind it. One that is too old counts until it is swept, within an eighth of `forwarding.age`.
+    /// Number of learned addresses. An expired one counts until it is swept, within an eighth of `forwarding.age`.
     pub count: u64,
-    /// Addresses of its frames that found no room, or took that of an address that was still known.
+    /// Source addresses that found no room, or replaced one still in use.
     pub full_total: u64,
 }
 
-/// `POST /v1/fdb/flush`: which addresses to forget. Without `port` and `vlan`: all.
+/// `POST /v1/fdb/flush`: addresses to forget. Without `port` and `vlan`: all.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct FdbFlush {
-    /// Only those behind this port.
+    /// Only addresses behind this port.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub port: Option<String>,
-    /// Only those in this VLAN, 0 to 4094; 0 for frames without one.
+    /// Only addresses in this VLAN, 0 to 4094; 0 for untagged frames without a VLAN.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub vlan: Option<u16>,
 }
 
-/// What of a port floods and learns nothing because of a loop.
+/// VLANs in which a port neither floods nor learns because of a loop.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct LoopBlocked {
-    /// True if it is so in all VLANs, or in a switch whose ports have none.
+    /// True for all VLANs, or in a switch that ignores tags.
     pub all: bool,
     /// Otherwise the VLANs: numbers, and ranges such as `20-29`.
     #[serde(default)]

@@ -2,17 +2,17 @@
 
 use super::{Route, ROUTES};
 
-/// The page that has it, from the root of the tree.
+/// Path of the page with the table, from the root of the tree.
 pub const PAGE: &str = "docs/src/reference/api.md";
 
 const BEGIN: &str = "<!-- routes: cargo xtask dashboards writes them -->\n";
 const END: &str = "<!-- end of the routes -->\n";
 
-/// The page with the table as it should be.
+/// Returns the page with an updated table.
 ///
 /// # Errors
 ///
-/// When the page has no place for it.
+/// The page has no place for it.
 pub fn updated(page: &str) -> Result<String, String> {
     let missing = |mark: &str| format!("{PAGE} lacks the line `{}`", mark.trim_end());
     let (before, rest) = page.split_once(BEGIN).ok_or_else(|| missing(BEGIN))?;

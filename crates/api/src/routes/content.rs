@@ -1,4 +1,4 @@
-//! What is in bodies.
+//! Contents of bodies.
 
 use std::fmt;
 
@@ -17,16 +17,16 @@ pub struct Content {
     collect: fn(&mut Schemas),
 }
 
-/// What is answered.
+/// Contents of an answer.
 #[derive(Clone, Copy, Debug)]
 pub enum Answer {
     /// JSON.
     Json(Content),
     /// The JSON `null`.
     Null,
-    /// pcapng, as it comes.
+    /// A stream of pcapng.
     Pcapng,
-    /// Lines of JSON of one type, as they come.
+    /// A stream of lines with JSON of one type.
     Lines(Content),
     /// The OpenAPI document.
     Document,
@@ -58,7 +58,7 @@ impl Content {
         }
     }
 
-    /// Adds the type's schema, and those that it refers to.
+    /// Adds the schemas of the type and of the types that it refers to.
     pub(crate) fn collect(&self, schemas: &mut Schemas) {
         (self.collect)(schemas);
     }

@@ -1,4 +1,5 @@
-//! The routes of the daemon's API, in one table: the daemon's dispatch, the OpenAPI document and the book follow from it.
+//! The routes of the daemon's API, in one table: the daemon's dispatch, the OpenAPI document and the book are derived
+//! from it.
 
 pub mod book;
 mod content;
@@ -10,16 +11,16 @@ pub use content::{Answer, Content};
 pub use parameters::{Kind, Parameter, Place};
 pub use table::ROUTES;
 
-/// The version of the API, as the OpenAPI document has it. Within `/v1` the first number stays: the second counts additions,
-/// the third corrections of the document.
+/// Version of the API in the OpenAPI document. Within `/v1` the first number stays: the second counts additions, the
+/// third corrections of the document.
 pub const VERSION: &str = "1.2.0";
 
-/// What all paths of this version begin with.
+/// Prefix of all paths of this version.
 pub const PREFIX: &str = "/v1/";
 
-/// What answers a request. One for each row of [`ROUTES`].
+/// Handler of a request. One for each row of [`ROUTES`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[allow(missing_docs)] // the row says what each does
+#[allow(missing_docs)] // described by the rows
 pub enum Endpoint {
     Status,
     Ports,
@@ -75,21 +76,21 @@ pub enum Endpoint {
     OpenApi,
 }
 
-/// The methods in use.
+/// Request methods in use.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Method {
-    /// Shows.
+    /// Reads.
     Get,
     /// Sets.
     Put,
-    /// Begins.
+    /// Creates or starts.
     Post,
-    /// Takes away.
+    /// Removes.
     Delete,
 }
 
 impl Method {
-    /// As in a request.
+    /// Name in a request.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Get => "GET",
@@ -103,28 +104,28 @@ impl Method {
 /// One request and its answers.
 #[derive(Clone, Copy, Debug)]
 pub struct Route {
-    /// What answers it.
+    /// Its handler.
     pub endpoint: Endpoint,
     /// Its method.
     pub method: Method,
     /// Its path, with parameters in braces.
     pub path: &'static str,
-    /// What it does, in a few words.
+    /// Short description.
     pub summary: &'static str,
-    /// What it takes in the path and behind `?`.
+    /// Parameters in the path and the query.
     pub parameters: &'static [Parameter],
-    /// The JSON that it takes.
+    /// JSON body of the request.
     pub body: Option<Content>,
     /// The answer with status 200.
     pub answer: Answer,
-    /// Statuses of refusals, whose answer is an [`Error`](crate::daemon::Error).
+    /// Statuses of refusals, which have an [`Error`](crate::daemon::Error).
     pub refusals: &'static [u16],
-    /// The commands of `switchctl` that ask for it.
+    /// Commands of `switchctl` that use it.
     pub commands: &'static [&'static str],
 }
 
 impl Route {
-    /// The path as the book and messages write it: `/v1/deadlocks/ID`.
+    /// The path in the book and in messages: `/v1/deadlocks/ID`.
     pub fn shown_path(&self) -> String {
         let parts = self.path.split('/').map(|part| match parameter(part) {
             Some(name) => name.to_uppercase(),
@@ -133,7 +134,7 @@ impl Route {
         parts.collect::<Vec<_>>().join("/")
     }
 
-    /// What may stand behind the path: `?after=AFTER&wait_seconds=WAIT_SECONDS`; empty where nothing may.
+    /// The query in the book: `?after=AFTER&wait_seconds=WAIT_SECONDS`; empty if there is none.
     pub fn query(&self) -> String {
         let of_query = |parameter: &&Parameter| parameter.place == Place::Query;
         let parameters = self.parameters.iter().filter(of_query).map(|parameter| {
@@ -147,7 +148,7 @@ impl Route {
         }
     }
 
-    /// True for a request for `path`.
+    /// Returns true for a request for `path`.
     pub fn matches(&self, path: &str) -> bool {
         let mut parts = path.split('/');
         let are_equal = self.path.split('/').all(|own| {
@@ -157,7 +158,7 @@ impl Route {
         are_equal && parts.next().is_none()
     }
 
-    /// What a refusal with `status` means.
+    /// Meaning of a refusal with `status`.
     pub const fn refusal(status: u16) -> &'static str {
         match status {
             400 => "The request is not valid.",
@@ -170,12 +171,12 @@ impl Route {
     }
 }
 
-/// The parameter that a part of a path is.
+/// The parameter's name, if a part of a path is one.
 fn parameter(part: &str) -> Option<&str> {
     part.strip_prefix('{')?.strip_suffix('}')
 }
 
-/// The methods that `path` supports; none for a path that does not exist.
+/// The methods that `path` supports; empty for a path that does not exist.
 pub fn methods(path: &str) -> Vec<Method> {
     let of_path = ROUTES.iter().filter(|route| route.matches(path));
     of_path.map(|route| route.method).collect()
@@ -186,7 +187,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_path_matches_its_route_only() {
+    fn a_path_matches_only_its_route() {
         assert_eq!(
             methods("/v1/routes/02:00:00:00:00:01"),
             [Method::Get, Method::Put, Method::Delete]
@@ -202,7 +203,7 @@ mod tests {
     }
 
     #[test]
-    fn every_route_is_there_once_and_describes_what_is_in_its_path() {
+    fn every_route_is_unique_and_describes_its_path_parameters() {
         for (index, route) in ROUTES.iter().enumerate() {
             assert!(route.path.starts_with(PREFIX), "{}", route.path);
             for other in &ROUTES[..index] {

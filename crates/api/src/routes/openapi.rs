@@ -1,4 +1,4 @@
-//! The OpenAPI document of the daemon's API, made from the routes and the types of their bodies.
+//! The OpenAPI document of the daemon's API, generated from the routes and the types of their bodies.
 
 use std::collections::BTreeMap;
 
@@ -18,7 +18,7 @@ use crate::daemon;
 use crate::record::RECORD_TYPE;
 use crate::words::{Vocabulary, Word};
 
-/// Where the document is committed, from the root of the tree.
+/// Path of the committed document, from the root of the tree.
 pub const COMMITTED: &str = "docs/src/reference/openapi.json";
 
 const JSON: &str = "application/json";
@@ -27,7 +27,7 @@ const DESCRIPTION: &str = "JSON over HTTP/1.1 on the daemon's Unix socket. Units
 Within /v1 only additions are made: paths, parameters that may be left out, members of answers, and words of enumerations. \
 A client must ignore members, and accept words, that it does not know.";
 
-/// Endings of names, and the units that they stand for.
+/// Suffixes of names, and the units that they stand for.
 const UNITS: [(&str, &str); 6] = [
     ("bits_per_second", "bits per second"),
     ("bytes", "bytes"),
@@ -41,7 +41,7 @@ const UNITS: [(&str, &str); 6] = [
 ///
 /// # Panics
 ///
-/// Never: it has no keys but text.
+/// Never: all of its keys are text.
 pub fn json() -> String {
     let json = document().to_pretty_json();
     json.expect("the keys are text") + "\n"
@@ -82,7 +82,6 @@ fn document() -> OpenApi {
         .build()
 }
 
-/// Every schema by name.
 fn schemas() -> BTreeMap<String, RefOr<Schema>> {
     let mut found = vec![(daemon::Error::name().into_owned(), daemon::Error::schema())];
     for route in ROUTES {
@@ -104,7 +103,6 @@ fn schemas() -> BTreeMap<String, RefOr<Schema>> {
         .collect()
 }
 
-/// Adds the unit to a number's description.
 fn say_unit((name, schema): (&String, &mut RefOr<Schema>)) {
     let quantity = name.trim_end_matches("_total").trim_end_matches("_max");
     let unit = UNITS.iter().find(|(ending, _)| quantity.ends_with(ending));
@@ -146,7 +144,7 @@ fn operation(route: &Route) -> OperationBuilder {
     operation
 }
 
-/// The endpoint with a small initial.
+/// The endpoint's name with a lower-case initial.
 fn operation_id(route: &Route) -> String {
     let name = format!("{:?}", route.endpoint);
     name[..1].to_lowercase() + &name[1..]

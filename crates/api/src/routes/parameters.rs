@@ -5,11 +5,11 @@
 pub enum Place {
     /// A part of the path.
     Path,
-    /// Behind `?`. May be left out.
+    /// In the query. Optional.
     Query,
 }
 
-/// What a parameter is.
+/// Type of a parameter.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
     /// A number, 0, 1, 2, …
@@ -31,7 +31,7 @@ pub struct Parameter {
     pub place: Place,
     /// What it is.
     pub kind: Kind,
-    /// What it means.
+    /// Its meaning.
     pub description: &'static str,
     /// A legal value.
     pub example: &'static str,
@@ -64,7 +64,6 @@ const fn query(
     }
 }
 
-/// A suspicion.
 pub(super) const SUSPICION: Parameter = path(
     "id",
     Kind::Count,
@@ -72,10 +71,8 @@ pub(super) const SUSPICION: Parameter = path(
     "Number of the suspicion, as in `GET /v1/deadlocks`.",
 );
 
-/// A port.
 pub(super) const PORT: Parameter = path("port", Kind::Text, "h1", "The port's name.");
 
-/// A profile of marking.
 pub(super) const PROFILE: Parameter = path(
     "profile",
     Kind::Text,
@@ -83,7 +80,6 @@ pub(super) const PROFILE: Parameter = path(
     "The profile's name.",
 );
 
-/// A configuration that was in force.
 pub(super) const PAST_CONFIGURATION: Parameter = path(
     "number",
     Kind::Count,
@@ -91,7 +87,6 @@ pub(super) const PAST_CONFIGURATION: Parameter = path(
     "Number of the configuration, as in `GET /v1/config/history`.",
 );
 
-/// An impairment.
 pub(super) const IMPAIRMENT: Parameter = path(
     "id",
     Kind::Count,
@@ -99,7 +94,6 @@ pub(super) const IMPAIRMENT: Parameter = path(
     "Number of the impairment, as in `GET /v1/impairments`.",
 );
 
-/// A capture.
 pub(super) const CAPTURE: Parameter = path(
     "id",
     Kind::Count,
@@ -107,19 +101,16 @@ pub(super) const CAPTURE: Parameter = path(
     "Number of the capture, as in `GET /v1/captures`.",
 );
 
-/// Where a route leads.
 pub(super) const DESTINATION: Parameter = path(
     "destination",
     Kind::Text,
     "02:00:00:00:00:07",
-    "The destination's MAC address; with `@` and a number the route for one VLAN alone: `02:00:00:00:00:07@20`.",
+    "The destination's MAC address; with `@` and a number the route for one VLAN only: `02:00:00:00:00:07@20`.",
 );
 
-/// A bucket.
 pub(super) const BUCKET: Parameter =
     path("bucket", Kind::Count, "0", "Number of the bucket, from 0.");
 
-/// A flow.
 pub(super) const FLOW_HASH: Parameter = path(
     "flow_hash",
     Kind::Text,
@@ -127,15 +118,13 @@ pub(super) const FLOW_HASH: Parameter = path(
     "The flow, in up to eight hexadecimal digits, as in `GET /v1/flows`.",
 );
 
-/// Where to go on.
 pub(super) const AFTER: Parameter = query(
     "after",
     Kind::Count,
     "0",
-    "Only what comes after this sequence number: `next` of the answer before. Default: 0, all that is kept.",
+    "Returns only entries after this sequence number: `next` of the previous answer. Default: 0, all stored entries.",
 );
 
-/// A long poll.
 pub(super) const WAIT_SECONDS: Parameter = query(
     "wait_seconds",
     Kind::Seconds,
@@ -143,23 +132,22 @@ pub(super) const WAIT_SECONDS: Parameter = query(
     "How long to wait for a first event, in seconds, at most 60. Default: 0.",
 );
 
-/// A reload that changes nothing.
 pub(super) const CONFIRM_SECONDS: Parameter = query(
     "confirm_seconds",
     Kind::Seconds,
     "60",
-    "Above zero: what was in force before comes back after this time, unless it is confirmed. At most a day. Default: 0, nothing to confirm.",
+    "Above zero: the previous configuration is restored after this time unless the change is confirmed. At most a day. Default: 0, no confirmation.",
 );
 pub(super) const CHECK: Parameter = query(
     "check",
     Kind::Boolean,
     "true",
-    "True to have the keeper try whether the next daemon could start, and to go on. Default: false.",
+    "True to only check whether the next daemon could start. Default: false.",
 );
 
 pub(super) const DRY_RUN: Parameter = query(
     "dry_run",
     Kind::Boolean,
     "true",
-    "True to change nothing and answer what would change. Default: false.",
+    "True to report changes without applying them. Default: false.",
 );

@@ -22,7 +22,7 @@ use crate::pfcwd::{Pfcwd, PfcwdChange};
 use crate::record::{RecordLine, RecordRequest};
 use crate::reload::{Configuration, ConfigurationHistory, Confirmed, PastConfiguration, Reload};
 
-/// A route without parameters that shows something and is never refused.
+/// A route without parameters that reads something and is never refused.
 const fn shown(
     endpoint: Endpoint,
     path: &'static str,
@@ -60,7 +60,7 @@ pub const ROUTES: &[Route] = &[
         endpoint: Endpoint::SetPort,
         method: Method::Put,
         path: "/v1/ports/{port}",
-        summary: "Has a port give up its device, or take it again, until the daemon stops.",
+        summary: "Makes a port release its device, or take it again, until the daemon stops.",
         parameters: &[PORT],
         body: Some(Content::of::<PortChange>()),
         answer: Answer::Json(Content::of::<Port>()),
@@ -98,7 +98,7 @@ pub const ROUTES: &[Route] = &[
     shown(
         Endpoint::Buffers,
         "/v1/buffers",
-        "Pools, and what each (port, priority) has of them.",
+        "Pools, and their use by each (port, priority).",
         Content::of::<Buffers>(),
         &["buffers"],
     ),
@@ -113,7 +113,7 @@ pub const ROUTES: &[Route] = &[
         endpoint: Endpoint::ClearWatermarks,
         method: Method::Post,
         path: "/v1/watermarks/clear",
-        summary: "Begins the peaks of one reader again.",
+        summary: "Restarts the peaks of one reader.",
         body: Some(Content::of::<WatermarkClear>()),
         answer: Answer::Json(Content::of::<Watermarks>()),
         refusals: &[400, 404, 503],
@@ -144,14 +144,14 @@ pub const ROUTES: &[Route] = &[
     shown(
         Endpoint::Exports,
         "/v1/exports",
-        "What is sent to collectors by sFlow.",
+        "Settings and counters of the sFlow agent.",
         Content::of::<Exports>(),
         &["exports"],
     ),
     shown(
         Endpoint::Impairments,
         "/v1/impairments",
-        "What is done on purpose to frames and links.",
+        "Impairments of frames and links in force.",
         Content::list_of::<Impairment>(),
         &["impair list"],
     ),
@@ -159,7 +159,7 @@ pub const ROUTES: &[Route] = &[
         endpoint: Endpoint::Impair,
         method: Method::Post,
         path: "/v1/impairments",
-        summary: "Drops, delays or marks frames, pauses a neighbor or takes a link down, for a bounded time.",
+        summary: "Drops, delays or marks frames, pauses a neighbour or takes a link down, for a limited time.",
         body: Some(Content::of::<ImpairRequest>()),
         answer: Answer::Json(Content::of::<Impairment>()),
         refusals: &[400, 409, 503],
@@ -180,7 +180,7 @@ pub const ROUTES: &[Route] = &[
     Route {
         endpoint: Endpoint::Vlans,
         path: "/v1/vlans",
-        summary: "VLANs: their ports, counters and learnt addresses.",
+        summary: "VLANs: their ports, counters and learned addresses.",
         answer: Answer::Json(Content::of::<Vlans>()),
         refusals: &[503],
         commands: &["vlans"],
@@ -209,7 +209,7 @@ pub const ROUTES: &[Route] = &[
     Route {
         endpoint: Endpoint::Audit,
         path: "/v1/audit",
-        summary: "Where every frame and every chunk of packet memory is.",
+        summary: "Locations of all frames and chunks of packet memory.",
         answer: Answer::Json(Content::of::<Audit>()),
         refusals: &[503],
         commands: &["audit"],
@@ -341,7 +341,7 @@ pub const ROUTES: &[Route] = &[
         endpoint: Endpoint::UnpinFlow,
         method: Method::Delete,
         path: "/v1/routes/{destination}/pins/{flow_hash}",
-        summary: "Takes a flow pin away.",
+        summary: "Removes a flow pin.",
         parameters: &[DESTINATION, FLOW_HASH],
         answer: Answer::Json(Content::of::<Changed>()),
         refusals: &[400, 404, 409, 503],
@@ -369,7 +369,7 @@ pub const ROUTES: &[Route] = &[
     shown(
         Endpoint::Ecn,
         "/v1/ecn",
-        "How frames are marked Congestion Experienced, by profile.",
+        "Marking of frames as Congestion Experienced, by profile.",
         Content::list_of::<EcnProfile>(),
         &["ecn"],
     ),
@@ -377,7 +377,7 @@ pub const ROUTES: &[Route] = &[
         endpoint: Endpoint::SetEcn,
         method: Method::Put,
         path: "/v1/ecn/{profile}",
-        summary: "Has the classes of a profile mark by other values.",
+        summary: "Changes the marking of the classes of a profile.",
         parameters: &[PROFILE],
         body: Some(Content::of::<EcnChange>()),
         answer: Answer::Json(Content::of::<EcnProfile>()),
@@ -395,7 +395,7 @@ pub const ROUTES: &[Route] = &[
         endpoint: Endpoint::BeginCapture,
         method: Method::Post,
         path: "/v1/captures",
-        summary: "Captures frames. The answer goes on until the capture ends; the header x-weir-capture has its number.",
+        summary: "Captures frames. The answer continues until the capture ends; the header x-weir-capture has its number.",
         body: Some(Content::of::<CaptureRequest>()),
         answer: Answer::Pcapng,
         refusals: &[400, 409, 500, 503],
@@ -416,7 +416,7 @@ pub const ROUTES: &[Route] = &[
         endpoint: Endpoint::Record,
         method: Method::Post,
         path: "/v1/recordings",
-        summary: "Records queues, pauses and drops. The answer goes on until the recording ends.",
+        summary: "Records queues, pauses and drops. The answer continues until the recording ends.",
         body: Some(Content::of::<RecordRequest>()),
         answer: Answer::Lines(Content::of::<RecordLine>()),
         refusals: &[400, 409, 503],
@@ -466,7 +466,7 @@ pub const ROUTES: &[Route] = &[
         endpoint: Endpoint::ConfirmReload,
         method: Method::Post,
         path: "/v1/reload/confirm",
-        summary: "Keeps what a reload has put in force that waits for this.",
+        summary: "Confirms a reload that waits for it.",
         answer: Answer::Json(Content::of::<Confirmed>()),
         refusals: &[409],
         commands: &["confirm"],
@@ -487,7 +487,7 @@ pub const ROUTES: &[Route] = &[
         endpoint: Endpoint::Trace,
         method: Method::Post,
         path: "/v1/trace",
-        summary: "What would become of a frame that came in now, and why. Nothing is sent or counted.",
+        summary: "Predicts the treatment of a frame, with the reasons. Nothing is sent or counted.",
         body: Some(Content::of::<TraceRequest>()),
         answer: Answer::Json(Content::of::<Trace>()),
         refusals: &[400, 503],
@@ -504,7 +504,7 @@ pub const ROUTES: &[Route] = &[
     },
 ];
 
-/// A route without what most routes do not have.
+/// Defaults for most routes.
 const BARE: Route = Route {
     endpoint: Endpoint::Status,
     method: Method::Get,

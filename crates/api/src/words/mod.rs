@@ -1,7 +1,7 @@
-//! Words of closed sets in the API's bodies: roles, modes, reasons, kinds of events.
+//! Sets of named values in the API's bodies: roles, modes, reasons, kinds of events.
 //!
-//! A [`Word`] is one value of such a set, or text that this version does not know. Names come from the enums themselves,
-//! most of them the core's.
+//! A [`Word`] is one value of such a set, or text unknown to this version. Names come from the enums themselves, most
+//! of them the core's.
 
 mod event;
 
@@ -19,28 +19,28 @@ use weir_core::{
 
 pub use event::EventName;
 
-/// A closed set of words.
+/// A set of named values.
 pub trait Vocabulary: Copy + Eq + 'static {
     /// The set's name in the OpenAPI document.
     const TITLE: &'static str;
-    /// What the words are about.
+    /// Subject of the words.
     const DESCRIPTION: &'static str;
-    /// All of them.
+    /// All words.
     const WORDS: &'static [(&'static str, Self)];
 
     /// The word for this value.
     fn word(self) -> &'static str;
 
-    /// What it means.
+    /// Its meaning.
     fn meaning(self) -> &'static str;
 }
 
-/// A word of the set `T`. What a newer daemon says and this version does not know is kept as it came, so that it is shown
-/// and written as the daemon said it.
+/// A word of the set `T`. A word from a newer daemon that this version does not know is kept, and displayed and written
+/// unchanged.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Word<T>(Inner<T>);
 
-/// `Other` is none of the set's words.
+/// `Other` is not in the set.
 #[derive(Clone, Debug, PartialEq, Eq)]
 enum Inner<T> {
     Known(T),
@@ -48,7 +48,7 @@ enum Inner<T> {
 }
 
 impl<T: Vocabulary> Word<T> {
-    /// The value; `None` for a word that this version does not know.
+    /// The value; `None` if this version does not know the word.
     pub fn known(&self) -> Option<T> {
         match self.0 {
             Inner::Known(value) => Some(value),
@@ -93,7 +93,7 @@ impl<T: Vocabulary> PartialEq<T> for Word<T> {
     }
 }
 
-/// With the word as it is written: what tests of the JSON compare with.
+/// Compares the written word, for tests of the JSON.
 impl<T: Vocabulary> PartialEq<&str> for Word<T> {
     fn eq(&self, text: &&str) -> bool {
         self.as_str() == *text
@@ -112,7 +112,7 @@ impl<T: Vocabulary> PartialOrd for Word<T> {
     }
 }
 
-/// By the word, as text: maps by words are sorted in JSON.
+/// By text: maps by words are sorted in JSON.
 impl<T: Vocabulary> Ord for Word<T> {
     fn cmp(&self, other: &Self) -> Ordering {
         self.as_str().cmp(other.as_str())
@@ -145,27 +145,28 @@ impl<'de, T: Vocabulary> Deserialize<'de> for Word<T> {
 }
 
 named! {
-    /// What a daemon does.
+    /// State of a daemon.
     #[derive(Clone, Copy, Debug, PartialEq, Eq)]
     pub enum Stage {
         /// It forwards.
         Running => "running",
-        /// It admits nothing more and sends what it holds, before it ends.
+        /// It admits no more frames, and sends the remaining ones before it ends.
         Draining => "draining",
     }
 
-    /// How a switch is, from good to bad.
+    /// Health of a switch, from good to bad.
     #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
     pub enum Verdict {
         /// Nothing is wrong.
         Ok => "ok" (default),
-        /// Frames are lost, or stood still, and it is dealt with.
+        /// Frames are lost or were stalled, and the switch reacts.
         Degraded => "degraded",
-        /// What the switch is there for does not hold: frames are lost between switches, stand still, or nobody answers.
+        /// The switch does not fulfil its purpose: frames are lost between switches or stalled, or a component does not
+        /// answer.
         Failing => "failing",
     }
 
-    /// What is wrong with a switch.
+    /// Problem of a switch.
     #[derive(Clone, Copy, Debug, PartialEq, Eq)]
     pub enum Trouble {
         /// Frames of a lossless class are lost.
@@ -174,100 +175,101 @@ named! {
         KernelLosses => "kernel_losses",
         /// The XDP program drops frames.
         XdpLosses => "xdp_losses",
-        /// The device loses frames before the kernel has them.
+        /// The device loses frames before the kernel receives them.
         DeviceLosses => "device_losses",
         /// A port's device has a smaller MTU than the switch: longer frames are lost.
         MtuTooSmall => "mtu_too_small",
-        /// A port's device cannot be used, or was put into another device.
+        /// A port's device cannot be used, or was added to another device.
         DeviceUnfit => "device_unfit",
-        /// An egress is suspected of a deadlock, or was, and may be again.
+        /// An egress is or was recently suspected of a deadlock.
         Suspected => "suspected",
         /// A neighbour pauses without end.
         Storm => "storm",
-        /// A port floods and learns nothing because of a loop.
+        /// A port neither floods nor learns because of a loop.
         ForwardingLoop => "forwarding_loop",
         /// The device of a port completes no transmissions.
         TransmitterStalled => "transmitter_stalled",
-        /// Learned addresses have no room.
+        /// The table of learned addresses is full.
         LearningTableFull => "learning_table_full",
-        /// The dataplane did nothing for a while.
+        /// The dataplane was stopped for a while.
         DataplaneStalled => "dataplane_stalled",
         /// The control plane has missed events.
         EventsLost => "events_lost",
         /// The dataplane does not answer.
         DataplaneSilent => "dataplane_silent",
-        /// A restart failed, and what ran before it runs again.
+        /// A restart failed, and the previous switch runs again.
         RestartFailed => "restart_failed",
         /// The switch has lost the process that could restart it.
         KeeperGone => "keeper_gone",
-        /// An address to listen at is taken.
+        /// The address of a listener is in use.
         ListenerTaken => "listener_taken",
     }
 
-    /// How a port's XDP program is attached.
+    /// Attachment of a port's XDP program.
     #[derive(Clone, Copy, Debug, PartialEq, Eq)]
     pub enum Attached {
         /// In the driver.
         Native => "native",
         /// In the network stack, after the driver.
         Generic => "generic",
-        /// Not at all yet.
+        /// Not yet attached.
         Detached => "detached",
     }
 
-    /// Whether frames leave a port by the express path, and if not, why.
+    /// Whether frames leave a port by the express path, and the reason if not.
     #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
     pub enum Express {
-        /// They do, while nothing waits at the port.
+        /// Yes, while no frame waits at the port.
         Open => "open",
-        /// Not at this moment: something waits, a pause is in force, or the link is down.
+        /// Not at present: a frame waits, a pause is in force, or the link is down.
         Held => "held",
-        /// The settings do not ask for it.
+        /// The settings do not enable it.
         Off => "off" (default),
-        /// No class may use it: classes are lossless and do not ask for it, mark frames, or limit their age.
+        /// No class may use it: classes are lossless and do not request it, mark frames, or limit their age.
         Class => "class",
-        /// Ports have VLANs, and the switch has to see every frame.
+        /// Ports have VLANs, and the switch must see every frame.
         Vlans => "vlans",
-        /// The switch learns addresses, and has to see every frame.
+        /// The switch learns addresses, and must see every frame.
         Learning => "learning",
-        /// The switch monitors flows, and has to see every frame.
+        /// The switch monitors flows, and must see every frame.
         FlowMonitor => "flow_monitor",
-        /// A capture has to see every frame.
+        /// A capture must see every frame.
         Capture => "capture",
-        /// Threads beside the core's serve the sockets.
+        /// Threads other than the core's serve the sockets.
         Threads => "threads",
         /// The port has no device.
         NoDevice => "no_device",
         /// The device's driver may send redirected frames before earlier ones.
         Driver => "driver",
-        /// The device has several transmit queues, so that its other end may have several receive queues.
+        /// The device has several transmit queues, so its other end may have several receive queues.
         Queues => "queues",
-        /// The device's other end takes no redirected frames: it needs an XDP program, or GRO switched on. Or the device cuts TCP segments, and
-        /// the settings leave that as it is.
+        /// The device's other end accepts no redirected frames: it needs an XDP program, or GRO switched on. Or the
+        /// device splits TCP segments, and the settings allow that.
         Peer => "peer",
-        /// A lossless class may use the path, so that frames need room at the other end, and it cannot be relied upon: programs are in
-        /// generic mode, the kernel is older than 6.18, or the device's queueing discipline was taken away.
+        /// A lossless class may use the path, so frames need room at the other end, but that is not guaranteed:
+        /// programs are in generic mode, the kernel is older than 6.18, or the device's queueing discipline was
+        /// removed.
         Room => "room",
         /// Routes have just changed.
         Routes => "routes",
-        /// The device did not take a frame, less than a second ago.
+        /// The device refused a frame less than a second ago.
         Loss => "loss",
-        /// The kernel does not do what the path needs.
+        /// The kernel lacks a function that the path needs.
         Kernel => "kernel",
-        /// The kernel does not report whether the device's other end takes redirected frames: Linux 6.3 and newer do.
+        /// The kernel does not report whether the device's other end accepts redirected frames: Linux 6.3 and newer do.
         NoFeatures => "no_features",
     }
 
-    /// Whether the PFC watchdog has found a storm at a queue.
+    /// Whether the storm watchdog has detected a storm at a queue.
     #[derive(Clone, Copy, Debug, PartialEq, Eq)]
     pub enum Watched {
         /// There is no storm.
         Operational => "operational",
-        /// There is one.
+        /// There is a storm.
         Stormed => "stormed",
     }
 
-    /// What a frame is to the port that receives it.
+    /// Kind of a frame, for the port that receives it.
     #[derive(Clone, Copy, Debug, PartialEq, Eq)]
     pub enum FrameKind {
         /// A frame to forward.
@@ -280,7 +282,7 @@ named! {
         Lldp => "lldp",
     }
 
-    /// What decides about a frame's priority.
+    /// Source of a frame's priority.
     #[derive(Clone, Copy, Debug, PartialEq, Eq)]
     pub enum PrioritySource {
         /// The PCP of its outermost VLAN tag, by the port's `pcp-map`.
@@ -291,33 +293,33 @@ named! {
         Port => "port",
     }
 
-    /// How a frame finds its way out.
+    /// The way in which a frame's egress was found.
     #[derive(Clone, Copy, Debug, PartialEq, Eq)]
     pub enum Way {
         /// A static route to one port.
         Route => "route",
-        /// A static route to several, by the bucket of its flow.
+        /// A static route to several ports, by the bucket of its flow.
         Bucket => "bucket",
         /// A pin of its flow.
         Pin => "pin",
-        /// The port where its destination was learnt.
+        /// The port where its destination was learned.
         Learnt => "learnt",
-        /// All ports that flooded frames use.
+        /// All ports used for flooding.
         Flood => "flood",
     }
 
-    /// For whom peaks are kept.
+    /// Reader of peaks.
     #[derive(Clone, Copy, Debug, PartialEq, Eq)]
     pub enum Reader {
-        /// For whoever looks: they begin again when they are cleared.
+        /// For interactive use: restarted when cleared.
         User => "user",
-        /// For a collector: they begin again at every interval, and the last whole interval is shown.
+        /// For a collector: restarted at every interval; the last complete interval is shown.
         Telemetry => "telemetry",
-        /// Since the start: they begin again only when these are cleared.
+        /// Since the start: restarted only when these are cleared.
         Persistent => "persistent",
     }
 
-    /// What an application is known by (IEEE 802.1Qaz, application priority TLV).
+    /// Field that identifies an application (IEEE 802.1Qaz, application priority TLV).
     #[derive(Clone, Copy, Debug, PartialEq, Eq)]
     pub enum Selector {
         /// An EtherType.
@@ -332,7 +334,7 @@ named! {
         Dscp => "dscp",
     }
 
-    /// What a system is: the bits of IEEE 802.1AB table 8-4, the lowest first.
+    /// Kind of system: the bits of IEEE 802.1AB table 8-4, the lowest first.
     #[derive(Clone, Copy, Debug, PartialEq, Eq)]
     pub enum Capability {
         /// Something else.
@@ -359,7 +361,7 @@ named! {
         TwoPortMacRelay => "two_port_mac_relay",
     }
 
-    /// What a lane of a timeline shows.
+    /// State shown by a lane of a timeline.
     #[derive(Clone, Copy, Debug, PartialEq, Eq)]
     pub enum Shown {
         /// The egress is suspected of a deadlock.
@@ -372,7 +374,7 @@ named! {
         Release => "release",
     }
 
-    /// Who ran a scenario.
+    /// Program that ran a scenario.
     #[derive(Clone, Copy, Debug, PartialEq, Eq)]
     pub enum Runner {
         /// The lab: real frames in network namespaces.
@@ -404,57 +406,57 @@ macro_rules! vocabularies {
 }
 
 vocabularies! {
-    /// What the daemon does.
+    /// State of the daemon.
     DaemonState of Stage;
-    /// What is done about deadlocks.
+    /// Reaction to deadlocks.
     DeadlockPolicy of Policy;
-    /// What a port faces.
+    /// Kind of device that a port faces.
     Role of PortRole;
-    /// How the XDP program is attached.
+    /// Attachment of the XDP program.
     XdpMode of Attached;
-    /// Whether frames leave a port by the express path, and if not, why.
+    /// Whether frames leave a port by the express path, and the reason if not.
     ExpressState of Express;
-    /// How a switch is.
+    /// Health of a switch.
     HealthVerdict of Verdict;
-    /// What is wrong with a switch.
+    /// Problem of a switch.
     HealthKind of Trouble;
-    /// How a class treats congestion.
+    /// Reaction of a class to congestion.
     Mode of ModeKind;
-    /// Why a frame was dropped.
+    /// Reason why a frame was dropped.
     Reason of DropReason;
-    /// Why an egress with frames to send sends none.
+    /// Reason why an egress with waiting frames sends none.
     Suspicion of SuspicionReason;
-    /// What happened.
+    /// Kind of event.
     EventKind of EventName;
-    /// Who pinned a flow.
+    /// Origin of a flow pin.
     Pinner of PinnedBy;
-    /// What is done about a PFC storm while it lasts.
+    /// Action during a PFC storm.
     Action of StormAction;
     /// Whether there is a PFC storm.
     QueueStatus of Watched;
-    /// When a frame meets the backlog that marks it Congestion Experienced.
+    /// When a frame's backlog is compared with the marking thresholds.
     MarkMoment of MarkAt;
-    /// For whom peaks are kept.
+    /// Reader of peaks.
     WatermarkReader of Reader;
-    /// What is known of a neighbour.
+    /// Kind of neighbour.
     NeighborKind of Neighbour;
-    /// How a neighbour sends Feedback.
+    /// Coding of Feedback by a neighbour.
     Coding of FeedbackCoding;
     /// State of one direction of a link for a class with credits.
     CreditState of OfCredits;
-    /// What a frame is to the port that receives it.
+    /// Kind of a frame, for the port that receives it.
     TracedKind of FrameKind;
-    /// What decides about a frame's priority.
+    /// Source of a frame's priority.
     PriorityFrom of PrioritySource;
-    /// How a frame finds its way out.
+    /// The way in which a frame's egress was found.
     WayFound of Way;
-    /// What an application is known by (802.1Qaz).
+    /// Field that identifies an application (802.1Qaz).
     ApplicationSelector of Selector;
-    /// What a system is (802.1AB).
+    /// Kind of system (802.1AB).
     SystemCapability of Capability;
-    /// What a lane of a timeline shows.
+    /// State shown by a lane of a timeline.
     LaneKind of Shown;
-    /// Who ran a scenario.
+    /// Program that ran a scenario.
     RunBy of Runner;
 }
 
@@ -463,7 +465,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_word_is_written_as_it_was_read() {
+    fn words_survive_a_round_trip() {
         for (text, known) in [("\"edge\"", Some(PortRole::Edge)), ("\"spine\"", None)] {
             let role: Role = serde_json::from_str(text).unwrap();
             assert_eq!(role.known(), known);
@@ -473,7 +475,7 @@ mod tests {
     }
 
     #[test]
-    fn names_of_one_set_differ_and_lead_back() {
+    fn names_of_one_set_differ_and_parse_back() {
         fn check<T: Vocabulary + fmt::Debug>() {
             for (word, value) in T::WORDS {
                 assert_eq!(value.word(), *word);
@@ -487,7 +489,7 @@ mod tests {
     }
 
     #[test]
-    fn maps_are_sorted_by_the_words() {
+    fn maps_are_sorted_by_word() {
         let reasons = [DropReason::Storm, DropReason::Aged, DropReason::NoRoute];
         let counts: std::collections::BTreeMap<Reason, u64> =
             reasons.map(|reason| (reason.into(), 1)).into();

@@ -1,4 +1,4 @@
-//! Who may ask a daemon, and whose control frames it believes.
+//! Access to a daemon: users of its interfaces, and senders of control frames.
 
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
@@ -11,23 +11,24 @@ use crate::reader::Table;
 use crate::settings::{quoted, settings, valid, Form};
 use crate::switch::{control_limits, CONTROL_RATE_MAX, MESSAGE_RATE_LEAST, PAUSE_RATE_LEAST};
 
-/// `[api]`, beside the socket's path.
+/// `[api]`, without the socket's path.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ApiConfig {
-    /// Whose members may use the socket, by name; `None` for the daemon's own group.
+    /// Name of the group whose members may use the socket; `None` for the daemon's own group.
     pub group: Option<String>,
-    /// Whose members may look at the switch and change nothing, through a socket of their own; `None` for nobody.
+    /// Name of the group whose members may read, but not change, the switch's state, through a separate socket; `None`
+    /// for no group.
     pub read_group: Option<String>,
 }
 
 impl ApiConfig {
-    /// Whether a socket is given to a group that may not be the daemon's own.
+    /// Returns true if a socket is given to a group that may not be the daemon's own.
     pub fn gives_groups(&self) -> bool {
         self.group.is_some() || self.read_group.is_some()
     }
 }
 
-/// The socket that is for looking only, beside the one at `socket`: `api.sock` has `api-read.sock`.
+/// The read-only socket beside the one at `socket`: `api-read.sock` for `api.sock`.
 pub fn read_socket(socket: &Path) -> PathBuf {
     let stem = socket.file_stem().unwrap_or_default().to_string_lossy();
     let name = match socket.extension() {
@@ -38,7 +39,7 @@ pub fn read_socket(socket: &Path) -> PathBuf {
 }
 
 settings! {
-    /// `[api]` as a file has it.
+    /// `[api]` as in a file.
     #[derive(Clone, Debug, PartialEq, Eq)]
     ApiTable in "api" {
         "socket" socket: Option<PathBuf> = None => "`RUN-DIR/api.sock`", "", Restart, valid::anything;
@@ -87,7 +88,7 @@ settings! {
 }
 
 impl MetricsConfig {
-    /// What stands before the metrics.
+    /// The protection of the metrics.
     pub fn protection(&self) -> Protection {
         Protection {
             tls: tls(&self.tls_certificate, &self.tls_key),
@@ -98,7 +99,7 @@ impl MetricsConfig {
 }
 
 impl GnmiConfig {
-    /// What stands before gNMI.
+    /// The protection of gNMI.
     pub fn protection(&self) -> Protection {
         Protection {
             tls: tls(&self.tls_certificate, &self.tls_key),
@@ -115,32 +116,32 @@ fn tls(certificate: &Option<PathBuf>, key: &Option<PathBuf>) -> Option<TlsFiles>
     })
 }
 
-/// What stands before a listener that other hosts can reach.
+/// Protection of a listener that other hosts can reach.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Protection {
-    /// TLS with these; `None` for none.
+    /// Files for TLS; `None` for plain text.
     pub tls: Option<TlsFiles>,
-    /// The file with the token that must be shown; `None` for anybody.
+    /// File with the required token; `None` if none is required.
     pub token_file: Option<PathBuf>,
-    /// Host names that are answered without a token, beside addresses and `localhost`.
+    /// Host names accepted without a token, in addition to addresses and `localhost`.
     pub names: Vec<String>,
 }
 
 /// PEM files of a TLS server.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TlsFiles {
-    /// The certificate, and those that it is signed by.
+    /// The certificate, followed by the chain of its issuers.
     pub certificate: PathBuf,
     /// Its private key.
     pub key: PathBuf,
 }
 
-/// Whether `address` can be reached from other hosts.
+/// Returns true if `address` can be reached from other hosts.
 pub fn is_remote(address: SocketAddr) -> bool {
     !address.ip().to_canonical().is_loopback()
 }
 
-/// An address and port, or nowhere for `off`.
+/// An address and port, or `off`.
 pub(crate) struct Listen;
 
 impl Form<Option<SocketAddr>> for Listen {
@@ -165,11 +166,11 @@ impl Form<Option<SocketAddr>> for Listen {
     }
 }
 
-/// Control frames a second, or any number for `off`. A fabric's own refreshes need some.
+/// Control frames per second, or `off` for unlimited. A fabric's own refreshes need some.
 type Limit = Count<100, CONTROL_RATE_MAX>;
 
 settings! {
-    /// `[control-frames]`. The defaults are the least ones, see [`for_fabric`](Self::for_fabric).
+    /// `[control-frames]`. The defaults are minimal, see [`for_fabric`](Self::for_fabric).
     #[derive(Clone, Debug, PartialEq, Eq)]
     ControlFramesConfig in "control-frames" {
         "key-file" key_file: Option<PathBuf> = None => "none", "", Restart, valid::anything;
@@ -182,7 +183,7 @@ settings! {
 }
 
 impl ControlFramesConfig {
-    /// The defaults for this `clcm-interval` and the fastest port.
+    /// The defaults for this `clcm-interval` and the rate of the fastest port.
     pub fn for_fabric(clcm_interval: Duration, fastest: Option<BitRate>) -> Self {
         let limits = control_limits(clcm_interval, fastest);
         Self {
@@ -192,7 +193,7 @@ impl ControlFramesConfig {
         }
     }
 
-    /// Control frames a second that a port accepts.
+    /// Limits on control frames accepted from a port.
     pub fn limits(&self) -> ControlLimits {
         ControlLimits {
             pause_rate: self.pause_rate,
@@ -206,7 +207,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_socket_for_looking_is_beside_the_other() {
+    fn the_read_only_socket_is_beside_the_other() {
         for (socket, expected) in [
             ("/run/weir/s1/api.sock", "/run/weir/s1/api-read.sock"),
             ("/x/leaf1", "/x/leaf1-read"),
@@ -216,7 +217,7 @@ mod tests {
     }
 
     #[test]
-    fn loopback_is_here_and_all_else_is_elsewhere() {
+    fn only_loopback_counts_as_local() {
         for here in [
             "127.0.0.1:1",
             "127.9.9.9:1",

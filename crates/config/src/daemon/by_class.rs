@@ -1,4 +1,4 @@
-//! What a port has of its own for some classes: a table by the classes' names.
+//! Settings of a port for single classes: a table by class name.
 
 use std::collections::BTreeMap;
 
@@ -9,10 +9,9 @@ use crate::reader::{line_of, unknown, FromItem, Table};
 use crate::settings::{Form, Value};
 use crate::switch::{Class, Pool};
 
-/// By the name of a class.
+/// By class name.
 pub type PerClass<T> = BTreeMap<String, T>;
 
-/// A table of values by class.
 pub(super) struct ByClass;
 
 impl<T: FromItem + Value> Form<PerClass<T>> for ByClass {
@@ -42,7 +41,7 @@ impl<T: FromItem + Value> Form<PerClass<T>> for ByClass {
 }
 
 impl Port {
-    /// How much of its pool the class may take at this port, where that is not what the class says.
+    /// This port's limit on the class's use of its pool, if it differs from the class's.
     pub fn pool_threshold(&self, class: &Class) -> Option<Threshold> {
         let alpha = self.alpha.get(&class.name).copied();
         let fixed = self.static_threshold.get(&class.name).copied();
@@ -51,7 +50,7 @@ impl Port {
             .or(fixed.map(Threshold::Static))
     }
 
-    /// Refuses thresholds of classes that there are not, or that have none.
+    /// Refuses thresholds for classes that do not exist or use no pool.
     pub(super) fn check_pool_thresholds(
         &self,
         table: &Table<'_>,
@@ -166,7 +165,7 @@ rate = "1Gbit"
     }
 
     #[test]
-    fn what_no_class_has_is_refused() {
+    fn wrong_overrides_by_class_are_refused() {
         for (text, told) in [
             ("alpha = { storag = 2 }", "did you mean `storage`?"),
             ("alpha = { own = 2 }", "class `own` has buffers of its own"),

@@ -1,4 +1,4 @@
-//! What was changed at run time, and files that are to have it or to be started with.
+//! Changes made at run time, merged into configuration files.
 
 use std::collections::HashMap;
 
@@ -12,7 +12,7 @@ type Key = (Option<VlanId>, MacAddress);
 /// Positions of routes in their list.
 type Places = HashMap<Key, usize>;
 
-/// A route with the names of its ports: numbers are those of one configuration.
+/// A route with port names: port numbers belong to one configuration.
 #[derive(Debug, PartialEq, Eq)]
 struct Named<'a> {
     ports: Vec<&'a str>,
@@ -21,9 +21,10 @@ struct Named<'a> {
 }
 
 impl DaemonConfig {
-    /// This configuration with what was changed by hand in a switch that had the configuration `before` and is as `now`
-    /// says: routes, pins, profiles of marking and storm watchdogs that differ between the two, where this one still says what `before` did.
-    /// What has been changed here is kept, as a reload would; so are routes by ports that are not here.
+    /// Returns this configuration with the changes made at run time in a switch that was started as `before` and now
+    /// runs `now`: routes, pins, marking profiles and storm watchdogs that differ between the two, if this
+    /// configuration still agrees with `before`. Changes in this configuration are kept, as by a reload; run-time
+    /// routes by ports that do not exist here are dropped.
     #[must_use]
     pub fn with_changes_by_hand(&self, before: &Self, now: &Self) -> Self {
         let mut with = self.clone();
@@ -47,12 +48,12 @@ impl DaemonConfig {
         with
     }
 
-    /// The profile of this name.
+    /// The profile with this name.
     pub fn profile(&self, name: &str) -> Option<&EcnProfile> {
         self.ecn.iter().find(|profile| profile.name == name)
     }
 
-    /// This configuration with other values in the profile of this name, and in its classes.
+    /// Replaces the values of the profile with this name, also in its classes.
     #[must_use]
     pub fn with_profile(mut self, name: &str, marking: RedConfig) -> Self {
         let mut profiles = self.ecn.iter_mut();
@@ -63,7 +64,7 @@ impl DaemonConfig {
         self
     }
 
-    /// The routes of [`with_changes_by_hand`](Self::with_changes_by_hand), in one pass over each of the three.
+    /// The routes of [`with_changes_by_hand`](Self::with_changes_by_hand), in one pass over each of the three lists.
     fn routes_by_hand(&self, before: &Self, now: &Self) -> Vec<Route> {
         if before.routes == now.routes && before.port_names().eq(now.port_names()) {
             return self.routes.clone();
@@ -116,7 +117,7 @@ impl DaemonConfig {
         ports.sort_unstable();
         let pins = route.pins.iter();
         Named {
-            // Without meaning for a single port.
+            // Unused for a single port.
             buckets: if ports.len() > 1 { route.buckets } else { 0 },
             ports,
             pins: pins
@@ -125,7 +126,7 @@ impl DaemonConfig {
         }
     }
 
-    /// A route of `other` by this configuration's numbers; `None` where a port is not here.
+    /// Converts a route of `other` to this configuration's port numbers; `None` if a port does not exist here.
     fn renumbered(&self, other: &Self, route: &Route) -> Option<Route> {
         let number = |port: &PortId| {
             let name = &other.ports.get(port.index())?.name;
@@ -144,7 +145,7 @@ impl DaemonConfig {
         })
     }
 
-    /// What the port of this name has for itself; `None` without the port.
+    /// The watchdog setting of the port with this name; `None` if there is no such port.
     fn own_pfcwd(&self, name: &str) -> Option<Option<PfcwdConfig>> {
         let port = self.ports.iter().find(|port| port.name == name)?;
         Some(port.pfcwd)
@@ -156,7 +157,7 @@ mod tests {
     use super::*;
     use std::path::Path;
 
-    /// Ports and routes in TOML, in a switch of three ports.
+    /// A switch of three ports, with ports and routes in TOML.
     fn config(more: &str) -> DaemonConfig {
         let mut text = "name = \"s1\"\n".to_owned();
         for port in ["a", "b", "c"] {
@@ -172,7 +173,7 @@ mod tests {
     }
 
     #[test]
-    fn what_a_file_has_not_changed_is_as_by_hand() {
+    fn settings_the_file_has_not_changed_stay_as_set_by_hand() {
         let kept = route(1, "ports = [\"a\"]");
         let by_file = route(2, "ports = [\"a\", \"b\"]");
         let gone = route(3, "ports = [\"b\"]");
@@ -188,7 +189,7 @@ mod tests {
         assert_eq!(now.with_changes_by_hand(&before, &now), now, "twice");
         assert_eq!(now.with_changes_by_hand(&now, &now), now);
 
-        // The file has other ways for 1 and 2 meanwhile, and nobody has touched 3 and 4 there.
+        // Meanwhile the file has other ports for 1 and 2; 3 and 4 are unchanged there.
         let file = config(&format!(
             "{}{}{gone}",
             route(1, "ports = [\"c\"]"),
@@ -205,13 +206,13 @@ mod tests {
     }
 
     #[test]
-    fn a_route_of_one_vlan_is_another_one_than_that_for_all() {
+    fn a_route_of_one_vlan_differs_from_that_for_all() {
         let aware = |more: &str| config(&format!("tag = 20\n{more}"));
         let in_vlan = |ports: &str| route(1, &format!("vlan = 20\nports = [\"{ports}\"]"));
         let all = route(1, "ports = [\"c\"]");
         let before = aware(&format!("{all}{}", in_vlan("b")));
         for (now, file) in [
-            // Moved, removed, and added beside the one for all that the file has changed itself.
+            // Moved, removed, and added beside the route for all VLANs, which the file itself has changed.
             (aware(&format!("{all}{}", in_vlan("a"))), before.clone()),
             (aware(&all), before.clone()),
         ] {
@@ -229,7 +230,7 @@ mod tests {
     }
 
     #[test]
-    fn ports_go_by_their_names() {
+    fn ports_are_matched_by_name() {
         let before = config("");
         let now = config(&route(1, "ports = [\"c\", \"a\"]\npins = { ff = \"c\" }"));
         let mut turned = before.clone();
@@ -238,7 +239,7 @@ mod tests {
         let port = |index| PortId::from_index(index).unwrap();
         assert_eq!(with.routes[0].ports, [port(0), port(2)]);
         assert_eq!(with.routes[0].pins, [(0xff, port(0))]);
-        // A port that is no more leads nowhere.
+        // Routes by a removed port are dropped.
         turned.ports.truncate(2);
         assert_eq!(turned.with_changes_by_hand(&before, &now).routes, []);
     }
@@ -276,11 +277,11 @@ mod tests {
         assert_eq!(now, wanted);
         assert_eq!(now.classes[0].ecn, Some(marking));
         assert_eq!(before.with_changes_by_hand(&before, &now), now);
-        // A new profile in the file is the file's, and the change stays.
+        // A new profile in the file is taken from the file, and the change stays.
         let more = with(&(profile("B", "1KiB") + &profile("A", "10KiB")));
         let expected = with(&(profile("B", "1KiB") + &profile("A", "20KiB")));
         assert_eq!(more.with_changes_by_hand(&before, &now), expected);
-        // The file has other values meanwhile, or the profile no more.
+        // Meanwhile the file has other values, or no longer has the profile.
         let file = with(&profile("A", "30KiB"));
         assert_eq!(file.with_changes_by_hand(&before, &now), file);
         let without = config("");

@@ -1,4 +1,4 @@
-//! What is different between two configurations, and what of it a running daemon can take.
+//! Differences between two configurations, and which of them a running daemon can apply.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::ops::Range;
@@ -7,41 +7,41 @@ use weir_core::{Bytes, PfcThresholds};
 
 use super::{Class, DaemonConfig, EcnProfile, Route};
 
-/// One setting that is different.
+/// One changed setting.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Change {
-    /// Its key, such as `class.lossless.xoff`; classes and ports by name, routes by destination
-    /// (with a VLAN: `destination@vlan`), stations by MAC address.
+    /// Its key, such as `class.lossless.xoff`; classes and ports by name, routes by destination (with a VLAN:
+    /// `destination@vlan`), stations by MAC address.
     pub key: String,
-    /// Its value as a file writes it; `None` where there is none.
+    /// Its old value as in a file; `None` if it was not set.
     pub from: Option<String>,
-    /// Its other value.
+    /// Its new value.
     pub to: Option<String>,
 }
 
-/// What a reload comes to.
+/// Result of a reload.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Reloaded {
-    /// What is in force after it.
+    /// The configuration in force afterwards.
     pub next: DaemonConfig,
-    /// Packet memory that the buffers of the file need beyond what there is; if any, they stay as they are.
+    /// Packet memory missing for the buffers of the file; if any is, the buffers are unchanged.
     pub missing: Bytes,
 }
 
-/// What it takes to have a setting of a file.
+/// Action needed to apply a setting of a file.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Takes {
-    /// A reload, which puts it in force at once and without loss.
+    /// A reload, which applies it at once and without loss.
     Reload,
-    /// A restart, and why, where that does not follow from the setting.
+    /// A restart, with the reason if it does not follow from the setting.
     Restart(Option<String>),
 }
 
 impl Reloaded {
-    /// Keys of settings begin like this that stay where memory is missing.
+    /// Prefix of the keys of settings that are unchanged if memory is missing.
     pub const OF_BUFFERS: &'static str = "class.";
 
-    /// What to tell of the missing memory; `None` where there is enough.
+    /// Describes the missing memory; `None` if there is enough.
     pub fn shortage(&self) -> Option<String> {
         let missing = self.missing.get().div_ceil(1024);
         (missing > 0).then(|| {
@@ -49,7 +49,7 @@ impl Reloaded {
         })
     }
 
-    /// What is different between `running`, which was reloaded, and `file`, and what each change takes. By key.
+    /// Differences between `running`, which was reloaded, and `file`, by key, with the action that each needs.
     pub fn steps(&self, running: &DaemonConfig, file: &DaemonConfig) -> Vec<(Change, Takes)> {
         let shortage = self.shortage();
         let kept = self.next.changes_to(file).into_iter();
@@ -71,7 +71,7 @@ impl Reloaded {
 }
 
 impl DaemonConfig {
-    /// All that is different in `other`, by key.
+    /// All settings that differ in `other`, by key.
     pub fn changes_to(&self, other: &Self) -> Vec<Change> {
         let (ours, theirs) = self.without_common_routes(other);
         let (before, mut after) = (ours.settings(), theirs.settings());
@@ -90,9 +90,9 @@ impl DaemonConfig {
         changes.into_values().collect()
     }
 
-    /// This configuration with all of `file`'s that a daemon which runs with this one can take while it forwards.
-    /// Kept are names, devices, memory, rings, listeners, modes and Levels of classes, and what belongs to a policy
-    /// that counts from a frame's arrival.
+    /// Returns this configuration with all settings of `file` that a daemon running it can apply while it forwards.
+    /// Names, devices, memory, rings, listeners, modes and Levels of classes, and settings of a policy that count from
+    /// a frame's arrival are kept.
     #[must_use]
     pub fn with_live_settings_of(&self, file: &Self) -> Self {
         let mut next = self.clone();
@@ -121,7 +121,7 @@ impl DaemonConfig {
                 let overshoot = port.overshoot;
                 port.take_live(wanted);
                 if port.cable.is_some() {
-                    // The headroom of its cable is for this one.
+                    // The headroom for its cable includes this one.
                     port.overshoot = overshoot;
                 }
             }
@@ -136,7 +136,7 @@ impl DaemonConfig {
         next
     }
 
-    /// All profiles of `file` with their values, and those of its own that a class still has.
+    /// Takes all profiles of `file`, and keeps those still used by a class.
     fn take_profiles_of(&mut self, file: &Self) {
         let own = std::mem::replace(&mut self.ecn, file.ecn.clone());
         let (classes, taken) = (&self.classes, &file.ecn);
@@ -151,7 +151,7 @@ impl DaemonConfig {
         self.settle_marking();
     }
 
-    /// Has classes with a profile mark as this says.
+    /// Sets the marking of classes that have a profile.
     pub(super) fn settle_marking(&mut self) {
         for class in &mut self.classes {
             let mut profiles = self.ecn.iter();
@@ -162,14 +162,15 @@ impl DaemonConfig {
         }
     }
 
-    /// The classes that have the profile of this name.
+    /// The classes with the profile of this name.
     pub fn classes_with_profile<'a>(&'a self, name: &'a str) -> impl Iterator<Item = &'a Class> {
         let classes = self.classes.iter();
         classes.filter(move |class| class.ecn_profile.as_deref() == Some(name))
     }
 
-    /// What a daemon has after a reload of `file`, that runs with this configuration and whose packet memory has `chunks`
-    /// for buffers: [what it can take](Self::with_live_settings_of), but no class whose buffers the memory is too small for.
+    /// The configuration of a daemon running this one after a reload of `file`, if its packet memory has `chunks`
+    /// chunks for buffers: [what it can apply](Self::with_live_settings_of), except for classes whose buffers do not
+    /// fit the memory.
     pub fn reloaded(&self, file: &Self, chunks: usize) -> Reloaded {
         let mut next = self.with_live_settings_of(file);
         let needed = next.sized().frames_needed();
@@ -184,13 +185,12 @@ impl DaemonConfig {
         Reloaded { next, missing }
     }
 
-    /// Chunks that the packet memory of a daemon which begins with this configuration has for buffers, the spare ones
-    /// included.
+    /// Chunks for buffers in the packet memory of a daemon started with this configuration, including spare ones.
     pub fn buffer_chunks(&self) -> usize {
         self.buffer_frames(&self.sized())
     }
 
-    /// Whether the ports of both have the same cables.
+    /// Returns true if the ports of both have the same cables.
     fn has_cables_of(&self, file: &Self) -> bool {
         self.ports.iter().all(|port| {
             let other = file.ports.iter().find(|other| other.name == port.name);
@@ -202,10 +202,10 @@ impl DaemonConfig {
         self.ports.iter().map(|port| port.name.as_str())
     }
 
-    /// Both with the routes alone that the other one has not got in the same way: comparing all others as text would take as long as
+    /// Returns both without the routes that they have in common: comparing all of them as text would take as long as
     /// reading the files.
     fn without_common_routes(&self, other: &Self) -> (Self, Self) {
-        // Numbers of ports mean the same names.
+        // Only if port numbers mean the same names.
         if !self.port_names().eq(other.port_names()) {
             return (self.clone(), other.clone());
         }
@@ -225,7 +225,7 @@ impl DaemonConfig {
 
     fn settings(&self) -> BTreeMap<String, String> {
         let mut all = BTreeMap::new();
-        // What this crate writes it reads.
+        // This crate can read what it writes.
         if let Ok(table) = self.to_toml().parse::<toml::Table>() {
             flatten("", &table, &mut all);
         }
@@ -235,7 +235,7 @@ impl DaemonConfig {
     }
 }
 
-/// The parts of two lists of routes between what both begin and end with.
+/// The differing parts of two lists of routes, without their common beginning and end.
 pub fn unlike(ours: &[Route], theirs: &[Route]) -> [Range<usize>; 2] {
     let same = |(ours, theirs): &(&Route, &Route)| ours == theirs;
     let begin = ours.iter().zip(theirs).take_while(same).count();
@@ -244,12 +244,12 @@ pub fn unlike(ours: &[Route], theirs: &[Route]) -> [Range<usize>; 2] {
     [begin..ours.len() - end, begin..theirs.len() - end]
 }
 
-/// How a route for one VLAN is named.
+/// Key of a route for one VLAN.
 fn in_vlan(destination: &str, vlan: impl std::fmt::Display) -> String {
     format!("{destination}@{vlan}")
 }
 
-/// What keys of a route's settings begin with.
+/// Prefix of the keys of a route's settings.
 pub fn route_key(route: &Route) -> String {
     let destination = route.destination.to_string();
     let name = route.vlan.map(|vlan| in_vlan(&destination, vlan));
@@ -282,7 +282,7 @@ fn flatten(path: &str, table: &toml::Table, all: &mut BTreeMap<String, String>) 
     }
 }
 
-/// Thresholds, weight, rates and marking of a class whose priorities, mode and Levels stay.
+/// Copies thresholds, weight, rates and marking of a class whose priorities, mode and Levels stay.
 fn retune(class: &mut Class, wanted: &Class, same_cables: bool) {
     if class.priorities != wanted.priorities {
         return;
@@ -300,7 +300,7 @@ fn retune(class: &mut Class, wanted: &Class, same_cables: bool) {
             };
         }
         (Some(pool), Some(wanted)) if pool.name == wanted.name => {
-            // Where it is, what is reserved and the headroom are memory.
+            // Within a pool, reserve and headroom are memory and stay.
             pool.share.threshold = wanted.share.threshold;
             pool.share.xon_offset = wanted.share.xon_offset;
         }
@@ -318,7 +318,7 @@ mod tests {
     use std::fmt::Write as _;
     use std::path::Path;
 
-    /// A switch with so many routes, of which number `other` leaves by another port.
+    /// A switch with `routes` routes, of which number `other` leaves by another port.
     fn config(routes: u32, other: u32) -> DaemonConfig {
         let mut text = "name = \"s1\"\nforwarding = { capacity = 4096 }\n".to_owned();
         for port in ["a", "b"] {
@@ -340,7 +340,7 @@ mod tests {
 
     /// Of many routes, only those that differ are written out and compared as text.
     #[test]
-    fn routes_that_are_the_same_cost_nothing() {
+    fn unchanged_routes_are_not_set_again() {
         let (before, after) = (config(2_000, 7), config(2_000, 2_001));
         let [ours, theirs] = unlike(&before.routes, &after.routes);
         assert_eq!((ours, theirs), (7..8, 7..8));
@@ -351,7 +351,7 @@ mod tests {
         let changes = before.changes_to(&after);
         let keys: Vec<&str> = changes.iter().map(|change| &*change.key).collect();
         assert_eq!(keys, ["route.02:00:00:00:00:07.ports"]);
-        // Another order of ports gives numbers another meaning.
+        // Another order of ports changes the meaning of port numbers.
         let mut swapped = after.clone();
         swapped.ports.reverse();
         assert!(swapped.changes_to(&after).len() > 1_999);

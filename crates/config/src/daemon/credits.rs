@@ -1,4 +1,4 @@
-//! Slots of RX rings that are kept for frames of classes with credits.
+//! Slots of RX rings reserved for frames of classes with credits.
 
 use weir_core::{Bytes, CreditTerms};
 
@@ -7,16 +7,16 @@ use crate::drivers::chained_part;
 use crate::reader::Table;
 use crate::switch::ClassTable;
 
-/// Slots that all other frames have at least.
+/// Minimum number of slots for all other frames.
 const SHARED_MIN: u32 = 64;
 
 impl DaemonConfig {
-    /// True when a class has credits.
+    /// Returns true if a class has credits.
     pub fn has_credits(&self) -> bool {
         self.classes.iter().any(|class| class.credits.is_some())
     }
 
-    /// The configuration with PFC in the place of credits, which need a switch at work.
+    /// The configuration with PFC instead of credits, which need a running switch.
     #[must_use]
     pub fn without_credits(&self) -> Self {
         let mut without = self.clone();
@@ -26,19 +26,19 @@ impl DaemonConfig {
         without
     }
 
-    /// Slots of `port`'s RX ring that are kept for frames with a credit; `None` where no class has credits.
+    /// Slots of `port`'s RX ring reserved for frames with a credit; `None` if no class has credits.
     pub fn kept_slots(&self, port: &Port) -> Option<u32> {
         let kept = port.credit_slots.unwrap_or(self.rx_ring() / 2);
         self.has_credits().then_some(kept)
     }
 
-    /// Bytes of a long frame that one slot holds at least; `None` where every frame takes one slot.
+    /// Minimum bytes of a long frame in one slot; `None` if every frame takes one slot.
     pub fn slot_part(&self) -> Option<Bytes> {
         let long = self.dataplane.has_long_frames();
         long.then(|| chained_part(self.dataplane.chunk_size()))
     }
 
-    /// Slots that one credit of any class may take.
+    /// Maximum number of slots that one credit of any class takes.
     pub fn slots_of_a_credit(&self) -> u32 {
         let Some(part) = self.slot_part().map(|part| part.get().max(1)) else {
             return 1;
@@ -48,8 +48,8 @@ impl DaemonConfig {
         slots.max().unwrap_or(1).try_into().unwrap_or(u32::MAX)
     }
 
-    /// The class that gets credits for less than two of the longest frames out of `kept` slots, and the slots that it
-    /// takes. Classes share them by their limits.
+    /// Returns a class whose credits from `kept` slots do not cover two of the longest frames, and the slots that it
+    /// would need. Classes share slots in proportion to their limits.
     fn short_of_slots(&self, kept: u32) -> Option<(&str, u64)> {
         let longest = self.frame_length_max();
         let classes: Vec<_> = self
@@ -78,10 +78,10 @@ impl DaemonConfig {
     }
 }
 
-/// A promise of ring slots holds where one thread takes one queue's frames in the order in which they came.
+/// Slots can be promised only if one thread receives one queue's frames in order.
 pub(super) fn check(root: &Table<'_>, config: &DaemonConfig) {
     let ports = root.tables(Port::TABLE, Port::KEYS);
-    // As many as there are ports, unless one of them has been complained about.
+    // Fewer entries mean that an invalid port was already reported.
     if ports.len() != config.ports.len() {
         return;
     }
@@ -104,14 +104,14 @@ pub(super) fn check(root: &Table<'_>, config: &DaemonConfig) {
     {
         table.complain(
             "express",
-            format!("class `{name}` has credits, and no frame with a credit uses the express path: write `\"auto\"`"),
+            format!("class `{name}` has credits, which exclude the express path: write `\"auto\"`"),
         );
     }
     if let Some(table) = root.table(DataplaneConfig::TABLE, DataplaneConfig::KEYS) {
         if table.has("workers") && config.dataplane.workers != Workers::default() {
             table.complain(
                 "workers",
-                format!("class `{name}` has credits, which the thread of the switch core has to give: write workers = 1"),
+                format!("class `{name}` has credits, which only the thread of the switch core can give: write workers = 1"),
             );
         }
     }

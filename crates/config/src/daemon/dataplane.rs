@@ -65,16 +65,16 @@ settings! {
 }
 
 impl DataplaneConfig {
-    /// `XDP_PACKET_HEADROOM` of linux/bpf.h: what XDP keeps of a chunk in front of the frame.
+    /// `XDP_PACKET_HEADROOM` of linux/bpf.h: bytes of a chunk that XDP reserves in front of the frame.
     pub(crate) const XDP_HEADROOM: Bytes = Bytes::new(256);
-    /// The longest RX ring of a switch whose file sets none.
+    /// Maximum default size of an RX ring.
     pub(crate) const RX_RING: u32 = 2048;
-    /// The smallest chunk.
+    /// Minimum size of a chunk.
     pub const CHUNK_MIN: Bytes = Bytes::new(2048);
-    /// The longest payload that a switch can be told to take.
+    /// Maximum payload of a frame that can be configured.
     pub const MTU_MAX: Bytes = Bytes::new(9216);
 
-    /// What of it is true of any switch.
+    /// The part that applies to any switch.
     pub fn frames(&self) -> FrameConfig {
         FrameConfig {
             cell: self.cell,
@@ -100,7 +100,7 @@ impl DataplaneConfig {
         self.frames().frame_length_max()
     }
 
-    /// Bytes of a chunk: the smallest where nobody has chosen one.
+    /// Bytes of a chunk; the minimum if none is set.
     pub fn chunk_size(&self) -> Bytes {
         self.chunk.unwrap_or(Self::CHUNK_MIN)
     }
@@ -110,7 +110,7 @@ impl DataplaneConfig {
         self.rx_ring.unwrap_or(Self::RX_RING)
     }
 
-    /// The same with chunks of this size.
+    /// The same settings with chunks of this size.
     #[must_use]
     pub fn with_chunk(&self, chunk: Bytes) -> Self {
         Self {
@@ -119,23 +119,23 @@ impl DataplaneConfig {
         }
     }
 
-    /// Bytes of a frame that a chunk holds.
+    /// Bytes of a frame that fit a chunk.
     pub fn frame_part(&self) -> Bytes {
         self.chunk_size().saturating_sub(Self::XDP_HEADROOM)
     }
 
-    /// Chunks that the longest frame takes.
+    /// Chunks needed for the longest frame.
     pub fn chunks_of_a_frame(&self) -> usize {
         let part = self.frame_part().get().max(1);
         self.frame_length_max().get().div_ceil(part) as usize
     }
 
-    /// Whether a frame may take several chunks.
+    /// Returns true if a frame may take several chunks.
     pub fn has_long_frames(&self) -> bool {
         self.chunks_of_a_frame() > 1
     }
 
-    /// γmax: the longest frame as it is charged.
+    /// γmax: the charge of the longest frame.
     pub fn gamma_max(&self) -> Bytes {
         self.frames().gamma_max()
     }
@@ -154,7 +154,7 @@ fn quanta(quanta: &Quanta) -> Result<(), String> {
     valid::within(1, u64::from(u16::MAX))(&quanta.0)
 }
 
-/// Below, devices do nothing but look.
+/// Below this, devices would only poll.
 fn deferral(interval: &Duration) -> Result<(), String> {
     let range = Duration::from_micros(10)..=Duration::from_millis(10);
     let is_whole = interval.as_nanos().is_multiple_of(1_000);
@@ -179,56 +179,56 @@ words! {
     HugePages: [("auto", Self::Auto), ("off", Self::Off), ("require", Self::Require)];
 }
 
-/// Whether sockets share memory with the driver.
+/// Use of memory shared by sockets and driver.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ZeroCopy {
-    /// Where the driver can.
+    /// If the driver supports it.
     Auto,
     /// Never.
     Off,
-    /// Or not at all.
+    /// Required: the daemon does not start without it.
     Require,
 }
 
-/// How the XDP program is attached.
+/// Attachment of the XDP program.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum XdpMode {
-    /// Native, or generic where the driver has no XDP.
+    /// Native, or generic if the driver has no XDP.
     Auto,
-    /// Native, or not at all.
+    /// Native, required.
     Native,
     /// Generic.
     Generic,
 }
 
-/// What is done about offloads of a NIC that change frames before the switch has them.
+/// Treatment of NIC offloads that change frames before the switch receives them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Offloads {
-    /// The daemon does not start.
+    /// Refuse to start.
     Check,
-    /// They are switched off while it runs.
+    /// Switch them off while the daemon runs.
     Manage,
-    /// They are logged.
+    /// Log them.
     Ignore,
 }
 
-/// Whether the packet memory is in huge pages.
+/// Use of huge pages for the packet memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum HugePages {
-    /// Where there are enough of them.
+    /// If enough of them are available.
     Auto,
     /// Never.
     Off,
-    /// Or not at all.
+    /// Required: the daemon does not start without them.
     Require,
 }
 
 /// Threads that serve the sockets.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Workers {
-    /// One: the thread of the switch core serves the sockets, too. More: so many beside that one.
+    /// With 1, the thread of the switch core also serves the sockets. Otherwise the number of additional threads.
     Count(usize),
-    /// By the CPUs that there are.
+    /// Chosen by the number of CPUs.
     Auto,
 }
 
@@ -271,11 +271,11 @@ impl Value for Workers {
 }
 
 impl Workers {
-    /// The most that can be asked for.
+    /// Maximum number of threads.
     pub const MAX: usize = 64;
 
-    /// Threads beside the one of the switch core, for `ports` on a machine with so many CPUs for us: zero means that the
-    /// core's thread serves the sockets itself. `auto` leaves a CPU to the core and one to everybody else.
+    /// Threads in addition to that of the switch core, for `ports` ports and `cpus` available CPUs. Zero means that the
+    /// core's thread also serves the sockets. `auto` leaves one CPU for the core and one for everything else.
     pub fn beside_the_core(self, ports: usize, cpus: NonZeroUsize) -> usize {
         let wanted = match self {
             Self::Count(count) => count,

@@ -8,9 +8,9 @@ use super::access::Listen;
 use crate::reader::{within, Table};
 use crate::settings::{quoted, settings, valid, Form};
 
-/// A datagram of 1400 bytes must have room for a frame's header and the fields in front of it.
+/// A datagram of 1400 bytes must have room for a frame's header and the fields before it.
 const HEADER_BYTES: (u64, u64) = (64, 512);
-/// The longest interval is that of sFlow's MIB for a collector that wants counters once an hour.
+/// The longest interval is that of sFlow's MIB for a collector that reads counters once an hour.
 const COUNTER_INTERVALS: (Duration, Duration) = (Duration::from_secs(1), Duration::from_secs(3600));
 
 settings! {
@@ -32,7 +32,7 @@ settings! {
     }
 }
 
-/// A number between two others, or `off` for none.
+/// A number in this range, or `off` for none.
 pub(super) struct Count<const LEAST: u64, const MOST: u64>;
 
 impl<const LEAST: u64, const MOST: u64> Form<Option<u32>> for Count<LEAST, MOST> {
@@ -48,7 +48,6 @@ impl<const LEAST: u64, const MOST: u64> Form<Option<u32>> for Count<LEAST, MOST>
     }
 }
 
-/// An IP address.
 struct Address;
 
 impl Form<Option<IpAddr>> for Address {
@@ -66,7 +65,7 @@ impl Form<Option<IpAddr>> for Address {
     }
 }
 
-/// A collector must have an address and a port that a datagram can be sent to.
+/// A collector must have an address and a port to which datagrams can be sent.
 pub(super) fn check_collector(table: &Table<'_>, collector: Option<SocketAddr>) {
     let cannot = |address: SocketAddr| address.port() == 0 || address.ip().is_unspecified();
     if collector.is_some_and(cannot) {

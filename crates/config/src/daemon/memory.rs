@@ -1,6 +1,7 @@
-//! Packet memory: the chunks that buffers and rings take, and defaults that keep many ports within bounds.
+//! Packet memory: the chunks needed by buffers and rings, and defaults that bound the memory of switches with many
+//! ports.
 //!
-//! Every socket of an AF_XDP device has a table of all chunks in the kernel, so that memory and the time of a start grow with
+//! The kernel keeps a table of all chunks for every socket of an AF_XDP device, so memory and start-up time grow with
 //! the product of chunks and sockets.
 
 use weir_core::config::{PoolConfig, PoolShare, Threshold};
@@ -10,41 +11,40 @@ use super::{DaemonConfig, DataplaneConfig, CONTROL_RESERVE_PER_PORT, VLAN_COPIES
 use crate::frames::DELAYED_MAX;
 use crate::switch::{DEFAULT_CLASS, LOSSY_BUFFER};
 
-/// Separate buffers of the implicit class take at most this much together.
+/// Maximum total of separate buffers of the implicit class.
 const SEPARATE_MAX: Bytes = Bytes::new(16 << 20);
 /// Size of the pool that replaces them. With it the kernel's table for each of 64 sockets takes two huge pages.
 const SHARED: Bytes = Bytes::new(3 << 20);
-/// A buffer that is alone in the pool then has 341 KiB, no less than [`LOSSY_BUFFER`].
+/// A buffer alone in the pool then has 341 KiB, at least [`LOSSY_BUFFER`].
 const SHARE: Alpha = match Alpha::new(-3) {
     Some(alpha) => alpha,
     None => Alpha::ONE,
 };
-/// Frames in the RX rings of a switch without lossless classes together, where the file sets no `rx-ring`.
+/// Total frames in the RX rings of a switch without lossless classes, if the file sets no `rx-ring`.
 const LOSSY_RINGS: usize = 1 << 14;
-/// The shortest of those rings.
+/// Minimum size of those rings.
 const LOSSY_RING_MIN: u32 = 256;
-/// Bytes of the kernel for each chunk and socket (`struct xdp_buff_xsk`, Linux 6.18).
+/// Kernel memory for each chunk and socket (`struct xdp_buff_xsk`, Linux 6.18).
 const KERNEL_ENTRY: Bytes = Bytes::new(128);
 const HUGE_PAGE: u64 = 2 << 20;
 
 impl DaemonConfig {
-    /// UMEM chunks: one for each cell of all buffers, what stands in the rings, and a reserve for control
-    /// frames.
+    /// Number of UMEM chunks: one for each cell of all buffers, those in the rings, and a reserve for control frames.
     pub fn umem_frames(&self) -> usize {
         self.sized().frame_count
     }
 
-    /// The core's configuration as far as memory depends on it: without routes.
+    /// The core's configuration for computing memory: without routes.
     pub(super) fn sized(&self) -> SwitchConfig {
         self.with_routes(Vec::new()).core(&[])
     }
 
-    /// Memory of the UMEM.
+    /// Size of the UMEM.
     pub fn umem_size(&self) -> Bytes {
         Bytes::new(self.umem_frames() as u64 * self.dataplane.chunk_size().get())
     }
 
-    /// Memory that the kernel takes for its tables of the UMEM, one for each socket. A large table takes whole huge pages.
+    /// Kernel memory for the tables of the UMEM, one for each socket. A large table takes whole huge pages.
     pub fn kernel_tables(&self) -> Bytes {
         let table = self.umem_frames() as u64 * KERNEL_ENTRY.get();
         let table = match table {
@@ -54,8 +54,8 @@ impl DaemonConfig {
         Bytes::new(table * self.sockets() as u64)
     }
 
-    /// Entries of each RX ring. Unless the file sets the number, a switch that promises to lose nothing has the longest
-    /// default; otherwise all rings together are bounded.
+    /// Entries of each RX ring. Unless the file sets the number, a switch with a lossless class uses the maximum
+    /// default; otherwise the total of all rings is bounded.
     pub fn rx_ring(&self) -> u32 {
         if let Some(ring) = self.dataplane.rx_ring {
             return ring;
@@ -75,14 +75,13 @@ impl DaemonConfig {
         of_file.chain(own).collect()
     }
 
-    /// Chunks for what the buffers of `core`, this configuration, hold at most, the spare ones included.
+    /// Chunks for the maximum contents of the buffers of `core`, which is this configuration, including spare ones.
     pub(super) fn buffer_frames(&self, core: &SwitchConfig) -> usize {
         let spare = self.dataplane.spare_buffers.get() / self.dataplane.cell.get().max(1);
         core.frames_needed() + spare as usize
     }
 
-    /// Chunks that the kernel has to receive into, those for control frames, for frames that are delayed, and for what is
-    /// flooded in two forms.
+    /// Chunks for the kernel to receive into, for control frames, for delayed frames, and for floods in two forms.
     pub(super) fn ring_frames(&self) -> usize {
         let delayed = match self.dataplane.impair {
             true => DELAYED_MAX * self.dataplane.chunks_of_a_frame(),
@@ -95,7 +94,7 @@ impl DaemonConfig {
             + copies
     }
 
-    /// Gives the buffers of the implicit class a pool if they are too many for separate memory.
+    /// Gives the buffers of the implicit class a pool if their number is too large for separate memory.
     pub(super) fn share_default_buffers(&self, config: &mut SwitchConfig) {
         if !self.shares_default() {
             return;
@@ -118,7 +117,7 @@ impl DaemonConfig {
         config.pools.push(pool);
     }
 
-    /// True if the buffers of the implicit class share a pool. A file with pools sets what is shared itself.
+    /// Returns true if the buffers of the implicit class share a pool. A file with pools sets the sharing itself.
     fn shares_default(&self) -> bool {
         let buffers = self.ports.len() * self.default_priorities().count();
         self.pools.is_empty() && buffers as u64 * LOSSY_BUFFER.get() > SEPARATE_MAX.get()

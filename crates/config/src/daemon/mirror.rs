@@ -1,4 +1,4 @@
-//! `[[mirror]]`: copies of frames for somebody who looks at them.
+//! `[[mirror]]`: copies of frames for monitoring.
 
 use weir_core::{PortId, PortSet, Priority, VlanSet};
 
@@ -9,13 +9,13 @@ use crate::reader::{unknown, Names, Table};
 use crate::settings::valid;
 use crate::switch::Class;
 
-/// Mirrors of a switch at most.
+/// Maximum number of mirrors of a switch.
 pub const MIRRORS_MAX: usize = 4;
-/// Of each copy, Open vSwitch's bounds.
+/// Bounds for the length of a copy, as in Open vSwitch.
 const SNAPLEN: (u64, u64) = (14, 65_535);
 
 entries! {
-    /// A mirror as a file has it. Names and meaning are Open vSwitch's.
+    /// A mirror as in a file. Names and meaning are Open vSwitch's.
     #[derive(Clone, Debug, PartialEq, Eq)]
     MirrorTable in "mirror" {
         "name" name: String, "", Live, valid::anything;
@@ -42,26 +42,26 @@ entries! {
 pub struct Mirror {
     /// Its name.
     pub name: String,
-    /// Where copies go.
+    /// Port that sends the copies.
     pub output: PortId,
-    /// Whether all that comes in is copied.
+    /// True if all received frames are copied.
     pub all: bool,
-    /// What comes in by these is copied.
+    /// Frames received on these ports are copied.
     pub sources: PortSet,
-    /// What leaves by these is copied.
+    /// Frames sent by these ports are copied.
     pub destinations: PortSet,
-    /// Of that, only what is in these VLANs; `None` for all.
+    /// Copies only frames in these VLANs; `None` for all.
     pub vlans: Option<VlanSet>,
-    /// Bytes that are copied of a frame at most; `None` for all.
+    /// Maximum number of bytes copied of a frame; `None` for all.
     pub snaplen: Option<u64>,
-    /// Of the copies.
+    /// Priority of the copies.
     pub priority: Priority,
-    /// Whether the file says so.
+    /// True if the file sets it.
     priority_is_given: bool,
 }
 
 impl Mirror {
-    /// The ports at which frames are copied as they come in.
+    /// The ports at which received frames are copied.
     pub fn arriving(&self, port_count: usize) -> PortSet {
         if !self.all {
             return self.sources;
@@ -70,7 +70,7 @@ impl Mirror {
         ports.filter(|port| *port != self.output).collect()
     }
 
-    /// As a file has it.
+    /// The mirror as in a file.
     pub(super) fn table(&self, ports: &[Port]) -> MirrorTable {
         let name = |port: PortId| Some(ports.get(port.index())?.name.clone());
         let names = |set: PortSet| set.iter().filter_map(name).collect();
@@ -87,7 +87,7 @@ impl Mirror {
     }
 }
 
-/// Reads all mirrors, whose output ports `routes` and the tree of flooded frames leave alone.
+/// Reads all mirrors; their output ports must not be used by `routes` or the flooding tree.
 pub(super) fn mirrors(
     root: &Table<'_>,
     ports: &[Port],
@@ -129,7 +129,7 @@ pub(super) fn mirrors(
                 "the mirror selects nothing: write `select-all = true`, `select-src-port` or `select-dst-port`",
             );
         }
-        // What is in a pool takes from it what others would have.
+        // A class in a pool would take memory from others.
         let is_pooled = |priority: &Priority| {
             let class = classes.iter().find(|it| it.priorities.contains(priority));
             class.is_some_and(|class| class.pool.is_some())
@@ -143,7 +143,7 @@ pub(super) fn mirrors(
         let Some(priority) = entry.priority.or(first_lossy) else {
             table.complain(
                 "priority",
-                "every priority is lossless, and copies are lossy: leave one to no lossless class",
+                "all priorities are lossless, but copies need a lossy one: remove one from the lossless classes",
             );
             continue;
         };
@@ -178,7 +178,7 @@ pub(super) fn mirrors(
     mirrors.into_iter().map(|(mirror, _)| mirror).collect()
 }
 
-/// An output port is nothing else.
+/// Checks that an output port has no other use.
 fn check_outputs(mirrors: &[(Mirror, &Table<'_>)], ports: &[Port], routes: &[Route]) {
     for (mirror, table) in mirrors {
         let output = mirror.output;
@@ -263,7 +263,7 @@ ports = ["a"]
     }
 
     #[test]
-    fn copies_keep_out_of_pools_where_they_can() {
+    fn copies_avoid_shared_pools_where_possible() {
         let pool = "[[pool]]\nname = \"p\"\nsize = \"1MiB\"\n[[class]]\nname = \"pooled\"\npriorities = [1, 2]\nmode = \"lossy\"\npool = \"p\"\nalpha = 1\n";
         let mirror = "[[mirror]]\nname = \"m\"\noutput-port = \"mon\"\nselect-all = true\n";
         let priority = |text: &str| parse(text).unwrap().mirrors[0].priority.get();
@@ -274,7 +274,7 @@ ports = ["a"]
     }
 
     #[test]
-    fn what_makes_no_sense_is_refused_by_name() {
+    fn contradictory_mirrors_are_refused_by_name() {
         let mirror = |rest: &str| format!("[[mirror]]\nname = \"m\"\n{rest}\n");
         for (mirrors, expected) in [
             (mirror("output-port = \"mon\""), "selects nothing"),

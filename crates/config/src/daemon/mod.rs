@@ -55,13 +55,13 @@ pub use crate::switch::{
 pub struct DaemonConfig {
     /// The switch's name in metrics and logs.
     pub name: String,
-    /// Where sockets and pins are.
+    /// Directory of sockets and pins.
     pub run_dir: PathBuf,
     /// `[log]`.
     pub log: LogConfig,
     /// The API's Unix socket.
     pub api_socket: PathBuf,
-    /// Who may use it.
+    /// Users of the API.
     pub api: ApiConfig,
     /// `[metrics]`.
     pub metrics: MetricsConfig,
@@ -105,8 +105,8 @@ pub struct DaemonConfig {
     pub sflow: SflowConfig,
 }
 
-/// Chunks of packet memory that each port has for control frames: as many are made for them, and as many does the dataplane
-/// keep back when it gives chunks to the kernel.
+/// Chunks of packet memory per port for control frames: reserved in the UMEM, and kept back by the dataplane when it
+/// gives chunks to the kernel.
 pub const CONTROL_RESERVE_PER_PORT: usize = 64;
 
 impl DaemonConfig {
@@ -114,16 +114,16 @@ impl DaemonConfig {
     ///
     /// # Errors
     ///
-    /// All that is wrong with it.
+    /// All problems of the file.
     pub fn load(path: &Path) -> Result<Self, FileError> {
         Ok(Self::load_with_text(path)?.0)
     }
 
-    /// As [`load`](Self::load), with the file's text.
+    /// [`load`](Self::load), also returning the file's text.
     ///
     /// # Errors
     ///
-    /// All that is wrong with it.
+    /// All problems of the file.
     pub fn load_with_text(path: &Path) -> Result<(Self, String), FileError> {
         let text = Self::read(path)?;
         Ok((Self::parse(&text, path)?, text))
@@ -133,16 +133,16 @@ impl DaemonConfig {
     ///
     /// # Errors
     ///
-    /// When it cannot be read, or every user of the machine can write it.
+    /// The file cannot be read, or every user of the machine can write it.
     pub fn read(path: &Path) -> Result<String, FileError> {
         read_configuration(path).map_err(|error| FileError::unreadable(path, &error))
     }
 
-    /// Reads and checks `text`, which stands in the file `path`.
+    /// Parses and checks `text`, the contents of the file `path`.
     ///
     /// # Errors
     ///
-    /// All that is wrong with it.
+    /// All problems of the file.
     pub fn parse(text: &str, path: &Path) -> Result<Self, FileError> {
         read::daemon(text).map_err(|problems| FileError::of(path, problems))
     }
@@ -157,7 +157,7 @@ impl DaemonConfig {
         class_of(&self.classes, priority)
     }
 
-    /// What a class does at a port when buffers fill: with the headroom of the port's cable, where the class goes by those.
+    /// Mode of a class at a port: with the headroom of the port's cable, if the class uses cables.
     pub fn mode_at(&self, class: &Class, port: &Port) -> ClassMode {
         match port.cable_line().filter(|_| class.headroom_by_cable) {
             Some(line) => {
@@ -168,7 +168,7 @@ impl DaemonConfig {
         }
     }
 
-    /// The class's name for a priority.
+    /// Name of the class of a priority.
     pub fn class_name(&self, priority: Priority) -> &str {
         self.class_of(priority)
             .map_or(DEFAULT_CLASS, |class| &class.name)
@@ -179,8 +179,8 @@ impl DaemonConfig {
         self.dataplane.frame_length_max()
     }
 
-    /// The switch without its devices. `addresses` gives each port's address in port order; a port that has an address of
-    /// its own in the file keeps it.
+    /// The switch without its devices. `addresses` are the ports' MAC addresses in port order; an address in the file
+    /// takes precedence.
     pub fn switch(&self, addresses: &[MacAddress]) -> Switch {
         let charging = self.dataplane.frames().charging();
         let port = |(index, port): (usize, &Port)| PortConfig {
@@ -203,7 +203,7 @@ impl DaemonConfig {
             }),
             watchdog: self.watchdog(port),
             address_limit: port.learned_at_most(),
-            // The dataplane has more as soon as its rings are filled.
+            // The dataplane sets more as soon as its rings are filled.
             credit_slots: self.kept_slots(port).map(|_| 0),
             priorities: port.allowed_priorities(),
         };
@@ -227,17 +227,17 @@ impl DaemonConfig {
         }
     }
 
-    /// True when a class is lossless.
+    /// Returns true if a class is lossless.
     pub fn has_lossless(&self) -> bool {
         self.classes.iter().any(|class| class.mode.is_lossless())
     }
 
-    /// Whether VLAN tags mean anything: some port says what.
+    /// Returns true if a port sets VLANs; otherwise tags are ignored.
     pub fn is_vlan_aware(&self) -> bool {
         self.ports.iter().any(Port::has_vlans)
     }
 
-    /// What each port makes of tags; nothing where tags mean nothing.
+    /// Treatment of tags by port; empty if tags are ignored.
     fn vlans(&self) -> Vec<VlanPort> {
         match self.is_vlan_aware() {
             true => self.ports.iter().map(Port::vlans).collect(),
@@ -257,7 +257,7 @@ impl DaemonConfig {
         config
     }
 
-    /// The same with other routes. A copy of all routes would take as long as reading them.
+    /// A copy with other routes. Copying all routes first would take as long as reading them.
     pub(crate) fn with_routes(&self, routes: Vec<Route>) -> Self {
         Self {
             name: self.name.clone(),
@@ -288,20 +288,20 @@ impl DaemonConfig {
         }
     }
 
-    /// The control plane's settings.
+    /// Configuration of the control plane.
     pub fn control(&self) -> ControlConfig {
         self.with_routes(Vec::new()).switch(&[]).control()
     }
 
-    /// Of the choice of frames that are marked: it follows from the name, so that a network's switches choose
-    /// differently, and each of them in the same way at every start (FNV-1a, 64 bits).
+    /// Seed for the choice of marked frames, derived from the name: the switches of a network choose differently, and
+    /// each of them equally at every start (FNV-1a, 64 bits).
     fn seed(&self) -> u64 {
         self.name.bytes().fold(0xcbf2_9ce4_8422_2325, |hash, byte| {
             (hash ^ u64::from(byte)).wrapping_mul(0x0000_0100_0000_01b3)
         })
     }
 
-    /// How a port is watched for PFC storms. The policy `watchdog` watches every port.
+    /// The PFC storm watchdog of a port. The policy `watchdog` watches every port.
     pub fn watchdog(&self, port: &Port) -> Option<WatchdogConfig> {
         let own = port.pfcwd.unwrap_or(self.pfcwd);
         watchdog(own, &self.deadlock, port.is_edge())

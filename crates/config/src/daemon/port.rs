@@ -13,11 +13,11 @@ use crate::reader::{line_of, FromItem, Table};
 use crate::settings::{quoted, valid, words, Form, Value};
 use crate::switch::{reaction_of_station, Cable, CableLine, Express, PfcwdConfig};
 
-/// Addresses of a host with its guests, unless the file has another number.
+/// Default limit of addresses: a host with its guests.
 const HOST_ADDRESSES: u32 = 256;
-/// As many as there may be in all.
+/// Maximum of `addresses-max`.
 const ADDRESSES_MAX: u64 = 1 << 20;
-/// Queues of a device that can be served.
+/// Maximum number of served queues of a device.
 pub const QUEUES_MAX: u32 = 64;
 
 entries! {
@@ -93,13 +93,13 @@ entries! {
 
 fn some_priority(priorities: &[Priority]) -> Result<(), String> {
     match priorities.is_empty() {
-        true => Err("names no priority: no frame would be taken".to_owned()),
+        true => Err("lists no priority: no frame would be accepted".to_owned()),
         false => Ok(()),
     }
 }
 
 impl Port {
-    /// Addresses behind it at most, where there is a bound.
+    /// Maximum number of addresses learned at the port, if limited.
     pub(super) fn learned_at_most(&self) -> Option<u32> {
         let default = || self.is_edge().then_some(HOST_ADDRESSES);
         self.address_limit.or_else(default)
@@ -111,8 +111,8 @@ impl Port {
         Priority::ALL.map(|it| allowed.is_none_or(|allowed| allowed.contains(&it)))
     }
 
-    /// Returns the port's setting of the express path, or `usual` if it has none. With `priorities` the path is off, because only the
-    /// core drops frames of other priorities.
+    /// Returns the port's setting of the express path, or `usual` if it has none. Off with `priorities`, because only
+    /// the core drops frames of other priorities.
     pub fn express_or(&self, usual: Express) -> Express {
         match &self.priorities {
             Some(_) => Express::Off,
@@ -124,7 +124,7 @@ impl Port {
         self.role == PortRole::Fabric
     }
 
-    /// The port's line, where its cable is known.
+    /// The port's line, if its cable is known.
     pub fn cable_line(&self) -> Option<CableLine> {
         let both = || RoundTrip::LEAST + reaction_of_station(self.rate);
         Some(CableLine {
@@ -135,13 +135,13 @@ impl Port {
         })
     }
 
-    /// Whether frames of classes with Levels may leave and come in by the port on the express path: Feedback for the whole link, and
-    /// permission for a number of frames, have to know of every frame.
+    /// Returns true if frames of classes with Levels may use the express path at this port: Feedback for the whole
+    /// link, and grants, must account for every frame.
     pub fn lets_levels_pass(&self) -> bool {
         self.is_edge() || self.feedback == FeedbackCoding::Pfc
     }
 
-    /// Returns whether the port faces a host.
+    /// Returns true if the port faces a host.
     pub fn is_edge(&self) -> bool {
         self.role == PortRole::Edge
     }
@@ -157,42 +157,42 @@ words! {
     Fallback: [("pass", Fallback::Pass), ("drop", Fallback::Drop)];
 }
 
-/// Where a frame's priority is looked for.
+/// Field of a frame that determines its priority.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Trust {
-    /// Nowhere: the port's default counts.
+    /// None: the port's default applies.
     Port,
     /// The outermost VLAN tag.
     Pcp,
     /// The IP header.
     Dscp,
-    /// The VLAN tag, else the IP header.
+    /// The VLAN tag, otherwise the IP header.
     PcpDscp,
 }
 
-/// What XDP does with frames while there is no daemon.
+/// Treatment of frames by XDP while no daemon runs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Fallback {
-    /// The kernel gets them.
+    /// Passed to the kernel.
     Pass,
-    /// Nobody gets them.
+    /// Dropped.
     Drop,
 }
 
 /// Round trip time of a link, T, reaction times included. For classes with Levels.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum RoundTrip {
-    /// By echo messages.
+    /// Measured by echo messages.
     Measured,
-    /// As the operator says.
+    /// Set by the operator.
     Fixed(Duration),
 }
 
 impl RoundTrip {
-    /// The least T that is assumed where it is measured: a software switch on an idle core.
+    /// The minimum T assumed if it is measured: a software switch on an idle core.
     pub const LEAST: Duration = Duration::from_millis(1);
 
-    /// T, or the least one that is assumed.
+    /// T, or the assumed minimum.
     pub fn assumed(self) -> Duration {
         match self {
             Self::Measured => Self::LEAST,
@@ -201,7 +201,7 @@ impl RoundTrip {
     }
 }
 
-/// Measured for `auto`, or a time.
+/// `auto` for a measured one, or a time.
 struct AutoOrTime;
 
 impl Form<RoundTrip> for AutoOrTime {
@@ -220,7 +220,7 @@ impl Form<RoundTrip> for AutoOrTime {
     }
 }
 
-/// A table of its own. It is read by [`PfcwdConfig::of_port`], which knows what `[pfcwd]` says.
+/// A nested table, read by [`PfcwdConfig::of_port`], which needs the settings of `[pfcwd]`.
 struct OwnPfcwd;
 
 impl Form<Option<PfcwdConfig>> for OwnPfcwd {
@@ -257,7 +257,7 @@ impl Form<[Priority; 8]> for PcpMap {
     }
 }
 
-/// What differs from [`default_dscp_map`].
+/// Differences from [`default_dscp_map`].
 struct DscpMap;
 
 impl Form<[Priority; 64]> for DscpMap {
@@ -289,7 +289,7 @@ impl Form<[Priority; 64]> for DscpMap {
     }
 }
 
-/// Priority by DSCP where nothing else is said: the class selector (RFC 2474, section 4.2.2).
+/// Default priority by DSCP: the class selector (RFC 2474, section 4.2.2).
 pub fn default_dscp_map() -> [Priority; 64] {
     std::array::from_fn(|dscp| Priority::from_low_bits((dscp >> 3) as u8))
 }

@@ -1,11 +1,11 @@
-//! What follows for a configuration from the devices, as they are once the XDP programs are attached.
+//! Adapts a configuration to the devices, as they are once the XDP programs are attached.
 
 use super::{DaemonConfig, Port, QUEUES_MAX};
 use crate::drivers::{chunk_for, Driver};
 
 impl DaemonConfig {
-    /// The configuration with the queues that are received from, their rings, and the size of a chunk. `has` are the receive queues of the
-    /// devices by port, where the driver says how many, and `drivers` are theirs.
+    /// Returns the configuration with the receive queues, their rings, and the size of a chunk. `has` is the number of
+    /// receive queues of each port's device, if the driver reports it, and `drivers` are their drivers.
     #[must_use]
     pub fn settled(&self, has: &[Option<u32>], drivers: &[&Driver]) -> Self {
         let mut settled = self.clone();
@@ -22,15 +22,15 @@ impl DaemonConfig {
 }
 
 impl Port {
-    /// All from the first on, where the file does not say and no other port has some of them.
+    /// All queues from the first on, unless the file sets a number or another port uses some of them.
     fn queues_of(&self, has: Option<u32>, shares: bool) -> u32 {
         let rest = |has: u32| has.min(QUEUES_MAX).saturating_sub(self.queue).max(1);
         let all = has.filter(|_| !shares).map_or(1, rest);
         self.queue_count.unwrap_or(all)
     }
 
-    /// Queues of a device that has so many by which no port of the same device receives, `ports` being all of the switch.
-    /// None where the port's own first queue is not there.
+    /// The queues of a device with `has` queues that no port of the switch receives from, where `ports` are all its
+    /// ports. Empty if the port's own first queue does not exist.
     pub fn left_out(&self, ports: &[Port], has: u32) -> Vec<u32> {
         if self.queue >= has {
             return Vec::new();
@@ -61,7 +61,7 @@ mod tests {
     }
 
     #[test]
-    fn unset_queues_are_all_from_the_first_on() {
+    fn unset_queues_mean_all_of_them() {
         let text = [
             port("a", ""),
             port("b", "queue = 2"),
@@ -80,7 +80,7 @@ mod tests {
     }
 
     #[test]
-    fn queues_of_no_port_are_left_out() {
+    fn queues_of_no_port_are_listed() {
         let ports = ports(
             &[
                 port("a", "name = \"first\"\nqueues = 2"),

@@ -32,7 +32,7 @@ use dataplane::dataplane;
 use port::{cables, check_express, check_hardware_time, check_pool_thresholds, ports};
 use route::{multicast, routes};
 
-/// Every key by table, for the reader and for the documentation's test.
+/// All keys by table, for the reader and for the documentation's test.
 pub const KEYS: &[(&str, &[&str])] = &[
     (
         "",
@@ -87,7 +87,7 @@ pub const KEYS: &[(&str, &[&str])] = &[
     (SflowConfig::TABLE, SflowConfig::KEYS),
 ];
 
-/// The settings of each table whose settings are declared, in the order of the reference page.
+/// The declared settings of each table, in the order of the reference page.
 pub fn settings() -> Vec<(&'static str, Vec<Setting>)> {
     macro_rules! tables {
         ($($table:ident),* $(,)?) => { vec![$(($table::TABLE, $table::settings())),*] };
@@ -210,7 +210,7 @@ fn read(root: &Table<'_>) -> DaemonConfig {
     }
 }
 
-/// What only the core can say: buffers against frames, and the like.
+/// Checks that need the core, such as buffers against frames.
 fn check_core(root: &Table<'_>, config: &DaemonConfig, problems: &Problems) {
     let core = config.core(&vec![MacAddress::default(); config.ports.len()]);
     if let Err(error) = core.validate() {

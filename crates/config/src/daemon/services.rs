@@ -55,7 +55,7 @@ settings! {
     }
 }
 
-/// A collector asks every few seconds to every few minutes; a day is long enough for anything that is looked at by hand.
+/// Collectors read every few seconds to every few minutes; a day suffices for anything read by hand.
 const WATERMARK_INTERVALS: (Duration, Duration) =
     (Duration::from_secs(1), Duration::from_secs(24 * 3600));
 
@@ -97,7 +97,7 @@ impl Form<Vec<(u16, Priority)>> for UdpPorts {
     }
 }
 
-/// What IEEE 802.1AB allows for msgTxInterval (clause 9.2.5.7).
+/// Range of msgTxInterval in IEEE 802.1AB (clause 9.2.5.7).
 const INTERVALS: (Duration, Duration) = (Duration::from_secs(1), Duration::from_secs(3600));
 
 impl PageConfig {
@@ -113,24 +113,24 @@ words! {
     LogFormat: Self::ALL.map(|format| (format.name(), format));
 }
 
-/// How the log looks, and where it goes.
+/// Format and destination of the log.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum LogFormat {
-    /// `journal` where systemd connects standard error to the journal, `text` elsewhere.
+    /// `journal` if systemd connects standard error to the journal, otherwise `text`.
     Auto,
-    /// Lines for people, on standard error.
+    /// Human-readable lines on standard error.
     Text,
-    /// One JSON object a line, on standard error.
+    /// One JSON object per line, on standard error.
     Json,
     /// Entries with fields, in systemd's journal.
     Journal,
 }
 
 impl LogFormat {
-    /// All of them.
+    /// All formats.
     pub const ALL: [Self; 4] = [Self::Auto, Self::Text, Self::Json, Self::Journal];
 
-    /// As the configuration file has it.
+    /// Name in the configuration file.
     pub fn name(self) -> &'static str {
         match self {
             Self::Auto => "auto",

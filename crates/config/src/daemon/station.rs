@@ -1,4 +1,4 @@
-//! `[[station]]`: which network addresses are behind which MAC address.
+//! `[[station]]`: network addresses behind a MAC address.
 
 use std::collections::BTreeMap;
 use std::net::IpAddr;
@@ -11,11 +11,11 @@ use crate::reader::{FromItem, Names, Table};
 use crate::settings::{quoted, valid, Value};
 use crate::switch::STATIONS_MAX;
 
-/// Network addresses of one station at most.
+/// Maximum number of network addresses of one station.
 pub const STATION_ADDRESSES_MAX: usize = 16;
 
 entries! {
-    /// A station as a file has it.
+    /// A station as in a file.
     #[derive(Clone, Debug, PartialEq, Eq)]
     Station in "station" {
         "mac" mac: MacAddress, "", Live, individual;
@@ -28,13 +28,13 @@ entries! {
 fn individual(mac: &MacAddress) -> Result<(), String> {
     match mac.is_group() || *mac == MacAddress::default() {
         true => Err(format!(
-            "{mac} is no address of a single station: write the one that `ip link` shows on the host"
+            "{mac} is not the address of a single station: write the one that `ip link` shows on the host"
         )),
         false => Ok(()),
     }
 }
 
-#[allow(clippy::ptr_arg)] // a check gets what the setting is
+#[allow(clippy::ptr_arg)] // a check gets the setting's type
 fn addresses(addresses: &Vec<IpAddr>) -> Result<(), String> {
     valid::count(1, STATION_ADDRESSES_MAX)(&addresses.len())
         .map_err(|message| format!("number of addresses: {message}"))?;
@@ -44,13 +44,13 @@ fn addresses(addresses: &Vec<IpAddr>) -> Result<(), String> {
     };
     match addresses.iter().find(is_nobodys) {
         Some(address) => Err(format!(
-            "{address} is no address of a single station: write those that `ip address` shows on the host"
+            "{address} is not the address of a single station: write those that `ip address` shows on the host"
         )),
         None => Ok(()),
     }
 }
 
-/// Reads all stations. A second one with the same MAC address, or with an address of another one, is refused.
+/// Reads all stations. Refuses a second one with the same MAC address, or with an address of another one.
 pub(super) fn stations(root: &Table<'_>) -> Vec<Station> {
     let macs = Names::default();
     let mut holders: BTreeMap<IpAddr, (MacAddress, Option<usize>)> = BTreeMap::new();
@@ -58,7 +58,7 @@ pub(super) fn stations(root: &Table<'_>) -> Vec<Station> {
     if let Some(first) = tables.get(STATIONS_MAX) {
         first.complain(
             "mac",
-            format!("this is the station after the {STATIONS_MAX}th: write at most {STATIONS_MAX}"),
+            format!("too many stations: write at most {STATIONS_MAX}"),
         );
     }
     let mut stations = Vec::new();
@@ -88,7 +88,7 @@ impl FromItem for IpAddr {
     fn from_item(item: &Item) -> Result<Self, String> {
         match &item.value {
             Content::Text(text) => text.parse().map_err(|_| {
-                format!("`{text}` is no IP address; write \"10.0.0.1\" or \"fd00::1\", without a prefix length")
+                format!("`{text}` is not an IP address; write \"10.0.0.1\" or \"fd00::1\", without a prefix length")
             }),
             other => Err(format!("expected text such as \"10.0.0.1\", found {}", other.kind())),
         }

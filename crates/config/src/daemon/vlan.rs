@@ -7,7 +7,7 @@ use crate::document::{Item, Value as ItemValue};
 use crate::reader::{FromItem, Table};
 use crate::settings::{quoted, words, Form, Value};
 
-/// Chunks for copies of flooded frames that leave in two forms, with a tag and without one.
+/// Chunks for copies of flooded frames that leave in two forms, tagged and untagged.
 pub const VLAN_COPIES: usize = 256;
 
 words! {
@@ -69,7 +69,9 @@ impl FromItem for Range {
         };
         let (first, last) = (vlan(first)?, vlan(last)?);
         if first > last {
-            return Err(format!("a range goes up: write \"{last}-{first}\""));
+            return Err(format!(
+                "a range must be ascending: write \"{last}-{first}\""
+            ));
         }
         Ok(Self(first, last))
     }
@@ -85,7 +87,7 @@ impl Form<Option<VlanSet>> for VlanList {
             .iter()
             .flat_map(|Range(first, last)| first.get()..=last.get());
         let set: VlanSet = numbers.filter_map(VlanId::new).collect();
-        // As with Open vSwitch: no list and an empty one are the same.
+        // As in Open vSwitch: no list and an empty list are the same.
         Some((!set.is_empty()).then_some(set))
     }
 
@@ -102,12 +104,12 @@ impl Form<Option<VlanSet>> for VlanList {
 }
 
 impl Port {
-    /// Whether it says anything of VLANs.
+    /// Returns true if it sets any of the VLAN keys.
     pub(super) fn has_vlans(&self) -> bool {
         self.tag.is_some() || self.trunks.is_some() || self.vlan_mode.is_some()
     }
 
-    /// Its mode where ports have VLANs.
+    /// Mode in a VLAN-aware switch.
     pub fn vlan_mode(&self) -> VlanMode {
         self.vlan_mode.unwrap_or(match self.tag {
             Some(_) => VlanMode::Access,
@@ -115,7 +117,7 @@ impl Port {
         })
     }
 
-    /// What it makes of tags where ports have VLANs.
+    /// Treatment of tags in a VLAN-aware switch.
     pub(super) fn vlans(&self) -> VlanPort {
         let tag = self.tag.unwrap_or_default();
         let trunks = self.trunks.unwrap_or_else(VlanSet::all);
@@ -127,7 +129,7 @@ impl Port {
         }
     }
 
-    /// What the three keys have to do with each other.
+    /// Checks the relations between the three keys.
     pub(super) fn check_vlans(&self, table: &Table<'_>) {
         let mode = self.vlan_mode();
         let name = mode.name();
@@ -147,7 +149,7 @@ impl Port {
         if mode == VlanMode::Access {
             table.complain(
                 "trunks",
-                "does not apply to an access port, which has the VLAN of `tag` alone: remove it, or write vlan-mode = \"native-untagged\" or \"native-tagged\"",
+                "does not apply to an access port, which has only the VLAN of `tag`: remove it, or write vlan-mode = \"native-untagged\" or \"native-tagged\"",
             );
         } else if is_native && trunks.contains(VlanId::UNTAGGED) {
             table.complain(

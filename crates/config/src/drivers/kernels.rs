@@ -1,11 +1,11 @@
-//! The kernel that each feature needs, and kernels that are known to be broken.
+//! The kernel release that each feature needs, and kernels known to be broken.
 //!
-//! The book's page on kernels is generated from [`FEATURES`] and [`BROKEN`]; errors, `switchctl doctor` and the tests in guests take
-//! versions from here.
+//! The book's page on kernels is generated from [`FEATURES`] and [`BROKEN`]; errors, `switchctl doctor` and the tests
+//! in guests use the releases from here.
 
 use std::fmt;
 
-/// A release of Linux, as far as features depend on it.
+/// A release of Linux.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Release {
     /// `6` of `6.12.117`.
@@ -15,12 +15,12 @@ pub struct Release {
 }
 
 impl Release {
-    /// The release of this number.
+    /// Creates a release.
     pub const fn new(major: u16, minor: u16) -> Self {
         Self { major, minor }
     }
 
-    /// Reads what `uname -r` prints, such as `6.1.0-56-amd64`. `None` where no number leads.
+    /// Parses the output of `uname -r`, such as `6.1.0-56-amd64`. `None` if it does not start with a number.
     pub fn parse(text: &str) -> Option<Self> {
         let mut numbers = text.split(|c: char| !c.is_ascii_digit());
         Some(Self {
@@ -42,10 +42,10 @@ impl fmt::Display for Release {
 /// The oldest kernel on which Weir is tested.
 pub const OLDEST: Release = Release::new(6, 1);
 
-/// A feature that not every kernel from [`OLDEST`] on has.
+/// A feature that some kernels from [`OLDEST`] on lack.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Feature {
-    /// In the book.
+    /// Name in the book.
     pub name: &'static str,
     /// The first release with it.
     pub since: Release,
@@ -59,7 +59,7 @@ pub const XDP_FEATURES: Feature = Feature {
     since: Release::new(6, 3),
     without: "`switchctl doctor` takes them from the table of drivers; no port uses the express path (`no_features`)",
 };
-/// Programs ask a device for a frame's time of arrival.
+/// Programs can read a device's time of reception of a frame.
 pub const HARDWARE_TIME: Feature = Feature {
     name: "`hardware-time`",
     since: Release::new(6, 3),
@@ -71,7 +71,7 @@ pub const LONG_FRAMES: Feature = Feature {
     since: Release::new(6, 6),
     without: "the start is refused unless `dataplane.mtu` fits one chunk",
 };
-/// A device's NAPI defers interrupts by netlink.
+/// A device's NAPI can be set over netlink to defer interrupts.
 pub const NAPI_DEFER: Feature = Feature {
     name: "`napi-defer`",
     since: Release::new(6, 13),
@@ -83,7 +83,7 @@ pub const ZERO_COPY_OF_IGB_AND_VIRTIO: Feature = Feature {
     since: Release::new(6, 14),
     without: "the kernel copies each frame; `zero-copy = \"require\"` is refused",
 };
-/// Queueing disciplines in BPF, where the distribution configures them.
+/// Queueing disciplines in BPF, if the distribution configures them.
 pub const BPF_QDISC: Feature = Feature {
     name: "`weir-host attach` (CONFIG_NET_SCH_BPF; Debian sets it from 6.18 on)",
     since: Release::new(6, 16),
@@ -114,12 +114,12 @@ pub const FEATURES: [Feature; 8] = [
     FULL_VETH,
 ];
 
-/// A kernel on which ordinary traffic over AF_XDP ends the whole machine.
+/// A kernel on which ordinary traffic over AF_XDP crashes the whole machine.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Broken {
-    /// The beginning of what `uname -r` prints.
+    /// Prefix of the output of `uname -r`.
     release: &'static str,
-    /// The fault, as it was seen.
+    /// The observed fault.
     pub fault: &'static str,
     /// A kernel without the fault.
     pub remedy: &'static str,
@@ -132,7 +132,7 @@ pub const BROKEN: [Broken; 1] = [Broken {
     remedy: "boot Linux 6.18 or newer, or 6.12",
 }];
 
-/// The entry of the kernel that calls itself `release`, if it is known to be broken.
+/// The entry for the kernel with this `release`, if it is known to be broken.
 pub fn broken(release: &str) -> Option<&'static Broken> {
     let is_other_patch = |rest: &str| rest.starts_with(|c: char| c.is_ascii_digit());
     BROKEN.iter().find(|broken| {
@@ -189,7 +189,7 @@ mod tests {
     }
 
     #[test]
-    fn a_broken_kernel_is_known_by_its_whole_number() {
+    fn a_broken_kernel_is_matched_by_its_full_version() {
         assert!(broken("6.16.12+deb13-amd64").is_some());
         assert!(broken("6.16.12").is_some());
         for release in ["6.16.120", "6.16.1", "6.16.3+deb13-amd64", "6.18.15"] {

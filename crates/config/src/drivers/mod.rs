@@ -1,7 +1,7 @@
-//! What is known of network drivers, and what follows from it for the packet memory.
+//! Facts about network drivers, and their consequences for the packet memory.
 //!
-//! [`table`] has the facts, one row for each driver; the book's page is generated from it. [`offloads`] lists what a NIC can
-//! be told not to do. [`kinds`] has the kinds of devices: hardware, veth, bond, VLAN device and so on.
+//! [`table`] has the facts, one row for each driver; the book's page is generated from it. [`offloads`] lists harmful
+//! offloads of NICs. [`kinds`] has the kinds of devices: hardware, veth, bond, VLAN device and so on.
 //!
 //! Design: docs/src/internals/design/devices.md.
 
@@ -19,67 +19,67 @@ pub use offloads::{up_with_lro, Harmful, HARMFUL, LRO};
 pub use reports::{report_rows, reports, Report, REPORTS};
 pub use table::DRIVERS;
 
-/// Bytes of `struct skb_shared_info` behind a buffer, as the kernel aligns it.
+/// Size of `struct skb_shared_info` behind a buffer, as aligned by the kernel.
 const SHARED_INFO: Bytes = Bytes::new(320);
-/// What the kernel rounds the buffers of a frame of several to, since Linux 7.1 (`xsk_pool_get_rx_frame_size`).
+/// Unit to which the kernel rounds the buffers of a multi-buffer frame, since Linux 7.1 (`xsk_pool_get_rx_frame_size`).
 const CHAIN_UNIT: Bytes = Bytes::new(128);
-/// A time stamp that igb and igc take off the front of a received frame: a full buffer then looks shorter by this.
+/// Time stamp removed by igb and igc from the front of a received frame: a full buffer then appears shorter by this.
 const TIME_STAMP: Bytes = Bytes::new(16);
-/// The sizes of a chunk that the kernel takes.
+/// Chunk sizes accepted by the kernel.
 const CHUNKS: [Bytes; 2] = [DataplaneConfig::CHUNK_MIN, Bytes::new(4096)];
 
-/// What a driver does.
+/// Properties of a driver.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Driver {
-    /// As `ethtool -i` has it.
+    /// Name as printed by `ethtool -i`.
     pub name: &'static str,
-    /// It runs XDP programs itself.
+    /// True if it supports native XDP.
     pub native: bool,
-    /// A program can write metadata in front of a frame.
+    /// True if a program can write metadata in front of a frame.
     pub metadata: bool,
-    /// What zero-copy needs; `None` where the driver has none.
+    /// Requirements of zero-copy; `None` if the driver has none.
     pub zero_copy: Option<&'static str>,
-    /// In zero-copy: receive buffers are whole multiples of this.
+    /// In zero-copy: receive buffers are multiples of this.
     pub granularity: Bytes,
-    /// In zero-copy: bytes at a buffer's end that stay free.
+    /// In zero-copy: unused bytes at the end of a buffer.
     pub tailroom: Bytes,
-    /// In zero-copy: what becomes of a frame that is longer than a buffer.
+    /// In zero-copy: treatment of a frame longer than a buffer.
     pub too_long: TooLong,
-    /// `rxvlan` takes the tag out of a frame before the program sees it.
+    /// `rxvlan` removes the tag from a frame before the program sees it.
     pub strips_tags: bool,
-    /// Longer frames take several buffers, which the device fills only if `lro` was on as it was brought up, though a switch
-    /// can only use it with `lro` off. `None` where buffers have nothing to do with `lro`.
+    /// Frames longer than this take several buffers, which the device fills only if `lro` was on when it was brought
+    /// up, although a switch can use it only with `lro` off. `None` if buffers do not depend on `lro`.
     pub lro_above: Option<Bytes>,
-    /// Whether MAC control frames other than PAUSE, PFC among them, come to the program.
+    /// Whether MAC control frames other than PAUSE, including PFC, reach the program.
     pub mac_control: MacControlFrames,
-    /// `ethtool -S` alone has the frames for which a queue had no buffer: under this name, once for each queue.
+    /// Counter, found only in `ethtool -S`, of frames for which a queue had no buffer: one for each queue.
     pub no_buffer: Option<&'static str>,
-    /// Frames that programs redirect to the device, and those of AF_XDP, leave by one queue in the order in which they came.
+    /// Frames redirected to the device by programs, and those of AF_XDP, leave by one queue in order of arrival.
     pub keeps_order: bool,
-    /// It drops a frame that it has no room for, unless it has a queueing discipline: then it says so, and the frame stays in the
-    /// TX ring. Since Linux 6.18.
+    /// It drops a frame for which it has no room, unless it has a queueing discipline: then it reports that, and the
+    /// frame stays in the TX ring. Since Linux 6.18.
     pub needs_queueing: bool,
-    /// It counts the frames that AF_XDP sends as sent, as a test has shown.
+    /// It counts frames sent over AF_XDP as sent, as shown by a test.
     pub counts_sent: bool,
-    /// What attaching a program does to queues and link.
+    /// Effect of attaching a program on queues and link.
     pub attaching: &'static str,
-    /// Where all this is from.
+    /// Source of these facts.
     pub source: &'static str,
 }
 
-/// What a driver does in zero-copy with a frame that is longer than its buffer.
+/// Treatment in zero-copy of a frame longer than its buffer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum TooLong {
-    /// It drops the frame.
+    /// Dropped.
     Dropped,
-    /// It chains buffers, for sockets that take such frames; otherwise it drops the frame.
+    /// Chained over several buffers for sockets that support it; otherwise dropped.
     Chained,
-    /// It hands over every buffer as a frame of its own: the sender writes the headers of the second.
+    /// Split: every buffer is passed on as a separate frame, so the sender controls the headers of the second.
     Cut,
 }
 
 impl TooLong {
-    /// In the book.
+    /// Word in the book.
     const fn word(self) -> &'static str {
         match self {
             Self::Dropped => "dropped",
@@ -89,19 +89,19 @@ impl TooLong {
     }
 }
 
-/// Whether a NIC passes MAC control frames other than PAUSE on to the host.
+/// Whether a NIC passes MAC control frames other than PAUSE to the host.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum MacControlFrames {
-    /// It does.
+    /// Yes.
     Passed,
-    /// The driver has it do that only with `ethtool -K DEVICE rx-all on`.
+    /// Only with `ethtool -K DEVICE rx-all on`.
     WithRxAll,
-    /// The driver says nothing of it: its firmware decides.
+    /// Unknown: the firmware decides.
     NotKnown,
 }
 
 impl MacControlFrames {
-    /// In the book.
+    /// Word in the book.
     const fn word(self) -> &'static str {
         match self {
             Self::Passed => "yes",
@@ -111,7 +111,7 @@ impl MacControlFrames {
     }
 }
 
-/// What is assumed of a driver that has no row: the worst of those that have one.
+/// Assumptions about a driver without a row: the worst of all rows.
 pub const UNKNOWN: Driver = Driver {
     name: "any other",
     native: true,
@@ -138,45 +138,45 @@ pub fn driver(name: &str) -> &'static Driver {
 }
 
 impl Driver {
-    /// A test of Weir has run on it; otherwise its sources were read, or nothing is known.
+    /// Returns true if a test of Weir has run on it; otherwise its sources were read, or nothing is known.
     pub fn is_tested(&self) -> bool {
         self.source.starts_with("tested")
     }
 
-    /// Whether the longest frame of `config` comes in only where `lro` was on as the device was brought up.
+    /// Returns true if the longest frame of `config` arrives only if `lro` was on when the device was brought up.
     pub fn needs_lro(&self, config: &DataplaneConfig) -> bool {
         self.lro_above
             .is_some_and(|longest| config.frame_length_max() > longest)
     }
 
-    /// In zero-copy: bytes of a chunk that a frame can have, if frames take one chunk each.
+    /// In zero-copy: bytes of a chunk available for a frame, if frames take one chunk each.
     pub fn buffer(&self, chunk: Bytes) -> Bytes {
         let room = chunk.saturating_sub(DataplaneConfig::XDP_HEADROOM + self.tailroom);
         round_down(room, self.granularity)
     }
 
-    /// In zero-copy: what is as long as this, or longer, is a part of a frame that was cut. `None` where nothing is cut.
+    /// In zero-copy: a frame of at least this length is part of a split one. `None` if the driver does not split.
     pub fn cut_length(&self, chunk: Bytes) -> Option<Bytes> {
         let cuts = self.too_long == TooLong::Cut;
         cuts.then(|| self.buffer(chunk).saturating_sub(TIME_STAMP))
     }
 
-    /// The longest frame that is received whole in zero-copy, if sockets of `config` are bound with chunks of this size.
+    /// The longest frame received whole in zero-copy, if sockets of `config` are bound with chunks of this size.
     pub fn longest_frame(&self, chunk: Bytes) -> Bytes {
         let below = |cut: Bytes| cut.saturating_sub(Bytes::new(1));
         self.cut_length(chunk).map_or(self.buffer(chunk), below)
     }
 
-    /// Whether frames of `config` are received whole in zero-copy.
+    /// Checks that frames of `config` are received whole in zero-copy.
     ///
     /// # Errors
     ///
-    /// The frame that is too long and the longest that is not.
+    /// The frame that is too long, and the longest possible one.
     pub fn holds_frames(&self, config: &DataplaneConfig) -> Result<(), TooShort> {
         let chunk = config.chunk_size();
         let (needed, has) = match config.has_long_frames() {
-            // The kernel binds in zero-copy only where the driver chains buffers. Each of a cell's size at least has to
-            // be there for a cell.
+            // The kernel binds in zero-copy only if the driver chains buffers. For each cell there must be a buffer of
+            // at least its size.
             true => (config.cell, chained_part(chunk)),
             false => (config.frame_length_max(), self.longest_frame(chunk)),
         };
@@ -187,18 +187,18 @@ impl Driver {
     }
 }
 
-/// A receive buffer that does not hold what it has to.
+/// Error: a receive buffer is too small.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct TooShort {
-    /// The chunk that it is in.
+    /// Size of its chunk.
     pub chunk: Bytes,
-    /// What it has to hold.
+    /// Required size.
     pub needed: Bytes,
-    /// What it holds.
+    /// Available size.
     pub has: Bytes,
 }
 
-/// In zero-copy: bytes of a chunk in a frame of several. In copy mode they are no fewer.
+/// In zero-copy: bytes of a chunk for a frame in several chunks. At least as many in copy mode.
 pub(crate) fn chained_part(chunk: Bytes) -> Bytes {
     let room = chunk.saturating_sub(DataplaneConfig::XDP_HEADROOM + SHARED_INFO);
     round_down(room, CHAIN_UNIT)
@@ -208,8 +208,9 @@ fn round_down(bytes: Bytes, unit: Bytes) -> Bytes {
     Bytes::new(bytes.get() - bytes.get() % unit.get().max(1))
 }
 
-/// The chunk for ports with these drivers: as the file says, or the smallest that holds a frame of `config` in zero-copy
-/// on all that may have it. Where none does, frames take several chunks, or zero-copy is refused later.
+/// The chunk size for ports with these drivers: that of the file, or the smallest that holds a frame of `config` in
+/// zero-copy with all drivers that may use it. If there is none, frames take several chunks, or zero-copy is refused
+/// later.
 pub fn chunk_for(config: &DataplaneConfig, drivers: &[&Driver]) -> Bytes {
     let shares = |driver: &&&Driver| driver.zero_copy.is_some();
     let sharing: Vec<_> = drivers.iter().filter(shares).collect();
@@ -227,7 +228,7 @@ pub fn chunk_for(config: &DataplaneConfig, drivers: &[&Driver]) -> Bytes {
     config.chunk.or(found).unwrap_or(config.chunk_size())
 }
 
-/// The table of the book's page, in Markdown.
+/// The book's table of drivers, in Markdown.
 pub fn rows() -> String {
     let yes = |yes: bool| if yes { "yes" } else { "no" };
     let row = |driver: &Driver| {

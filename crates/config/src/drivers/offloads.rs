@@ -1,17 +1,17 @@
-//! Offloads of a NIC that change frames before the switch has them.
+//! Offloads of a NIC that change frames before the switch receives them.
 
-/// One of them.
+/// A harmful offload.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Harmful {
-    /// As the kernel calls it.
+    /// The kernel's name.
     pub feature: &'static str,
-    /// As ethtool(8) does.
+    /// ethtool(8)'s name.
     pub name: &'static str,
-    /// What comes of it.
+    /// Its effect.
     pub does: &'static str,
 }
 
-/// The kernel's name of `lro`.
+/// The kernel's name for `lro`.
 pub const LRO: &str = "rx-lro";
 
 /// The commands that bring a device up with `lro` on, see [`Driver::lro_above`](super::Driver::lro_above).
@@ -19,7 +19,7 @@ pub fn up_with_lro(device: &str) -> String {
     format!("ip link set {device} down && ethtool -K {device} lro on && ip link set {device} up")
 }
 
-/// `txvlan` is not among them: it is for frames whose tag is not in their bytes, and those that a socket sends have it there.
+/// Excludes `txvlan`: it is for frames whose tag is not in their bytes, unlike those sent by a socket.
 pub const HARMFUL: [Harmful; 3] = [
     Harmful {
         feature: "rx-vlan-hw-parse",

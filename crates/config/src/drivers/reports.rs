@@ -1,11 +1,11 @@
-//! Faults of drivers that users of AF_XDP have reported in public, for a driver in zero-copy. None was reproduced here.
+//! Faults of drivers in zero-copy that users of AF_XDP have reported in public. None was reproduced here.
 
 /// A reported fault.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Report {
     /// The driver, as `ethtool -i` prints it.
     pub driver: &'static str,
-    /// The fault, with the version that has it.
+    /// The fault, with the affected version.
     pub fault: &'static str,
     /// The public report.
     pub source: &'static str,

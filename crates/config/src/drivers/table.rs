@@ -4,7 +4,7 @@ use weir_core::Bytes;
 
 use super::{Driver, MacControlFrames, TooLong, SHARED_INFO};
 
-/// Of a driver without zero-copy.
+/// Defaults for a driver without zero-copy.
 const COPY: Driver = Driver {
     name: "",
     native: true,
@@ -24,7 +24,7 @@ const COPY: Driver = Driver {
     source: "",
 };
 
-/// All drivers of which something is known, by name.
+/// All known drivers, by name.
 pub const DRIVERS: &[Driver] = &[
     Driver {
         name: "e1000e",
@@ -81,7 +81,7 @@ pub const DRIVERS: &[Driver] = &[
     Driver {
         name: "ixgbe",
         zero_copy: Some("yes"),
-        // Of the 82599; later ones have a limit in bytes.
+        // For the 82599; later ones have a limit in bytes.
         granularity: Bytes::new(1024),
         strips_tags: true,
         attaching: "resets the link",

@@ -10,16 +10,15 @@ fn config(mtu: u64) -> DataplaneConfig {
 }
 
 #[test]
-fn names_are_in_order_and_there_once() {
+fn names_are_sorted_and_unique() {
     assert!(DRIVERS.windows(2).all(|pair| pair[0].name < pair[1].name));
     assert_eq!(driver("igb").granularity, Bytes::new(1024));
     assert_eq!(*driver("no such"), UNKNOWN);
 }
 
-/// What is bound in zero-copy with a chunk that was chosen holds every frame, whatever the driver; where it cannot, the
-/// check says so.
+/// In zero-copy, a chosen chunk holds every frame with every driver; otherwise the check refuses it.
 #[test]
-fn no_frame_is_cut_with_a_chosen_chunk() {
+fn the_chosen_chunk_holds_a_whole_frame() {
     for driver in DRIVERS.iter().chain([&UNKNOWN]) {
         for mtu in MTUS {
             let config = config(mtu);
@@ -31,7 +30,7 @@ fn no_frame_is_cut_with_a_chosen_chunk() {
                 Ok(()) => {
                     let buffer = room / driver.granularity.get() * driver.granularity.get();
                     assert!(frame.get() <= buffer, "{} {mtu}", driver.name);
-                    // A buffer that is full is known to be a part.
+                    // A full buffer is known to be a part of a frame.
                     let cut = driver.cut_length(chosen.chunk_size());
                     assert!(cut.is_none_or(|cut| frame < cut), "{} {mtu}", driver.name);
                 }
@@ -42,7 +41,7 @@ fn no_frame_is_cut_with_a_chosen_chunk() {
 }
 
 #[test]
-fn the_smallest_chunk_that_does() {
+fn the_smallest_sufficient_chunk_is_chosen() {
     let chosen = |mtu, names: &[&str]| {
         let drivers: Vec<_> = names.iter().map(|name| driver(name)).collect();
         chunk_for(&config(mtu), &drivers).get()
@@ -57,7 +56,7 @@ fn the_smallest_chunk_that_does() {
         (1400, ["virtio_net", "veth"], 2048),
         (1500, ["ixgbe", "veth"], 4096),
         (1500, ["stmmac", "veth"], 4096),
-        // No chunk holds it on igb: frames of several, which the kernel lets it have in copy mode.
+        // No chunk holds it on igb: multi-buffer frames, for which the kernel allows copy mode.
         (3500, ["igb", "veth"], 2048),
         (3000, ["igb", "veth"], 4096),
         (9000, ["ice", "veth"], 2048),
@@ -67,7 +66,7 @@ fn the_smallest_chunk_that_does() {
 }
 
 #[test]
-fn a_chunk_that_is_set_stays() {
+fn a_configured_chunk_is_kept() {
     let set = config(1500).with_chunk(Bytes::new(2048));
     assert_eq!(chunk_for(&set, &[driver("igb")]), Bytes::new(2048));
     let short = driver("igb").holds_frames(&set).unwrap_err();

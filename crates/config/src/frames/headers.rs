@@ -1,4 +1,4 @@
-//! What filters and comments want to know of a frame's bytes. Nothing here panics, whatever the bytes.
+//! Headers of a frame, for filters and comments. Nothing here panics on any bytes.
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
@@ -21,36 +21,36 @@ const PROTOCOL_TCP: u8 = 6;
 const PROTOCOL_UDP: u8 = 17;
 const HEADER_LENGTH: usize = 14;
 
-/// What kind of frame it is.
+/// Kind of frame.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[allow(clippy::large_enum_variant)] // lives on the stack, for one frame
+#[allow(clippy::large_enum_variant)] // briefly on the stack, for one frame
 pub enum Kind {
-    /// Anything else.
+    /// Any other frame.
     Data,
     /// 802.3x.
     Pause(Quanta),
-    /// 802.1Qbb: the time of each priority that is enabled.
+    /// 802.1Qbb: the pause time of each enabled priority.
     Pfc([Option<Quanta>; 8]),
     /// A Credit Loop Control Message.
     Clcm(Clcm),
-    /// A message that measures the round trip time.
+    /// An echo message.
     Echo(Echo),
     /// LLDP.
     Lldp,
-    /// One of the control protocols, but not to be read.
+    /// A malformed frame of a control protocol.
     BadControl,
 }
 
-/// An IP header, and the ports behind it.
+/// An IP header, and the ports after it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct IpHeader {
     /// Source address.
     pub source: IpAddr,
     /// Destination address.
     pub destination: IpAddr,
-    /// What it carries.
+    /// Protocol number.
     pub protocol: u8,
-    /// The two bits of RFC 3168.
+    /// The ECN field (RFC 3168).
     pub ecn: u8,
     /// The differentiated services code point.
     pub dscp: u8,
@@ -58,25 +58,25 @@ pub struct IpHeader {
     pub ports: Option<(u16, u16)>,
 }
 
-/// A frame's headers, read once for all filters.
+/// A frame's headers, parsed once for all filters.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Headers {
     /// Destination address.
     pub destination: MacAddress,
     /// Source address.
     pub source: MacAddress,
-    /// EtherType behind all tags; zero for a frame that is too short.
+    /// EtherType after all tags; zero for a frame that is too short.
     pub ethertype: u16,
     /// VLAN ID of the outermost tag.
     pub vlan: Option<u16>,
     /// What kind of frame it is.
     pub kind: Kind,
-    /// IP, if there is a whole header.
+    /// The IP header, if it is complete.
     pub ip: Option<IpHeader>,
 }
 
 impl Headers {
-    /// Reads them.
+    /// Parses the headers.
     pub fn of(frame: &[u8]) -> Self {
         let Ok(ethernet) = EthernetView::new_checked(frame) else {
             return Self {
@@ -116,7 +116,7 @@ impl Headers {
         }
     }
 
-    /// True for a control frame that names `priority`.
+    /// Returns true for a control frame that names `priority`.
     pub fn names(&self, priority: Priority) -> bool {
         match &self.kind {
             Kind::Pause(_) => true,
@@ -126,7 +126,7 @@ impl Headers {
         }
     }
 
-    /// The pause times that it has, with the priority of each; one without for a PAUSE.
+    /// The pause times in the frame, with the priority of each, which is absent for a PAUSE.
     pub fn pause_times(&self) -> impl Iterator<Item = (Option<Priority>, Quanta)> {
         let (pause, times) = match self.kind {
             Kind::Pause(quanta) => (Some(quanta), [None; 8]),
@@ -151,7 +151,7 @@ fn kind_of(ethernet: &EthernetView<'_>, frame: &[u8]) -> Kind {
             Ok(MacControl::Pfc { times }) => Kind::Pfc(times),
             Err(_) => Kind::BadControl,
         },
-        // Of that EtherType to anybody else, it is data: the EtherType is for local experiments of all kinds.
+        // With any other destination it is data: the EtherType is for local experiments of all kinds.
         ETHERTYPE_CLCM if ethernet.destination() != NEAREST_BRIDGE_ADDRESS => Kind::Data,
         ETHERTYPE_CLCM if Echo::is_echo(frame) => {
             Echo::parse(frame).map_or(Kind::BadControl, Kind::Echo)
@@ -193,7 +193,7 @@ fn ipv4(packet: &[u8]) -> Option<IpHeader> {
     })
 }
 
-/// Extension headers are not followed: what comes behind one has no ports.
+/// Extension headers are not parsed: packets with one have no ports.
 fn ipv6(packet: &[u8]) -> Option<IpHeader> {
     const LENGTH: usize = 40;
     let header = packet.first_chunk::<LENGTH>()?;

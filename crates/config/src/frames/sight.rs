@@ -1,55 +1,56 @@
-//! A frame as whoever handles it shows it to captures.
+//! A frame as passed to captures.
 
 use weir_core::{DropReason, Duration, Instant, PortId, Priority};
 
-/// Which way a frame went.
+/// Direction of a frame.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Direction {
-    /// It came in by the port.
+    /// Received on the port.
     In,
-    /// It went out by the port.
+    /// Sent by the port.
     Out,
 }
 
-/// What the switch did with a frame.
+/// Treatment of a frame by the switch.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Verdict {
     /// It is buffered.
     Admitted {
-        /// It was marked Congestion Experienced on its way in.
+        /// Marked Congestion Experienced on arrival.
         marked: bool,
-        /// The ingress buffer is past xoff: the neighbour is told to pause.
+        /// The ingress buffer is above xoff: the neighbour is paused.
         pausing: bool,
-        /// It waits, or others of its port and priority do, for an egress that its neighbour pauses.
+        /// Frames of its port and priority wait for an egress that its neighbour pauses.
         held: bool,
     },
     /// It is dropped.
     Dropped(DropReason),
-    /// A control frame that was read.
+    /// A parsed control frame.
     Read,
-    /// It left.
+    /// Sent.
     Sent {
-        /// It was marked Congestion Experienced on its way out.
+        /// Marked Congestion Experienced on departure.
         marked: bool,
-        /// How long it was inside the switch, where that is known.
+        /// Time in the switch, if known.
         inside: Option<Duration>,
     },
 }
 
-/// A frame as whoever handles it sees it.
+/// A frame with its context.
 #[derive(Clone, Copy, Debug)]
 pub struct Sight<'a> {
-    /// When, on `CLOCK_MONOTONIC`.
+    /// Time on `CLOCK_MONOTONIC`.
     pub at: Instant,
-    /// Where.
+    /// Its port.
     pub port: PortId,
-    /// Which way.
+    /// Its direction.
     pub direction: Direction,
-    /// What became of it.
+    /// Its treatment.
     pub verdict: Verdict,
-    /// The priority that a data frame was given; `None` for control frames.
+    /// Priority assigned to a data frame; `None` for control frames.
     pub priority: Option<Priority>,
-    /// When the device received it, by the device's own clock: the lowest 48 bits of its nanoseconds. `None` where it does not say.
+    /// Time of reception by the device's clock: the lowest 48 bits in nanoseconds. `None` if the device does not report
+    /// it.
     pub hardware_nanos: Option<u64>,
     /// The whole frame, without FCS.
     pub bytes: &'a [u8],

@@ -1,4 +1,4 @@
-//! Reading a document key by key, collecting everything that is wrong.
+//! Reads a document key by key, and collects all problems.
 
 mod suggest;
 mod unique;
@@ -15,30 +15,30 @@ use crate::units;
 pub(crate) use suggest::unknown;
 pub(crate) use unique::Names;
 
-/// One thing that is wrong with a file.
+/// One problem of a file.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Problem {
-    /// Line in the file, from 1; `None` for what was said on the command line or is missing.
+    /// Line in the file, from 1; `None` for values of the command line and missing ones.
     pub line: Option<usize>,
     /// The key with its path, such as `class.lossless.xoff`; may be empty.
     pub key: String,
-    /// What is wrong and what would be legal.
+    /// The problem, and the legal values.
     pub message: String,
 }
 
-/// All that is wrong with a file.
+/// All problems of a file.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub struct FileError {
     /// The file.
     pub path: PathBuf,
     /// At least one, in the order of the file.
     pub problems: Vec<Problem>,
-    /// What was set on the command line, as `PATH=VALUE`, where that is to blame: the file is valid without it.
+    /// Values set on the command line, as `PATH=VALUE`, if they are the cause: the file is valid without them.
     pub set: Vec<String>,
 }
 
 impl FileError {
-    /// A file that cannot be read.
+    /// Error for a file that cannot be read.
     pub fn unreadable(path: &Path, error: &std::io::Error) -> Self {
         let message = error.to_string();
         Self::of(
@@ -51,7 +51,6 @@ impl FileError {
         )
     }
 
-    /// What is wrong with a file.
     pub(crate) fn of(path: &Path, problems: Vec<Problem>) -> Self {
         Self {
             path: path.to_owned(),
@@ -60,7 +59,7 @@ impl FileError {
         }
     }
 
-    /// What stands before a problem: the file and the line, or what was set.
+    /// Location of a problem: file and line, or the value of the command line.
     fn place(&self, problem: &Problem) -> String {
         if self.set.is_empty() {
             let file = self.path.display();
@@ -75,7 +74,7 @@ impl FileError {
                 || problem.key == **set
                 || problem.key.starts_with(&format!("{path}."))
         };
-        // What contradicts a value of the file has a key of its own.
+        // A contradiction with a value of the file is reported under the file's key.
         let named: Vec<&str> = self.set.iter().filter(names).map(String::as_str).collect();
         let blamed = match named.is_empty() {
             true => self.set.iter().map(String::as_str).collect(),
@@ -101,7 +100,7 @@ impl fmt::Display for FileError {
     }
 }
 
-/// Where problems are collected.
+/// Collects problems.
 #[derive(Debug, Default)]
 pub(crate) struct Problems(RefCell<Vec<Problem>>);
 
@@ -127,11 +126,11 @@ impl Problems {
         !self.0.borrow().is_empty()
     }
 
-    /// In the order of the file; what has no line comes last.
+    /// In the order of the file; problems without a line come last.
     pub(crate) fn into_sorted(self) -> Vec<Problem> {
         let mut problems = self.0.into_inner();
         problems.sort_by_key(|problem| problem.line.unwrap_or(usize::MAX));
-        // A table that is opened twice complains twice.
+        // A table that is opened twice reports twice.
         let mut told: Vec<Problem> = Vec::with_capacity(problems.len());
         for problem in problems {
             if !told.contains(&problem) {
@@ -142,8 +141,7 @@ impl Problems {
     }
 }
 
-/// A table that is being read. Every key it can have is named when it is opened; all others are
-/// refused then.
+/// A table that is being read. Its legal keys are given when it is opened; all others are refused then.
 pub(crate) struct Table<'a> {
     entries: &'a [(String, Item)],
     path: String,
@@ -210,18 +208,17 @@ impl<'a> Table<'a> {
         }
     }
 
-    /// The line of a key, or of the table where there is no such key.
+    /// The line of a key, or of the table if the key is missing.
     pub(crate) fn line_of(&self, key: &str) -> Option<usize> {
         self.item(key).map_or(self.line, line_of)
     }
 
-    /// True when the key's value is exactly this text.
+    /// Returns true if the key's value is exactly this text.
     pub(crate) fn is_text(&self, key: &str, text: &str) -> bool {
         self.item(key)
             .is_some_and(|item| matches!(&item.value, Value::Text(value) if value == text))
     }
 
-    /// Complains about a key.
     pub(crate) fn complain(&self, key: &str, message: impl Into<String>) {
         self.problems
             .add(self.line_of(key), self.key_path(key), message);
@@ -231,7 +228,7 @@ impl<'a> Table<'a> {
         self.item(key).is_some()
     }
 
-    /// The value of `key`; `None` when it is not there, or wrong (which is then noted).
+    /// The value of `key`; `None` if it is missing, or invalid (which is reported).
     pub(crate) fn get<T: FromItem>(&self, key: &str) -> Option<T> {
         let item = self.item(key)?;
         match T::from_item(item) {
@@ -243,13 +240,13 @@ impl<'a> Table<'a> {
         }
     }
 
-    /// As [`get`](Self::get), with a complaint when the key is not there.
+    /// As [`get`](Self::get), but reports a missing key.
     pub(crate) fn require<T: FromItem>(&self, key: &str) -> Option<T> {
         self.miss(key, T::EXAMPLE);
         self.get(key)
     }
 
-    /// Complains if the key is not there.
+    /// Reports that the key is missing.
     pub(crate) fn miss(&self, key: &str, example: &str) {
         if !self.has(key) {
             let message = format!("missing; write {example}");
@@ -257,12 +254,12 @@ impl<'a> Table<'a> {
         }
     }
 
-    /// As [`get`](Self::get), with `default` where the key is not there.
+    /// As [`get`](Self::get), with `default` for a missing key.
     pub(crate) fn get_or<T: FromItem>(&self, key: &str, default: T) -> T {
         self.get(key).unwrap_or(default)
     }
 
-    /// A word out of a table of legal ones.
+    /// One of the words in `choices`.
     pub(crate) fn choice<T: Copy>(&self, key: &str, choices: &[(&str, T)]) -> Option<T> {
         let word: String = self.get(key)?;
         let found = choices.iter().find(|(name, _)| *name == word);
@@ -278,7 +275,7 @@ impl<'a> Table<'a> {
         Table::open(self.item(key)?, self.key_path(key), legal, self.problems)
     }
 
-    /// The tables of the array `key`, each under its name, or its number where it has none.
+    /// The tables of the array `key`, identified by name, or by index if they have none.
     pub(crate) fn tables(&self, key: &str, legal: &[&str]) -> Vec<Table<'a>> {
         let Some(item) = self.item(key) else {
             return Vec::new();
@@ -298,7 +295,7 @@ impl<'a> Table<'a> {
             .collect()
     }
 
-    /// Keys and lines of a table whose keys are free.
+    /// Keys and lines of a table with arbitrary keys.
     pub(crate) fn free_table(&self, key: &str) -> Vec<(&'a str, &'a Item)> {
         match self.item(key).map(|item| &item.value) {
             Some(Value::Table(entries)) => entries
@@ -313,13 +310,12 @@ impl<'a> Table<'a> {
         }
     }
 
-    /// True where the key's value is an array.
     pub(crate) fn is_array(&self, key: &str) -> bool {
         self.item(key)
             .is_some_and(|item| matches!(item.value, Value::Array(_)))
     }
 
-    /// The elements of the array `key`; none where it is not there, or no array (which is then noted).
+    /// The elements of the array `key`; empty if it is missing or not an array (which is reported).
     pub(crate) fn elements(&self, key: &str) -> &'a [Item] {
         match self.item(key).map(|item| &item.value) {
             Some(Value::Array(elements)) => elements,
@@ -332,7 +328,7 @@ impl<'a> Table<'a> {
         }
     }
 
-    /// The value of `key` as it was written.
+    /// The value of `key` as written.
     pub(crate) fn item(&self, key: &str) -> Option<&'a Item> {
         self.entries
             .iter()
@@ -341,7 +337,7 @@ impl<'a> Table<'a> {
     }
 }
 
-/// A whole number between `least` and `most`.
+/// An integer from `least` to `most`.
 pub(crate) fn within(table: &Table<'_>, key: &str, least: u64, most: u64) -> Option<u64> {
     let value: u64 = table.get(key)?;
     if (least..=most).contains(&value) {
@@ -368,7 +364,7 @@ fn element_name(item: &Item) -> Option<String> {
     })
 }
 
-/// A value that can stand behind a key. Errors say what is wrong and what would be legal.
+/// A type of values. Errors describe the problem and the legal values.
 pub(crate) trait FromItem: Sized {
     /// For "missing; write …".
     const EXAMPLE: &'static str;
@@ -434,7 +430,7 @@ impl<T: FromItem> FromItem for Vec<T> {
     }
 }
 
-/// The last is the unit that a bare number is likely to have.
+/// The last unit is the likely unit of a bare number.
 macro_rules! with_unit {
     ($type:ty, $parse:path, $example:literal, $unit:literal) => {
         impl FromItem for $type {

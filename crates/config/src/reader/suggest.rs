@@ -1,8 +1,8 @@
-//! What a word that is not legal was meant to be.
+//! Suggestions for illegal words.
 
-/// Names that are less alike than this are not suggested.
+/// Less similar names are not suggested.
 const ALIKE: f64 = 0.8;
-/// The shortest legal word that is found inside of another.
+/// Minimum length of a legal word to be found within another one.
 const PART_MIN: usize = 4;
 
 /// "unknown key; did you mean …? (valid: …)"
@@ -17,8 +17,8 @@ pub(crate) fn unknown(what: &str, word: &str, legal: &[&str]) -> String {
     format!("{subject}{hint} (valid: {})", legal.join(", "))
 }
 
-/// The legal word that is the same but for capitals and `_`, or is a part of `word` (`breaker` of `deadlock-breaker`), or is
-/// spelled most like it.
+/// The legal word that differs only in case and `_`, or is part of `word` (`breaker` of `deadlock-breaker`), or has the
+/// most similar spelling.
 fn nearest<'a>(word: &str, legal: &[&'a str]) -> Option<&'a str> {
     let word = plain(word);
     let same = legal.iter().find(|name| plain(name) == word);
@@ -49,7 +49,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_was_meant_is_found() {
+    fn the_closest_name_is_found() {
         let policies = [
             "off",
             "breaker",

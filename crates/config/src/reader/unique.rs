@@ -5,14 +5,14 @@ use std::collections::BTreeMap;
 
 use super::Table;
 
-/// Refuses a name that was given before. Bounded use: one for each kind of thing in a file.
+/// Refuses duplicate names. One instance for each kind of object in a file.
 #[derive(Debug, Default)]
 pub(crate) struct Names {
     seen: RefCell<BTreeMap<String, Option<usize>>>,
 }
 
 impl Names {
-    /// Notes `name`; complains when it was noted before.
+    /// Records `name`; reports a duplicate.
     pub(crate) fn note(&self, table: &Table<'_>, key: &str, name: &str) {
         let mut seen = self.seen.borrow_mut();
         if let Some(line) = seen.get(name) {
@@ -26,7 +26,7 @@ impl Names {
         seen.insert(name.to_owned(), table.line_of(key));
     }
 
-    /// Notes a name that no key gives: what the file asks to be generated has it.
+    /// Records a name without a key: that of something generated from the file.
     pub(crate) fn take(&self, name: &str) {
         self.seen.borrow_mut().insert(name.to_owned(), None);
     }

@@ -6,10 +6,10 @@ use weir_core::{Duration, Priority};
 
 use super::Scenario;
 
-/// What the hosts of a scenario are.
+/// Kind of the hosts in a scenario.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum HostKind {
-    /// Endpoints that number each frame, obey PFC and know what arrives: they send flows.
+    /// Endpoints that number each frame, obey PFC and check arrivals: they send flows.
     #[default]
     Endpoint,
     /// Namespaces with an address and the kernel's own protocols: they run applications.
@@ -17,47 +17,47 @@ pub enum HostKind {
 }
 
 impl HostKind {
-    /// Each with its name in files.
+    /// All kinds, with their names in files.
     pub const NAMED: [(&'static str, Self); 2] =
         [("endpoint", Self::Endpoint), ("kernel", Self::Kernel)];
 }
 
-/// One program on a host, and its server on another one.
+/// A client program on a host, and its server on another one.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Application {
     /// Its name.
     pub name: String,
-    /// The host that it runs on.
+    /// The host that runs the client.
     pub from: usize,
-    /// The host that it talks to.
+    /// The host that runs the server.
     pub to: usize,
-    /// The class of its frames: what `{priority}`, `{tos}` and `{dscp}` say. `None`: priority 0.
+    /// The class of its frames, for `{priority}`, `{tos}` and `{dscp}`. `None`: priority 0.
     pub class: Option<usize>,
     /// Program and arguments, with placeholders.
     pub command: Vec<String>,
-    /// The same of what runs on `to` before it begins, and is ended after it; `None` for nothing.
+    /// The server's command, started before the client and ended after it; `None` for no server.
     pub server: Option<Vec<String>>,
-    /// When it is started, after the beginning of the run.
+    /// Start of the client, from the beginning of the run.
     pub start: Duration,
 }
 
-/// What stands in commands for something of the run, without the braces.
+/// Placeholders of commands, without the braces.
 pub const PLACEHOLDERS: [&str; 6] = ["from", "to", "port", "priority", "tos", "dscp"];
 
 /// The first network address of a scenario's hosts, all of which are in one network of [`PREFIX_LENGTH`] bits.
 const NETWORK: [u8; 2] = [10, 87];
 
-/// Of the hosts' network.
+/// Prefix length of the hosts' network.
 pub const PREFIX_LENGTH: u8 = 16;
 
-/// Hosts that the network has addresses for: neither the first nor the last one is a host's.
+/// Maximum number of hosts: the first and last addresses of the network are not used.
 pub const HOSTS_MAX: usize = (1 << (32 - PREFIX_LENGTH)) - 2;
 
-/// The port of the first application; each of the others has the next one.
+/// The port of the first application; each further one has the next port.
 const PORT_FIRST: usize = 5201;
 
 impl Application {
-    /// Whether the client is iperf3, whose report is then read.
+    /// Returns true if the client is iperf3, whose report is then parsed.
     pub fn is_iperf3(&self) -> bool {
         let program = self.command.first().map(String::as_str);
         program.is_some_and(|program| program.rsplit('/').next() == Some("iperf3"))
@@ -77,11 +77,11 @@ impl Scenario {
         class.map_or(Priority::ALL[0], |class| self.classes[class].priorities[0])
     }
 
-    /// `words` of an application's command with what they stand for.
+    /// Replaces the placeholders in `words` of an application's command.
     pub fn expanded(&self, application: usize, words: &[String]) -> Vec<String> {
         let Application { from, to, .. } = self.applications[application];
         let priority = self.application_priority(application).get();
-        // The class selector of the priority (RFC 2474, section 4.2.2), as switches read it.
+        // The class selector of the priority (RFC 2474, section 4.2.2), as used by switches.
         let dscp = priority << 3;
         let values = [
             self.host_ip(from).to_string(),

@@ -1,17 +1,17 @@
-//! Prior art that runs in the place of our own.
+//! Prior art used instead of our own protocols.
 
-/// `[baseline]`: how buffers are divided so that no loop of them can close.
+/// `[baseline]`: a division of buffers in which they cannot form a loop.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub enum Baseline {
-    /// Nothing of the kind: a frame keeps its priority.
+    /// No division: a frame keeps its priority.
     #[default]
     None,
-    /// Structured buffer pools (Raubold and Haenle; Merlin and Schweitzer): a frame takes the next priority of its class
-    /// with each link between switches.
+    /// Structured buffer pools (Raubold and Haenle; Merlin and Schweitzer): a frame moves to the next priority of its
+    /// class at each link between switches.
     BufferPools,
-    /// Virtual channels (Dally and Seitz): a frame takes the next priority of its class at certain links.
+    /// Virtual channels (Dally and Seitz): a frame moves to the next priority of its class at certain links.
     VirtualChannels {
-        /// The links where it does, each in one direction: from the first switch to the second.
+        /// These links, each in one direction: from the first switch to the second.
         change_at: Vec<[usize; 2]>,
     },
 }
@@ -26,8 +26,8 @@ impl Baseline {
         }
     }
 
-    /// Which priority of its class a frame has behind the link `from` → `to`, where it had the one with index `rank`
-    /// before. Frames of lossless classes alone change.
+    /// Index of a frame's priority in its class after the link `from` → `to`, if it was `rank` before. Only frames of
+    /// lossless classes change.
     pub fn rank_behind(&self, rank: usize, from: usize, to: usize) -> usize {
         match self {
             Self::None => rank,

@@ -1,4 +1,4 @@
-//! What follows from a scenario: ports, routes, and each switch's configuration.
+//! Ports, routes, and each switch's configuration, derived from a scenario.
 
 use weir_core::{
     Bytes, ClassMode, FeedbackCoding, MacAddress, Neighbour, PauseRule, Police, PortConfig, PortId,
@@ -26,7 +26,7 @@ impl Scenario {
         self.adjacency().ports(switch).to_vec()
     }
 
-    /// The ports of every switch, for those who need all: O(switches + links + hosts) altogether.
+    /// The ports of all switches. O(switches + links + hosts) in total.
     pub fn all_ports(&self) -> Vec<Vec<SwitchPort>> {
         self.adjacency().into_ports()
     }
@@ -35,7 +35,7 @@ impl Scenario {
         Adjacency::new(self.switches.len(), &self.hosts, &self.links)
     }
 
-    /// By host that frames go to: the flow and the host that they come from. Answers of a receiver are among them.
+    /// By receiving host: flows and sending hosts, including the answers of receivers.
     pub fn ways_by_target(&self) -> Vec<Vec<(usize, usize)>> {
         let mut ways = vec![Vec::new(); self.hosts.len()];
         for (index, flow) in self.flows.iter().enumerate() {
@@ -47,7 +47,7 @@ impl Scenario {
         ways
     }
 
-    /// How every switch treats frames: as any does where nothing else is said, with an MTU that the flows' frames fit.
+    /// Frame settings of every switch: defaults, with an MTU that fits the flows' frames.
     pub fn frames(&self) -> FrameConfig {
         let frames = self.flows.iter().map(|flow| flow.frame);
         FrameConfig {
@@ -57,7 +57,7 @@ impl Scenario {
         .with_frames(frames.max().unwrap_or(Bytes::ZERO))
     }
 
-    /// A port's name: that of what it leads to.
+    /// A port's name: that of its peer.
     pub fn peer_name(&self, peer: PortPeer) -> &str {
         match peer {
             PortPeer::Switch(index) => &self.switches[index],
@@ -65,8 +65,7 @@ impl Scenario {
         }
     }
 
-    /// The switches that a flow goes over, first to last: its `via`, or what the routes leave no choice in. `None` where
-    /// the flow hash decides.
+    /// The switches on a flow's path, first to last: its `via`, or the only path. `None` if the flow hash decides.
     pub fn way(&self, flow: usize) -> Option<Vec<usize>> {
         let flow = &self.flows[flow];
         let adjacency = self.adjacency();
@@ -76,28 +75,28 @@ impl Scenario {
         flow.via.clone().or_else(only_way)
     }
 
-    /// The priority of what a flow's receiver answers.
+    /// The priority of the answers of a flow's receiver.
     pub fn answer_priority(&self, flow: usize) -> Priority {
         self.classes[self.flows[flow].answer_class].priorities[0]
     }
 
-    /// True for a flow between hosts of different switches.
+    /// Returns true for a flow between hosts of different switches.
     pub fn crosses_links(&self, flow: usize) -> bool {
         let flow = &self.flows[flow];
         self.hosts[flow.from].switch != self.hosts[flow.to].switch
     }
 
-    /// The priority that a flow's frames carry.
+    /// The priority of a flow's frames.
     pub fn priority(&self, flow: usize) -> Priority {
         self.classes[self.flows[flow].class].priorities[0]
     }
 
-    /// True when classes of mode `level` meet switches that know no Levels.
+    /// Returns true if classes of mode `level` meet switches without Levels.
     pub fn is_mixed(&self) -> bool {
         self.has_levels.contains(&false)
     }
 
-    /// The classes as one switch has them.
+    /// The classes of one switch.
     pub fn classes_of(&self, switch: usize) -> Vec<Class> {
         let mut classes = self.classes.clone();
         if !self.has_levels[switch] {
@@ -108,7 +107,7 @@ impl Scenario {
         classes
     }
 
-    /// Grants need Levels on both sides.
+    /// Grants need Levels on both ends.
     fn feedback_of(&self, switch: usize, port: &SwitchPort) -> FeedbackCoding {
         let both = match port.peer {
             PortPeer::Switch(peer) => self.has_levels[switch] && self.has_levels[peer],
@@ -120,13 +119,13 @@ impl Scenario {
         }
     }
 
-    /// What a switch is, with `ports` from [`ports`](Self::ports) or [`all_ports`](Self::all_ports). Its ports have no
-    /// addresses yet, and its seed is zero.
+    /// The switch's configuration, with `ports` from [`ports`](Self::ports) or [`all_ports`](Self::all_ports). Its
+    /// ports have no addresses yet, and its seed is zero.
     pub fn switch(&self, switch: usize, ports: &[SwitchPort]) -> Switch {
         self.with_routes(switch, ports, self.next_hops[switch].routes())
     }
 
-    /// The same with routes to these hosts alone.
+    /// The same with only the routes to these hosts.
     pub fn switch_towards(&self, switch: usize, ports: &[SwitchPort], hosts: &[u32]) -> Switch {
         let next_hops = &self.next_hops[switch];
         let hosts = hosts.iter().map(|host| *host as usize);

@@ -1,4 +1,4 @@
-//! What goes wrong on purpose.
+//! Deliberate faults.
 
 use weir_core::{Duration, Priority};
 
@@ -6,34 +6,34 @@ use super::PortPeer;
 use crate::switch::FrameConfig;
 use crate::Fraction;
 
-/// When a fault is there, after the beginning of traffic.
+/// Time of a fault, from the beginning of traffic.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum FaultTime {
-    /// From then on.
+    /// From this time on.
     From(
-        /// Its beginning.
+        /// Its start.
         Duration,
     ),
     /// Once.
     Once {
-        /// Its beginning.
+        /// Its start.
         at: Duration,
-        /// For how long. Zero only for a restart that takes no time.
+        /// Its duration. Zero only for a restart that takes no time.
         length: Duration,
     },
-    /// Again and again.
+    /// Periodically.
     Every {
-        /// Its first beginning.
+        /// Its first start.
         at: Duration,
-        /// For how long each time.
+        /// Duration of each.
         length: Duration,
-        /// From one beginning to the next; above `length`.
+        /// From one start to the next; above `length`.
         period: Duration,
     },
 }
 
 impl FaultTime {
-    /// Beginnings and ends before `end`, in order. A span that goes on at `end` ends there.
+    /// Starts and ends before `end`, in order. A span that lasts beyond `end` ends there.
     pub fn spans(self, end: Duration) -> impl Iterator<Item = (Duration, Duration)> {
         let (at, length, period) = match self {
             Self::From(at) => (at, end, None),
@@ -50,7 +50,7 @@ impl FaultTime {
             })
     }
 
-    /// Whether it is there at `time`.
+    /// Returns true if the fault is present at `time`.
     pub fn holds(self, time: Duration) -> bool {
         match self {
             Self::From(at) => time >= at,
@@ -68,43 +68,43 @@ fn is_within(time: Duration, at: Duration, length: Duration) -> bool {
     since.is_some_and(|since| since < length.as_nanos())
 }
 
-/// Which frames that come in by a port are impaired.
+/// Received frames at a port that are impaired.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ImpairedFrames {
-    /// As for `switchctl impair`: an expression that [`filter::parse`](crate::frames::filter::parse) reads. Empty for all.
+    /// As for `switchctl impair`: an expression for [`filter::parse`](crate::frames::filter::parse). Empty for all.
     pub filter: String,
-    /// Of those each one of this number; 1 for all.
+    /// One in this number of them; 1 for all.
     pub one_in: u64,
 }
 
-/// What `switchctl impair` does, with the same names.
+/// Action of `switchctl impair`, with the same names.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Impairing {
-    /// Frames that come in are dropped.
+    /// Drops received frames.
     Drop(ImpairedFrames),
-    /// The switch gets them later.
+    /// Delays frames before they reach the switch.
     Delay {
-        /// Which.
+        /// The frames.
         frames: ImpairedFrames,
-        /// By so much.
+        /// Their delay.
         by: Duration,
     },
-    /// They are marked Congestion Experienced, if their transport knows ECN.
+    /// Marks frames Congestion Experienced, if their transport is ECN-capable.
     Mark(ImpairedFrames),
-    /// The neighbour is paused for a part of the time.
+    /// Pauses the neighbour for part of the time.
     Pause {
-        /// In this priority.
+        /// The priority.
         priority: Priority,
-        /// For so long, each time.
+        /// Duration of each pause.
         on: Duration,
-        /// From one beginning to the next; above `on`.
+        /// From one start to the next; above `on`.
         period: Duration,
     },
-    /// The switch takes the link for down for a part of the time.
+    /// Makes the switch treat the link as down for part of the time.
     Flap {
-        /// For so long, each time.
+        /// Duration of each.
         on: Duration,
-        /// From one beginning to the next; above `on`.
+        /// From one start to the next; above `on`.
         period: Duration,
     },
 }
@@ -121,7 +121,7 @@ impl Impairing {
         }
     }
 
-    /// Which frames it is done to; `None` for what is done to a neighbour or a link.
+    /// The impaired frames; `None` if a neighbour or link is impaired.
     pub const fn frames(&self) -> Option<&ImpairedFrames> {
         match self {
             Self::Drop(frames) | Self::Mark(frames) | Self::Delay { frames, .. } => Some(frames),
@@ -130,118 +130,118 @@ impl Impairing {
     }
 }
 
-/// One fault. Links, switches and hosts are indices of the scenario's lists; links are those that work.
+/// One fault. Links, switches and hosts are indices into the scenario's lists; links are those that work.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Fault {
     /// Control frames between switches (PFC, Feedback, grants, CLCM, LLDP) are lost.
     ControlLoss {
         /// On these links, in both directions.
         links: Vec<usize>,
-        /// Of each frame.
+        /// Probability for each frame.
         probability: Fraction,
-        /// While this holds.
+        /// Time of the fault.
         time: FaultTime,
     },
-    /// A bit of such a frame is turned over behind its FCS: switches see it damaged.
+    /// A bit of such a frame is flipped, undetected by its FCS: switches receive it damaged.
     ControlCorruption {
         /// On these links, in both directions.
         links: Vec<usize>,
-        /// Of each frame.
+        /// Probability for each frame.
         probability: Fraction,
-        /// While this holds.
+        /// Time of the fault.
         time: FaultTime,
     },
     /// Such a frame arrives twice.
     ControlDuplication {
         /// On these links, in both directions.
         links: Vec<usize>,
-        /// Of each frame.
+        /// Probability for each frame.
         probability: Fraction,
-        /// While this holds.
+        /// Time of the fault.
         time: FaultTime,
     },
-    /// Such a frame arrives later than it should.
+    /// Such a frame arrives late.
     ControlDelay {
         /// On these links, in both directions.
         links: Vec<usize>,
-        /// Of each frame.
+        /// Probability for each frame.
         probability: Fraction,
-        /// So much later, beside the link's delay.
+        /// Additional delay, beside the link's.
         by: Duration,
-        /// While this holds.
+        /// Time of the fault.
         time: FaultTime,
     },
     /// A link carries nothing.
     LinkDown {
         /// The link.
         link: usize,
-        /// While this holds.
+        /// Time of the fault.
         time: FaultTime,
     },
-    /// A switch loses its frames and all that it knows; it is silent for the fault's length.
+    /// A switch loses its frames and all state; it is silent for the fault's duration.
     SwitchRestart {
         /// The switch.
         switch: usize,
-        /// When.
+        /// Time of the fault.
         time: FaultTime,
     },
-    /// A switch stands still and goes on where it stood.
+    /// A switch stops, and continues where it stopped.
     SwitchFreeze {
         /// The switch.
         switch: usize,
-        /// While this holds.
+        /// Time of the fault.
         time: FaultTime,
     },
-    /// The way to the control CPU and back takes longer.
+    /// The latency to the control CPU and back increases.
     SlowControl {
-        /// Of these switches.
+        /// On these switches.
         switches: Vec<usize>,
-        /// In the place of [`ControlConfig::latency`].
+        /// Replaces [`ControlConfig::latency`].
         latency: Duration,
-        /// While this holds.
+        /// Time of the fault.
         time: FaultTime,
     },
-    /// Both ends of a link are told a wrong T.
+    /// Both ends of a link are configured with a wrong T.
     RoundTrip {
         /// Of these links.
         links: Vec<usize>,
-        /// T in their configuration.
+        /// The configured T.
         round_trip: Duration,
     },
-    /// A switch sends frames for a host another way from a moment on. What waits there already leaves where it waits.
+    /// A switch changes its route to a host. Frames already waiting leave by their old egress.
     RouteChange {
         /// The switch.
         switch: usize,
         /// The host that the route leads to.
         host: usize,
-        /// Switches next to it: the members of the new group.
+        /// Neighbouring switches: the members of the new group.
         members: Vec<usize>,
-        /// When.
+        /// Time of the change.
         at: Duration,
     },
-    /// A host sends whatever PFC says.
+    /// A host ignores PFC.
     HostIgnoresPfc {
         /// The host.
         host: usize,
-        /// While this holds.
+        /// Time of the fault.
         time: FaultTime,
     },
-    /// A host asks its switch to pause, again and again, in every priority of every lossless class.
+    /// A host pauses its switch continually, in every priority of every lossless class.
     HostStorm {
         /// The host.
         host: usize,
-        /// While this holds.
+        /// Time of the fault.
         time: FaultTime,
     },
-    /// A switch does to frames, a neighbour or a link what `switchctl impair` asks for.
+    /// A switch impairs frames, a neighbour or a link like `switchctl impair`.
     Impair {
         /// The switch.
         switch: usize,
-        /// What its port leads to.
+        /// The peer of the port.
         port: PortPeer,
-        /// What it does there.
+        /// The action.
         what: Impairing,
-        /// While this holds. Of a pause and of a flap: once.
+        /// Time of the fault. Once, for pauses and flaps.
         time: FaultTime,
     },
 }
@@ -270,9 +270,9 @@ impl Fault {
 /// `[control]`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ControlConfig {
-    /// From the dataplane to the control CPU, and the same back.
+    /// From the dataplane to the control CPU, and back again.
     pub latency: Duration,
-    /// How often a switch tells Feedback again.
+    /// Interval at which a switch resends Feedback.
     pub feedback_refresh: Duration,
 }
 
@@ -305,7 +305,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn spans_are_where_it_holds(time in times(), end in 1u64..200) {
+        fn spans_cover_exactly_the_times_when_it_holds(time in times(), end in 1u64..200) {
             let end = Duration::from_nanos(end);
             let spans: Vec<_> = time.spans(end).collect();
             for nanos in 0..end.as_nanos() {

@@ -1,4 +1,4 @@
-//! What hosts send.
+//! Traffic of hosts.
 
 use weir_core::{BitRate, Bytes, Duration};
 
@@ -15,35 +15,35 @@ pub struct Flow {
     pub from: usize,
     /// Receiving host.
     pub to: usize,
-    /// The switches on the way that its flow hash must pick, first to last; `None`: whatever it picks.
+    /// The switches on the path that its flow hash must pick, first to last; `None` for any path.
     pub via: Option<Vec<usize>>,
     /// Its class; the flow uses the class's first priority.
     pub class: usize,
-    /// What the application sends at; `None`: as fast as the line.
+    /// Rate of the application; `None` for line rate.
     pub rate: Option<BitRate>,
     /// Frame length from destination address to last payload byte.
     pub frame: Bytes,
-    /// First frame, after the beginning of traffic.
+    /// Time of the first frame, from the beginning of traffic.
     pub start: Duration,
-    /// No frame from here on.
+    /// No frames from this time on.
     pub stop: Duration,
-    /// When it has something to send between `start` and `stop`.
+    /// When it has data between `start` and `stop`.
     pub pattern: Pattern,
-    /// How it answers to congestion.
+    /// Its reaction to congestion.
     pub transport: Transport,
-    /// The class of what its receiver answers, which uses the class's first priority.
+    /// The class of its receiver's answers, which use the class's first priority.
     pub answer_class: usize,
-    /// Flows to its sender that must have arrived before it begins; each has a size. It begins when the last one has and what
-    /// follows from it is computed, and not before `start`.
+    /// Flows to its sender that must have arrived before it begins; each has a size. It begins when the last one has
+    /// arrived and the host has computed, but not before `start`.
     pub after: Vec<After>,
 }
 
-/// What a flow waits for.
+/// A flow to wait for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct After {
     /// The flow whose last byte must have arrived.
     pub flow: usize,
-    /// For how long the host computes with it.
+    /// Time that the host computes after its arrival.
     pub compute: Duration,
 }
 
@@ -57,18 +57,18 @@ impl After {
     }
 }
 
-/// When a flow has something to send.
+/// When a flow has data.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Pattern {
-    /// All the time.
+    /// Always.
     #[default]
     Steady,
-    /// Until this many bytes of frames are sent; the last frame may go beyond it. Then silence.
+    /// Until this many bytes of frames are sent; the last frame may exceed it. Then never.
     Burst {
         /// Above zero.
         size: Bytes,
     },
-    /// For `on`, then not for `off`, and again.
+    /// For `on`, then not for `off`, and so on.
     OnOff {
         /// Above zero.
         on: Duration,
@@ -77,10 +77,10 @@ pub enum Pattern {
     },
 }
 
-/// How a flow answers to congestion.
+/// Reaction of a flow to congestion.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Transport {
-    /// Not at all: PFC alone stops it.
+    /// None: only PFC stops it.
     #[default]
     Open,
     /// A rate that falls with congestion notifications, by [`DcqcnConfig`].
@@ -91,18 +91,19 @@ pub enum Transport {
     Reno,
     /// A window, by [`WindowConfig`]; a growing round trip time shrinks it.
     Vegas,
-    /// Reno's window that marks shrink by as much as there are of them, by [`DctcpConfig`] and [`WindowConfig`].
+    /// Reno's window, reduced in proportion to the share of marks, by [`DctcpConfig`] and [`WindowConfig`].
     Dctcp,
     /// A rate that follows the gradient of the round trip time, by [`TimelyConfig`].
     Timely,
     /// A window that keeps the round trip time near a target, by [`SwiftConfig`].
     Swift,
-    /// A window that keeps every line of the way almost full, by what switches write into frames and [`HpccConfig`].
+    /// A window that keeps every line of the path almost full, by telemetry that switches write into frames, and
+    /// [`HpccConfig`].
     Hpcc,
 }
 
 impl Transport {
-    /// Every transport with its name in files and results.
+    /// All transports, with their names in files and results.
     pub const NAMED: [(&'static str, Self); 9] = [
         ("open", Self::Open),
         ("dcqcn", Self::Dcqcn),
@@ -123,28 +124,28 @@ impl Transport {
             .map_or("", |(name, _)| name)
     }
 
-    /// How its lost frames are sent again where `[recovery]` does not say.
+    /// Default recovery of its lost frames, without `[recovery]`.
     pub const fn usual_recovery(self) -> Recovery {
         match self {
             Self::Timely | Self::Hpcc => Recovery::GoBackN,
             Self::Swift => Recovery::Selective,
             Self::Open | Self::Dcqcn => Recovery::None,
-            // RFC 5681 and RFC 6582: a part of the window.
+            // RFC 5681 and RFC 6582: part of the window.
             Self::Tahoe | Self::Reno | Self::Vegas | Self::Dctcp => Recovery::None,
         }
     }
 
-    /// True when it cannot do without an acknowledgement of every frame that `[recovery]` is about.
+    /// Returns true if it needs the acknowledgement of every frame that `[recovery]` provides.
     pub const fn needs_recovery(self) -> bool {
         !matches!(self.usual_recovery(), Recovery::None)
     }
 
-    /// True when switches tell its frames what they met.
+    /// Returns true if switches write telemetry into its frames.
     pub const fn has_telemetry(self) -> bool {
         matches!(self, Self::Swift | Self::Hpcc)
     }
 
-    /// True when the receiver answers: frames go back from it to the sender.
+    /// Returns true if the receiver sends answers.
     pub const fn is_answered(self) -> bool {
         !matches!(self, Self::Open)
     }

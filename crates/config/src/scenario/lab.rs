@@ -1,4 +1,4 @@
-//! What the lab cannot do, and what the simulator cannot; and what both put into the frames of endpoints.
+//! Limitations of the lab and of the simulator, and the addressing of endpoints' frames in both.
 
 use std::net::Ipv4Addr;
 use std::ops::RangeInclusive;
@@ -7,31 +7,31 @@ use weir_core::{Bytes, MacAddress};
 
 use super::{Balancing, Baseline, HostKind, Pattern, Scenario, Transport};
 
-/// UDP destination port of the frames of endpoints: `discard`.
+/// UDP destination port of endpoints' frames: `discard`.
 pub const ENDPOINT_UDP_PORT: u16 = 9;
-/// UDP source ports of the frames of endpoints: the dynamic ones of RFC 6335. A flow has the one of its number, unless it
-/// needs another one to go its way.
+/// UDP source ports of endpoints' frames: the dynamic ones of RFC 6335. A flow uses the port of its number, unless its
+/// path needs another one.
 pub const ENDPOINT_SOURCE_PORTS: RangeInclusive<u16> = 49_152..=65_535;
 
-/// The address of an endpoint, in its frames: a private one that no two stations with different low 24 bits share,
-/// 10.x.y.z.
+/// The IP address of an endpoint in its frames: a private address, 10.x.y.z, unique for each value of the low 24 bits
+/// of the MAC address.
 pub fn endpoint_ip(mac: MacAddress) -> Ipv4Addr {
     let MacAddress([_, _, _, x, y, z]) = mac;
     Ipv4Addr::new(10, x, y, z)
 }
 
 impl Scenario {
-    /// Why the simulator does not run this scenario, and who does; `None` for one that it runs.
+    /// The reason why the simulator cannot run this scenario, and the tool that can; `None` if it can.
     pub fn simulator_gap(&self) -> Option<&'static str> {
         (self.host_kind == HostKind::Kernel).then_some(
             "hosts = \"kernel\": the simulator has no kernel and runs no programs; use the lab (cargo xtask lab FILE)",
         )
     }
 
-    /// What in this scenario the simulator runs and the lab does not, in words that name the keys. Empty for one that
-    /// both run. Of faults, the lab itself says which of them it can have.
+    /// Features of this scenario that the simulator supports and the lab does not, with their keys. Empty if both can
+    /// run it. The lab itself checks which faults it can produce.
     pub fn lab_gaps(&self) -> Vec<String> {
-        /// What the lab's frames need for their headers, and what fits a payload of 1500 B behind a tag.
+        /// Minimum for the headers of the lab's frames, and maximum for a payload of 1500 B with a tag.
         const FRAME_MIN: Bytes = Bytes::new(80);
         const FRAME_MAX: Bytes = Bytes::new(1518);
         let mut gaps = Vec::new();

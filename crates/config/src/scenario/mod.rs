@@ -1,5 +1,5 @@
-//! Scenario files: switches, hosts, links, routes, flows, and what is expected. The lab runs them with
-//! real frames, the simulator in virtual time.
+//! Scenario files: switches, hosts, links, routes, flows, and expectations. The lab runs them with real frames, the
+//! simulator in virtual time.
 
 mod application;
 mod baseline;
@@ -48,14 +48,14 @@ pub use transport::{
     TimelyConfig, TransportConfig, WindowConfig, WindowLimit, WINDOW_FRAMES_MAX,
 };
 
-/// A checked scenario. Switches, hosts, links and flows are named by their index in these lists.
+/// A checked scenario. Switches, hosts, links and flows are identified by their index in these lists.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Scenario {
     /// Its name in results.
     pub name: String,
-    /// One sentence for people.
+    /// A sentence about it.
     pub description: String,
-    /// For how long traffic is offered.
+    /// Duration of the offered traffic.
     pub duration: Duration,
     /// Seed of all randomness.
     pub seed: u64,
@@ -73,10 +73,10 @@ pub struct Scenario {
     pub flow_monitor: FlowsConfig,
     /// Those of `[topology]`, then `[[switch]]`.
     pub switches: Vec<String>,
-    /// By switch: whether it knows Levels. One that does not speaks plain PFC in classes of mode `level`,
-    /// and its neighbours are not told.
+    /// By switch: true if it supports Levels. One that does not uses plain PFC in classes of mode `level`, unknown to
+    /// its neighbours.
     pub has_levels: Vec<bool>,
-    /// What the hosts are.
+    /// Kind of all hosts.
     pub host_kind: HostKind,
     /// Those of `[topology]`, then `[[host]]`.
     pub hosts: Vec<Host>,
@@ -84,11 +84,11 @@ pub struct Scenario {
     pub links: Vec<Link>,
     /// `[link-defaults]`.
     pub link_defaults: LinkProperties,
-    /// `[multicast]`; `None` where frames to group addresses go nowhere.
+    /// `[multicast]`; `None` if frames to group addresses are dropped.
     pub multicast: Option<Multicast>,
-    /// Where switches send frames.
+    /// Next hops of all switches.
     pub next_hops: NextHops,
-    /// Which of several next hops a frame takes.
+    /// Choice among several next hops.
     pub balancing: Balancing,
     /// `[[flow]]`, then the flows of every `[[traffic]]`.
     pub flows: Vec<Flow>,
@@ -104,11 +104,11 @@ pub struct Scenario {
     pub transports: TransportConfig,
     /// `[[fault]]`.
     pub faults: Vec<Fault>,
-    /// By fault: its line in the file; `None` where all of it was said on the command line.
+    /// By fault: its line in the file; `None` if it comes only from the command line.
     pub fault_lines: Vec<Option<usize>>,
     /// `[baseline]`.
     pub baseline: Baseline,
-    /// `[expect]` with the tables for the policy in force on top.
+    /// `[expect]`, overridden by its tables for the policy in force.
     pub expect: Expect,
 }
 
@@ -117,11 +117,11 @@ pub struct Scenario {
 pub struct Host {
     /// Its name.
     pub name: String,
-    /// The switch that it hangs on.
+    /// Its switch.
     pub switch: usize,
-    /// Whether it obeys PFC: an endpoint always can, a kernel with `weir-host`.
+    /// True if it obeys PFC: an endpoint always can, a kernel with `weir-host`.
     pub obeys_pfc: bool,
-    /// What its switch does when its frames fill the buffer.
+    /// Action of its switch when its frames fill the buffer.
     pub police: Police,
     /// When its switch obeys 802.3x PAUSE from it.
     pub pause: PauseRule,
@@ -136,23 +136,23 @@ pub struct Host {
 pub struct LinkProperties {
     /// In each direction.
     pub rate: BitRate,
-    /// Propagation delay. The lab's veth pairs have none; the simulator obeys it.
+    /// Propagation delay. The lab's veth pairs have none; the simulator applies it.
     pub delay: Duration,
-    /// Its cable, where the file gives that in the place of the delay.
+    /// Its cable, if the file sets it instead of the delay.
     pub cable: Option<Cable>,
-    /// With a cable: what the two ends take from xoff to the last frame, beside the time on it.
+    /// With a cable: time of the two ends from xoff to the last frame, in addition to the cable's.
     pub reaction: Option<Duration>,
-    /// Round trip time of a link between switches, their reaction times included. For classes with Levels.
+    /// Round trip time of a link between switches, including their reaction times. For classes with Levels.
     pub round_trip: Duration,
-    /// How Feedback is told on a link between switches. For classes with Levels.
+    /// Coding of Feedback on a link between switches. For classes with Levels.
     pub feedback: FeedbackCoding,
-    /// Whether its two switches have learned, as by LLDP, what the other one is. Where they have not, they speak so that
-    /// any switch understands; grants are refused there. The lab's switches learn it.
+    /// True if its two switches have discovered each other, as by LLDP. Otherwise they use messages that any switch
+    /// understands, and refuse grants. The lab's switches discover it.
     pub known: bool,
 }
 
 impl LinkProperties {
-    /// The line, where its cable is known.
+    /// The line, if its cable is known.
     pub fn cable_line(&self) -> Option<CableLine> {
         Some(CableLine {
             rate: self.rate,
@@ -170,61 +170,61 @@ impl LinkProperties {
 pub struct Link {
     /// The two switches.
     pub ends: [usize; 2],
-    /// True for a link that is broken: neither switch has a port there.
+    /// True for a broken link: neither switch has a port there.
     pub failed: bool,
     /// Rate and delay.
     pub properties: LinkProperties,
 }
 
-/// What a run must show. `None`: not asked.
+/// Expected results of a run. `None`: not checked.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Expect {
-    /// Whether the network is deadlocked at the end.
+    /// The network is deadlocked at the end.
     pub deadlock: Option<bool>,
-    /// Whether the routes of the flows close a credit loop. Checked when the file is read.
+    /// The routes of the flows form a credit loop. Checked when the file is read.
     pub credit_loop: Option<bool>,
     /// Peak number of suspected (switch, egress, priority), exactly.
     pub suspected: Option<u64>,
-    /// The same, at least.
+    /// The same as a minimum.
     pub suspected_at_least: Option<u64>,
-    /// Frames lost, at most.
+    /// Maximum number of lost frames.
     pub lost: Option<u64>,
-    /// Frames reordered, at most.
+    /// Maximum number of reordered frames.
     pub reordered: Option<u64>,
-    /// Frames corrupted, at most.
+    /// Maximum number of corrupted frames.
     pub corrupted: Option<u64>,
-    /// Frames dropped by switches, at most.
+    /// Maximum number of frames dropped by switches.
     pub dropped: Option<u64>,
-    /// TCP segments that applications sent again, at most.
+    /// Maximum number of TCP segments retransmitted by applications.
     pub retransmitted: Option<u64>,
-    /// Whether every flow made progress in the last third.
+    /// Every flow made progress in the last third.
     pub progress: Option<bool>,
-    /// Time from detection to the first release, at most.
+    /// Maximum time from detection to the first release.
     pub first_release_within: Option<Duration>,
 }
 
 impl Scenario {
-    /// Reads and checks a file, with keys of the command line put over it.
+    /// Reads and checks a file, with overrides from the command line.
     ///
     /// # Errors
     ///
-    /// All that is wrong with it.
+    /// All problems of the file.
     pub fn load(path: &Path, overrides: &[Override]) -> Result<Self, FileError> {
         let text =
             std::fs::read_to_string(path).map_err(|error| FileError::unreadable(path, &error))?;
         Self::parse(&text, path, overrides)
     }
 
-    /// Reads and checks `text`, which stands in the file `path`: files that it names are looked for beside that.
+    /// Parses and checks `text`, the contents of the file `path`; other files named in it are relative to that.
     ///
     /// # Errors
     ///
-    /// All that is wrong with it.
+    /// All problems of the file.
     pub fn parse(text: &str, path: &Path, overrides: &[Override]) -> Result<Self, FileError> {
         let directory = path.parent().unwrap_or(Path::new(""));
         read::scenario(text, directory, overrides).map_err(|problems| {
             let mut error = FileError::of(path, problems);
-            // The file is not to blame where it is valid as it stands.
+            // The file is not at fault if it is valid without overrides.
             if !overrides.is_empty() && read::scenario(text, directory, &[]).is_ok() {
                 error.set = overrides.iter().map(Override::to_string).collect();
             }
@@ -232,8 +232,8 @@ impl Scenario {
         })
     }
 
-    /// The files that `text`, which stands in the file `path`, names with these overrides, and what stands in them; nothing
-    /// where that cannot be read.
+    /// The files named by `text`, the contents of the file `path`, with these overrides, and their contents; without
+    /// contents if a file cannot be read.
     pub fn files(text: &str, path: &Path, overrides: &[Override]) -> Vec<(String, String)> {
         let directory = path.parent().unwrap_or(Path::new(""));
         read::files(text, directory, overrides)

@@ -1,12 +1,12 @@
-//! The generator behind what scenarios draw: the same numbers on every machine and in every version.
+//! The random generator of scenarios: the same numbers on every machine and in every version.
 
-/// xoshiro256** (Blackman and Vigna: Scrambled Linear Pseudorandom Number Generators, 2021), its state filled by SplitMix64
+/// xoshiro256** (Blackman and Vigna: Scrambled Linear Pseudorandom Number Generators, 2021), seeded by SplitMix64
 /// (Steele, Lea, Flood: Fast Splittable Pseudorandom Number Generators, OOPSLA 2014).
 #[derive(Clone, Debug)]
 pub struct Random([u64; 4]);
 
 impl Random {
-    /// Streams of one seed are independent of each other.
+    /// Creates a generator. Streams of one seed are independent of each other.
     pub fn new(seed: u64, stream: u64) -> Self {
         let mut state = seed ^ mixed(stream.wrapping_add(GOLDEN));
         Self(std::array::from_fn(|_| {
@@ -29,24 +29,24 @@ impl Random {
         result
     }
 
-    /// A number below `bound`, each equally likely (Lemire: Fast Random Integer Generation in an Interval, 2019).
-    /// 0 for a bound of 0.
+    /// A number below `bound`, uniformly distributed (Lemire: Fast Random Integer Generation in an Interval, 2019). 0
+    /// for a bound of 0.
     pub fn below(&mut self, bound: u64) -> u64 {
         loop {
             let product = u128::from(self.next_u64()) * u128::from(bound);
-            // What is left over where 2⁶⁴ is no multiple of the bound is drawn again.
+            // Rejects the remainder if 2⁶⁴ is not a multiple of the bound.
             if product as u64 >= bound.wrapping_neg().checked_rem(bound).unwrap_or(0) {
                 return (product >> 64) as u64;
             }
         }
     }
 
-    /// An index of a list with `count` elements, of which there is one at least.
+    /// An index into a non-empty list of `count` elements.
     pub fn index(&mut self, count: usize) -> usize {
         self.below(count as u64) as usize
     }
 
-    /// Puts a list in a random order, each equally likely (Fisher and Yates).
+    /// Shuffles a list uniformly (Fisher and Yates).
     pub fn shuffle<T>(&mut self, list: &mut [T]) {
         for last in (1..list.len()).rev() {
             list.swap(last, self.index(last + 1));
@@ -55,7 +55,7 @@ impl Random {
 
     /// From the exponential distribution with mean 1.
     pub fn exponential(&mut self) -> f64 {
-        /// Of 2⁵³ numbers in (0, 1] each is equally likely.
+        /// Uniform over 2⁵³ numbers in (0, 1].
         const STEP: f64 = 1.0 / (1u64 << 53) as f64;
         let uniform = ((self.next_u64() >> 11) + 1) as f64 * STEP;
         -ln(uniform)
@@ -70,8 +70,8 @@ fn mixed(mut z: u64) -> u64 {
     z ^ (z >> 31)
 }
 
-/// The natural logarithm of a positive normal number, with nothing but additions, multiplications and divisions: these IEEE 754
-/// rounds alike everywhere, which mathematical libraries do not. Right to a few units in the last place.
+/// The natural logarithm of a positive normal number, using only additions, multiplications and divisions: IEEE 754
+/// rounds these equally everywhere, unlike mathematical libraries. Accurate to a few units in the last place.
 fn ln(x: f64) -> f64 {
     const MANTISSA_BITS: u32 = 52;
     const BIAS: i64 = 1023;
@@ -124,7 +124,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn the_logarithm_is_the_libraries(x in 1e-16f64..1e16) {
+        fn the_logarithm_equals_the_library_function(x in 1e-16f64..1e16) {
             prop_assert!((ln(x) - x.ln()).abs() <= 4e-16 * x.ln().abs().max(1.0), "{}", x);
         }
 

@@ -1,8 +1,8 @@
-//! Which port of which switch leads where.
+//! Peers of the ports of all switches.
 
 use super::{Host, Link, LinkProperties};
 
-/// What a port of a switch leads to.
+/// Peer of a switch's port.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum PortPeer {
     /// Another switch.
@@ -14,7 +14,7 @@ pub enum PortPeer {
 /// One port of a switch.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct SwitchPort {
-    /// What it leads to.
+    /// Its peer.
     pub peer: PortPeer,
     /// Rate and delay of its link.
     pub properties: LinkProperties,
@@ -48,7 +48,6 @@ impl Adjacency {
         Self { ports }
     }
 
-    /// By switch.
     pub(super) fn into_ports(self) -> Vec<Vec<SwitchPort>> {
         self.ports
     }
@@ -69,18 +68,16 @@ impl Adjacency {
         self.port_to(from, PortPeer::Host(host))
     }
 
-    /// Whether hosts hang on a switch.
     pub(super) fn has_hosts(&self, switch: usize) -> bool {
         let is_host = |port: &SwitchPort| matches!(port.peer, PortPeer::Host(_));
         self.ports[switch].iter().any(is_host)
     }
 
-    /// What a port leads to.
     pub(super) fn peer(&self, switch: usize, port: usize) -> Option<PortPeer> {
         Some(self.ports.get(switch)?.get(port)?.peer)
     }
 
-    /// Ports of a switch that lead to other switches, each with the switch, in the order of the file.
+    /// Ports of a switch that lead to other switches, with these switches, in the order of the file.
     pub(super) fn neighbours(&self, switch: usize) -> impl Iterator<Item = (usize, usize)> + '_ {
         let ports = self.ports[switch].iter().enumerate();
         ports.filter_map(|(port, to)| match to.peer {

@@ -1,19 +1,19 @@
-//! Parameters of what answers to congestion.
+//! Parameters of congestion control and recovery.
 
 use weir_core::{BitRate, Bytes, Duration};
 
 use crate::Fraction;
 
-/// The largest window of a flow, and the most that a receiver holds out of order. In frames.
+/// Maximum window of a flow, and maximum number of frames held out of order by a receiver. In frames.
 pub const WINDOW_FRAMES_MAX: u32 = 65_536;
 
-/// `[dcqcn]`: the calculus paper's section V with its Table II, which takes them from DCQCN (Zhu et al., SIGCOMM 2015).
-/// Marking (K_min, K_max, P_max) belongs to the class.
+/// `[dcqcn]`: the calculus paper's section V with its Table II, which follows DCQCN (Zhu et al., SIGCOMM 2015). Marking
+/// (K_min, K_max, P_max) belongs to the class.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct DcqcnConfig {
     /// g: the weight of one notification in α.
     pub g: Fraction,
-    /// T_gap: between two notifications of a receiver to a flow.
+    /// T_gap: minimum time between two notifications of a receiver to a flow.
     pub notification_gap: Duration,
     /// K: α falls after this long without a notification.
     pub alpha_timer: Duration,
@@ -25,34 +25,34 @@ pub struct DcqcnConfig {
     pub additive: BitRate,
     /// R_HI: step of R_T in hyper increase.
     pub hyper: BitRate,
-    /// α at the beginning of a flow.
+    /// Initial α of a flow.
     pub initial_alpha: Fraction,
-    /// Whether each notification sets R_T to R_C, as the paper says. Otherwise only the first one after an increase by
-    /// timer does: several cuts in a row recover to the rate before all of them.
+    /// True if each notification sets R_T to R_C, as in the paper. Otherwise only the first one after an increase by
+    /// timer does: after several cuts in a row, the rate recovers to that before all of them.
     pub clamp_target: bool,
-    /// R_C falls no further.
+    /// Minimum of R_C.
     pub rate_min: BitRate,
-    /// When α and the rates move.
+    /// When α and the rates change.
     pub reaction: Reaction,
-    /// F: increases by timer, or by bytes, after which fast recovery is over.
+    /// F: number of increases by timer, or by bytes, that end fast recovery.
     pub fast_recovery: u32,
-    /// With [`Reaction::Nic`]: from one look for notifications, and perhaps cut, to the next.
+    /// With [`Reaction::Nic`]: interval between checks for notifications, each of which may cut the rate.
     pub cut_interval: Duration,
 }
 
-/// When DCQCN's sender moves α and its rates.
+/// When DCQCN's sender changes α and its rates.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Reaction {
-    /// As the paper has it: with each notification, and by timer and bytes without one.
+    /// As in the paper: at each notification, and by timer and bytes without one.
     #[default]
     Paper,
-    /// As NICs and HPCC's simulator have it: by timers alone, each of which asks whether a notification has come since it last
-    /// ran out; α by one of its own. Recovery takes no notice of bytes, and hyper increase is of one step each time.
+    /// As in NICs and HPCC's simulator: only by timers, each of which checks whether a notification has arrived since
+    /// it last expired; α has a separate one. Recovery ignores bytes, and hyper increase always takes one step.
     Nic,
 }
 
 impl Reaction {
-    /// Each with its name in files.
+    /// Both, with their names in files.
     pub const NAMED: [(&'static str, Self); 2] = [("paper", Self::Paper), ("nic", Self::Nic)];
 }
 
@@ -87,19 +87,19 @@ impl Default for DcqcnConfig {
 /// `[window]`: for `tahoe`, `reno`, `vegas` and `dctcp`. Windows count frames of the flow's length.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct WindowConfig {
-    /// W_o: frames that a flow begins with; 1 at least.
+    /// W_o: initial window of a flow in frames; at least 1.
     pub initial: u32,
-    /// w_th at the beginning, in frames; `None`: slow start lasts until the first congestion.
+    /// Initial w_th, in frames; `None`: slow start lasts until the first congestion.
     pub ssthresh: Option<u32>,
-    /// The shortest timeout.
+    /// Minimum timeout.
     pub timeout_min: Duration,
-    /// So many in a row are a loss; 1 at least.
+    /// Consecutive duplicates that count as a loss; at least 1.
     pub duplicate_acks: u32,
-    /// Vegas grows its window when fewer extra frames than this are queued.
+    /// Vegas grows its window if fewer extra frames than this are queued.
     pub alpha: u32,
-    /// Vegas shrinks its window when more extra frames than this are queued; not below `alpha`.
+    /// Vegas shrinks its window if more extra frames than this are queued; at least `alpha`.
     pub beta: u32,
-    /// Vegas leaves slow start when more extra frames than this are queued.
+    /// Vegas leaves slow start if more extra frames than this are queued.
     pub gamma: u32,
 }
 
@@ -119,7 +119,7 @@ impl Default for WindowConfig {
     }
 }
 
-/// What `[dctcp]`, `[timely]`, `[swift]`, `[hpcc]` and `[recovery]` say.
+/// Settings of `[dctcp]`, `[timely]`, `[swift]`, `[hpcc]` and `[recovery]`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct TransportConfig {
     /// `[dctcp]`.
@@ -134,12 +134,12 @@ pub struct TransportConfig {
     pub recovery: RecoveryConfig,
 }
 
-/// `[dctcp]`: RFC 8257. What else its windows need is in [`WindowConfig`]; marking belongs to the class.
+/// `[dctcp]`: RFC 8257. The other parameters of its windows are in [`WindowConfig`]; marking belongs to the class.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct DctcpConfig {
     /// g: the weight of one window in α.
     pub g: Fraction,
-    /// α at the beginning of a flow.
+    /// Initial α of a flow.
     pub initial_alpha: Fraction,
 }
 
@@ -158,29 +158,29 @@ impl Default for DctcpConfig {
 pub struct TimelyConfig {
     /// α: the weight of the newest difference of two round trip times.
     pub alpha: Fraction,
-    /// β: how much of the gradient, or of what is above T_high, a decrease takes off the rate.
+    /// β: factor of a decrease, applied to the gradient or to the excess over T_high.
     pub beta: Fraction,
-    /// T_low: below it the rate grows whatever the gradient is.
+    /// T_low: below it the rate grows regardless of the gradient.
     pub low: Duration,
-    /// T_high: above it the rate falls whatever the gradient is. Not below `low`.
+    /// T_high: above it the rate falls regardless of the gradient. At least `low`.
     pub high: Duration,
-    /// minRTT: what makes a gradient of a difference.
+    /// minRTT: converts a difference into a gradient.
     pub rtt_min: Duration,
     /// δ: the step of additive increase.
     pub additive: BitRate,
-    /// So many completions in a row without a growing round trip make the step N = 5 times as large.
+    /// Consecutive completions without a growing round trip time that make the step N = 5 times as large.
     pub hyper_after: u32,
-    /// A completion, and with it a round trip time, comes after this many bytes.
+    /// Bytes per completion, each of which gives a round trip time.
     pub segment: Bytes,
-    /// The rate falls no further.
+    /// Minimum rate.
     pub rate_min: BitRate,
-    /// The rate that a flow begins with; `None`: the line's.
+    /// Initial rate of a flow; `None` for line rate.
     pub initial_rate: Option<BitRate>,
 }
 
 impl Default for TimelyConfig {
-    /// The paper's T_low, T_high, β, δ, N and segments; α and minRTT are those that Zhu et al., "ECN or Delay", CoNEXT 2016,
-    /// and HPCC's simulator have.
+    /// The paper's T_low, T_high, β, δ, N and segments; α and minRTT are those of Zhu et al., "ECN or Delay", CoNEXT
+    /// 2016, and HPCC's simulator.
     fn default() -> Self {
         Self {
             alpha: parts(875_000_000),
@@ -201,34 +201,34 @@ impl Default for TimelyConfig {
 /// algorithm 1 and section 3.5. Windows count frames of the flow's length.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct SwiftConfig {
-    /// The target of a way without switches and a large window.
+    /// The target for a path without switches and a large window.
     pub base_target: Duration,
-    /// ħ: what each switch on the way adds to the target.
+    /// ħ: addition to the target for each switch on the path.
     pub hop_scale: Duration,
-    /// fs_range: what a small window adds to the target at most.
+    /// fs_range: maximum addition to the target for a small window.
     pub flow_scale: Duration,
-    /// fs_min_cwnd: with this window it adds all of that. Above zero.
+    /// fs_min_cwnd: window for which all of that is added. Above zero.
     pub flow_scale_window_min: Fraction,
-    /// fs_max_cwnd: with this window it adds nothing. Above one.
+    /// fs_max_cwnd: window for which nothing is added. Above one.
     pub flow_scale_window_max: u32,
-    /// ai: frames that the window grows by in a round trip.
+    /// ai: growth of the window per round trip, in frames.
     pub additive: Fraction,
-    /// β: how much of the part of the delay that is above the target a decrease takes off the window.
+    /// β: factor of a decrease, applied to the excess of the delay over the target.
     pub beta: Fraction,
-    /// max_mdf: how much a decrease takes off at most.
+    /// max_mdf: maximum decrease.
     pub decrease_max: Fraction,
     /// min_cwnd. Above zero.
     pub window_min: Fraction,
     /// max_cwnd.
     pub window_max: u32,
-    /// The window that a flow begins with.
+    /// Initial window of a flow.
     pub initial: u32,
-    /// RETX_RESET_THRESHOLD: so many timeouts in a row set the window to the least.
+    /// RETX_RESET_THRESHOLD: consecutive timeouts that set the window to its minimum.
     pub timeouts_max: u32,
 }
 
 impl Default for SwiftConfig {
-    /// The paper's β, max_mdf and least window; the other values, which it leaves open, are those of htsim's model.
+    /// The paper's β, max_mdf and minimum window; the other values, which it leaves open, are those of htsim's model.
     fn default() -> Self {
         Self {
             base_target: Duration::from_micros(20),
@@ -250,15 +250,15 @@ impl Default for SwiftConfig {
 /// `[hpcc]`: Li et al., "HPCC: High Precision Congestion Control", SIGCOMM 2019, algorithm 1.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct HpccConfig {
-    /// η: how full a line is to be. Above zero.
+    /// η: target utilisation of a line. Above zero.
     pub eta: Fraction,
-    /// maxStage: so many steps of additive increase in a row, one in each round trip, before a multiplicative one.
+    /// maxStage: consecutive steps of additive increase, one in each round trip, before a multiplicative one.
     pub max_stage: u32,
     /// W_AI: the step of additive increase.
     pub additive: Bytes,
-    /// T; `None`: the longest round trip that a flow with this transport has in the empty network.
+    /// T; `None`: the longest round trip of a flow with this transport in the empty network.
     pub base_rtt: Option<Duration>,
-    /// W falls no further than to this rate times T.
+    /// Minimum of W: this rate times T.
     pub rate_min: BitRate,
 }
 
@@ -275,22 +275,22 @@ impl Default for HpccConfig {
     }
 }
 
-/// How lost frames are sent again.
+/// Recovery of lost frames.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Recovery {
-    /// Not at all.
+    /// None.
     #[default]
     None,
-    /// Receivers take frames in order alone; the sender sends everything again from the first one that is missing, as RoCE's
+    /// Receivers accept frames only in order; the sender resends everything from the first missing frame on, as RoCE
     /// NICs do.
     GoBackN,
-    /// Receivers keep what comes out of order; the sender sends again what is missing (Mittal et al., "Revisiting Network
-    /// Support for RDMA", SIGCOMM 2018).
+    /// Receivers keep frames that arrive out of order; the sender resends missing ones (Mittal et al., "Revisiting
+    /// Network Support for RDMA", SIGCOMM 2018).
     Selective,
 }
 
 impl Recovery {
-    /// Each with its name in files.
+    /// All modes, with their names in files.
     pub const NAMED: [(&'static str, Self); 3] = [
         ("none", Self::None),
         ("go-back-n", Self::GoBackN),
@@ -298,7 +298,7 @@ impl Recovery {
     ];
 }
 
-/// What `dcqcn` and `timely` have under way at most.
+/// Limit on the data in flight of `dcqcn` and `timely`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum WindowLimit {
     /// The line's rate times the longest round trip of an empty network.
@@ -310,16 +310,16 @@ pub enum WindowLimit {
 /// `[recovery]`: for `dcqcn`, `timely`, `swift` and `hpcc`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct RecoveryConfig {
-    /// How; `None`: as the transport usually does.
+    /// The mode; `None` for the transport's default.
     pub mode: Option<Recovery>,
-    /// The shortest timeout.
+    /// Minimum timeout.
     pub timeout_min: Duration,
     /// `None`: no limit.
     pub window_limit: Option<WindowLimit>,
 }
 
 impl RecoveryConfig {
-    /// How a flow's lost frames are sent again.
+    /// The recovery of a flow's lost frames.
     pub fn of(&self, transport: super::Transport) -> Recovery {
         self.mode.unwrap_or(transport.usual_recovery())
     }

@@ -1,5 +1,5 @@
-//! Settings are declared once: the field, its key, its default, what is valid, whether a running daemon takes a change, and
-//! the row of the reference page. Legal keys, reader, writer and differences follow from that.
+//! Settings are declared once: the field, its key, its default, legal values, whether a running daemon can apply a
+//! change, and the row of the reference page. Legal keys, reader, writer and differences are derived.
 
 mod values;
 
@@ -7,32 +7,32 @@ use std::fmt::Write as _;
 
 use crate::reader::{FromItem, Table};
 
-/// Whether a running daemon takes another value.
+/// Whether a running daemon can apply a change.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Reload {
-    /// While it forwards.
+    /// Applied while it forwards.
     Live,
-    /// When it starts.
+    /// Applied at its start.
     Restart,
 }
 
-/// A setting as the reference page shows it.
+/// A setting on the reference page.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Setting {
     /// Its key in the table.
     pub key: &'static str,
-    /// What holds where the file does not say, in Markdown.
+    /// Its default, in Markdown.
     pub default: String,
-    /// What is valid, beyond the kind of value.
+    /// Legal values, beyond their type.
     pub valid: &'static str,
     /// Its meaning, in Markdown.
     pub meaning: &'static str,
-    /// Whether a running daemon takes another value.
+    /// Whether a running daemon can apply a change.
     pub reload: Reload,
 }
 
 impl Setting {
-    /// The rows of a table of the page. What is valid is a column where at least one setting says it.
+    /// The rows of a table of the page. Legal values are a column if at least one setting has them.
     pub fn rows(settings: &[Self]) -> String {
         let has_valid = settings.iter().any(|setting| !setting.valid.is_empty());
         let row = |setting: &Self| {
@@ -48,7 +48,7 @@ impl Setting {
     }
 }
 
-/// A default as the page has it: what a file writes, as code unless it is a number.
+/// A default on the page: as in a file, and as code unless it is a number.
 pub(crate) fn shown(written: Option<String>) -> String {
     match written {
         None => "unset".to_owned(),
@@ -57,17 +57,17 @@ pub(crate) fn shown(written: Option<String>) -> String {
     }
 }
 
-/// What a setting may hold.
+/// A type of values.
 pub(crate) trait Value: Sized {
     /// For "missing; write …".
     const EXAMPLE: &'static str = <String as FromItem>::EXAMPLE;
-    /// The value of `key`; `None` when it is not there, or wrong (which is then noted).
+    /// The value of `key`; `None` if it is missing, or invalid (which is reported).
     fn read(table: &Table<'_>, key: &str) -> Option<Self>;
-    /// As a file writes it; `None` for nothing.
+    /// As in a file; `None` for nothing.
     fn written(&self) -> Option<String>;
 }
 
-/// How a file writes a `T`.
+/// Representation of a `T` in files.
 pub(crate) trait Form<T> {
     /// As [`Value::EXAMPLE`].
     const EXAMPLE: &'static str = <String as FromItem>::EXAMPLE;
@@ -77,7 +77,7 @@ pub(crate) trait Form<T> {
     fn written(value: &T) -> Option<String>;
 }
 
-/// As [`Value`] says.
+/// That of [`Value`].
 pub(crate) struct Plain;
 
 impl<T: Value> Form<T> for Plain {
@@ -92,7 +92,7 @@ impl<T: Value> Form<T> for Plain {
     }
 }
 
-/// The value of `key` if `check` has nothing against it.
+/// The value of `key` if it passes `check`.
 pub(crate) fn checked<T, F: Form<T>>(
     table: &Table<'_>,
     key: &str,
@@ -128,7 +128,7 @@ pub(crate) fn quoted(text: &str) -> String {
     out
 }
 
-/// One of some words.
+/// One of several words.
 macro_rules! words {
     ($($type:ty: $words:expr;)*) => {$(
         impl $crate::settings::Value for $type {
@@ -152,7 +152,7 @@ pub(crate) mod valid {
     use crate::reader::Table;
     use crate::units::format_duration;
 
-    /// Between two numbers.
+    /// Checks that a value is between two numbers.
     pub(crate) fn within<T: Copy + Into<u64>>(
         least: u64,
         most: u64,
@@ -166,7 +166,7 @@ pub(crate) mod valid {
         }
     }
 
-    /// The same for a length or a count of things in memory.
+    /// Checks a length or a number of objects in memory.
     pub(crate) fn count(least: usize, most: usize) -> impl Fn(&usize) -> Result<(), String> {
         move |value| match (least..=most).contains(value) {
             true => Ok(()),
@@ -174,7 +174,7 @@ pub(crate) mod valid {
         }
     }
 
-    /// Between two times.
+    /// Checks that a value is between two times.
     pub(crate) fn between(
         (least, most): (Duration, Duration),
     ) -> impl Fn(&Duration) -> Result<(), String> {
@@ -188,14 +188,14 @@ pub(crate) mod valid {
         }
     }
 
-    /// A value that may be left out.
+    /// Checks an optional value.
     pub(crate) fn given<T>(
         check: impl Fn(&T) -> Result<(), String>,
     ) -> impl Fn(&Option<T>) -> Result<(), String> {
         move |value| value.as_ref().map_or(Ok(()), &check)
     }
 
-    #[allow(clippy::ptr_arg)] // a check gets what the setting is
+    #[allow(clippy::ptr_arg)] // a check gets the setting's type
     pub(crate) fn not_empty(text: &String) -> Result<(), String> {
         match text.is_empty() {
             true => Err("must not be empty".to_owned()),
@@ -214,11 +214,11 @@ pub(crate) mod valid {
         Ok(())
     }
 
-    /// Settings of a table, each of which goes with all others.
+    /// Accepts all combinations of a table's settings.
     pub(crate) fn together<T>(_: &Table<'_>, _: &T) {}
 }
 
-/// The form of a setting: [`Plain`] where none is named.
+/// The form of a setting: [`Plain`] by default.
 macro_rules! form {
     () => {
         $crate::settings::Plain
@@ -229,9 +229,9 @@ macro_rules! form {
 }
 pub(crate) use form;
 
-/// Declares the struct of one table. A setting is one entry:
-/// `"key" field: Type as Form = default => "the default on the page", "what is valid", Live or Restart, check; "meaning"`.
-/// Where `as Form` is left out, the file has the type's usual form; the page has the default as a file writes it.
+/// Declares the struct of one table. A setting is one entry: `"key" field: Type as Form = default => "the default on
+/// the page", "legal values", Live or Restart, check; "meaning"`. Without `as Form`, the file has the type's usual
+/// form, and the page shows the default as in a file.
 macro_rules! settings {
     (
         $(#[$attribute:meta])*
@@ -260,8 +260,8 @@ macro_rules! settings {
             /// The legal keys.
             pub const KEYS: &'static [&'static str] = &[$($key),*];
 
-            /// The table under `root`; what it does not say is as in `default`. `check` complains of settings that do not
-            /// go together.
+            /// The table under `root`; missing settings are taken from `default`. `check` reports settings that exclude
+            /// each other.
             pub(crate) fn read(
                 root: &$crate::reader::Table<'_>,
                 default: Self,
@@ -278,7 +278,7 @@ macro_rules! settings {
                 config
             }
 
-            /// Keys and values as a file has them.
+            /// Keys and values as in a file.
             pub fn pairs(&self) -> Vec<(&'static str, String)> {
                 use $crate::settings::{form, Form};
                 let pairs = [$(($key, <form!($($form)?)>::written(&self.$field))),*];
@@ -286,15 +286,15 @@ macro_rules! settings {
                 pairs.filter_map(|(key, value)| Some((key, value?))).collect()
             }
 
-            /// The table as a file has it.
+            /// The table as in a file.
             pub(crate) fn written(&self) -> String {
                 let pairs = self.pairs().into_iter();
                 let lines = pairs.map(|(key, value)| format!("{key} = {value}\n"));
                 format!("\n[{}]\n{}", Self::TABLE, lines.collect::<String>())
             }
 
-            /// Takes from `wanted` what a running daemon can take.
-            #[allow(unused_variables, dead_code)] // a table may have no such setting
+            /// Takes the settings of `wanted` that a running daemon can apply.
+            #[allow(unused_variables, dead_code)] // unused if a table has no such setting
             pub(crate) fn take_live(&mut self, wanted: &Self) {
                 $(if $crate::settings::Reload::$reload == $crate::settings::Reload::Live {
                     self.$field.clone_from(&wanted.$field);

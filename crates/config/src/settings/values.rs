@@ -1,4 +1,4 @@
-//! How a file writes the usual kinds of values.
+//! Representation of the usual types in files.
 
 use std::path::PathBuf;
 
@@ -51,7 +51,7 @@ impl Value for Vec<String> {
     }
 }
 
-/// Text, as a function writes it.
+/// Text, converted by functions.
 macro_rules! texts {
     ($($type:ty: $format:expr;)*) => {$(
         impl Value for $type {
@@ -148,7 +148,7 @@ impl Value for Quanta {
     }
 }
 
-/// Nothing is written for `None`.
+/// `None` is not written.
 impl<T: Value> Value for Option<T> {
     fn read(table: &Table<'_>, key: &str) -> Option<Self> {
         T::read(table, key).map(Some)
@@ -159,7 +159,7 @@ impl<T: Value> Value for Option<T> {
     }
 }
 
-/// CPUs. Nothing is written for none.
+/// CPUs. An empty list is not written.
 impl Value for Vec<usize> {
     fn read(table: &Table<'_>, key: &str) -> Option<Self> {
         let numbers: Vec<u64> = table.get(key)?;

@@ -1,11 +1,11 @@
-//! Values with or without a unit as whole numbers of the smallest unit, so that ranges are exact on any machine.
+//! Values with or without a unit as integers in the smallest unit, so that ranges are exact on any machine.
 
 use weir_core::{BitRate, Bytes, Duration, PartsPerMillion};
 
 use crate::document::{Item, Value};
 use crate::units;
 
-/// What a value is a number of.
+/// Unit of a value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Kind {
     Integer,
@@ -17,7 +17,6 @@ pub(super) enum Kind {
     PartsPerMillion,
 }
 
-/// One value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Amount {
     pub(super) kind: Kind,
@@ -26,11 +25,11 @@ pub(super) struct Amount {
 
 /// Decimal places of a number without a unit.
 const DECIMALS: usize = 9;
-/// Parts of one that this makes.
+/// Parts of one.
 const PARTS: u64 = 1_000_000_000;
 
 impl Kind {
-    /// What a column of such values is called behind the parameter's name; nothing where the values are numbers already.
+    /// Suffix of a column with such values; `None` if the values are plain numbers.
     pub(super) fn unit(self) -> Option<&'static str> {
         match self {
             Self::Integer | Self::Decimal => None,
@@ -43,11 +42,11 @@ impl Kind {
 }
 
 impl Amount {
-    /// Reads a number, or text with a unit.
+    /// Converts a number, or text with a unit.
     ///
     /// # Errors
     ///
-    /// What it is instead.
+    /// The actual type.
     pub(super) fn of(item: &Item) -> Result<Self, String> {
         let (kind, number) = match &item.value {
             Value::Integer(number) => (
@@ -62,7 +61,7 @@ impl Amount {
             ),
             Value::Text(text) => {
                 return Self::with_unit(text).ok_or_else(|| {
-                    format!("`{text}` is no number with a unit, such as \"64KiB\", \"100Gbit\", \"20us\" or \"1%\"")
+                    format!("`{text}` is not a number with a unit, such as \"64KiB\", \"100Gbit\", \"20us\" or \"1%\"")
                 })
             }
             other => {
@@ -75,7 +74,7 @@ impl Amount {
         Ok(Self { kind, number })
     }
 
-    /// Reads text with a unit; no two kinds have one in common.
+    /// Parses text with a unit; no unit is ambiguous.
     pub(super) fn with_unit(text: &str) -> Option<Self> {
         let of = |kind, number| Some(Self { kind, number });
         if let Ok(size) = units::parse_size(text) {
@@ -91,7 +90,7 @@ impl Amount {
         of(Kind::PartsPerMillion, u64::from(probability.get()))
     }
 
-    /// As a scenario has it behind a key. `None`: no such value can be written, as a rate of zero.
+    /// As written in a scenario. `None` if the value cannot be written, such as a rate of zero.
     pub(super) fn written(self) -> Option<String> {
         Some(match self.kind {
             Kind::Integer => self.number.to_string(),
@@ -99,7 +98,7 @@ impl Amount {
                 let (whole, parts) = (self.number / PARTS, self.number % PARTS);
                 let text = format!("{whole}.{parts:0DECIMALS$}");
                 let short = text.trim_end_matches('0');
-                // TOML wants a digit behind the point.
+                // TOML requires a digit after the point.
                 let zero = if short.ends_with('.') { "0" } else { "" };
                 format!("{short}{zero}")
             }
@@ -113,7 +112,7 @@ impl Amount {
         })
     }
 
-    /// In bytes, bits a second, seconds, parts of one, or as it is.
+    /// In bytes, bits per second, seconds, fractions of one, or as it is.
     pub(super) fn as_f64(self) -> f64 {
         let divisor = match self.kind {
             Kind::Integer | Kind::Bytes | Kind::BitsPerSecond => 1,
@@ -136,17 +135,17 @@ fn decimal(text: &str) -> Option<u64> {
     format!("{whole}{part:0<DECIMALS$}").parse().ok()
 }
 
-/// How the values of a range lie.
+/// Spacing of the values of a range.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) enum Scale {
-    /// Each is as much more than the one before.
+    /// Equal differences.
     #[default]
     Linear,
-    /// Each is as many times the one before.
+    /// Equal ratios.
     Logarithmic,
 }
 
-/// A range with both its ends.
+/// A range including both ends.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Range {
     pub(super) kind: Kind,
@@ -156,19 +155,19 @@ pub(super) struct Range {
 }
 
 impl Range {
-    /// `from`, then each time `step` more, not beyond `to`.
+    /// `from`, and further values at distance `step` up to `to`.
     pub(super) fn by(self, step: u64) -> impl Iterator<Item = Amount> {
         let steps = (self.to - self.from).checked_div(step).unwrap_or(0);
         (0..=steps).map(move |place| self.amount(self.from + place * step))
     }
 
-    /// `count` values, both ends among them; `from` alone where there is one.
+    /// `count` values including both ends; only `from` if `count` is one.
     pub(super) fn in_steps(self, count: u64) -> impl Iterator<Item = Amount> {
         let last = count.saturating_sub(1).max(1);
         (0..count).map(move |place| match self.scale {
             Scale::Linear => {
                 let way = u128::from(self.to - self.from) * u128::from(place);
-                // To the nearest whole number.
+                // To the nearest integer.
                 let way = (way * 2 + u128::from(last)) / (u128::from(last) * 2);
                 self.amount(self.from + way as u64)
             }
@@ -176,12 +175,12 @@ impl Range {
         })
     }
 
-    /// In the stratum `place` of `count`, at most 2³¹, that are equally likely, as far in as `inside` of 2³² says.
+    /// In stratum `place` of `count` (at most 2³¹) equally likely ones, at the fraction `inside` of 2³².
     pub(super) fn in_stratum(self, place: u64, count: u64, inside: u32) -> Amount {
         let way = (u128::from(place) << 32) + u128::from(inside);
         let whole = u128::from(count.max(1)) << 32;
         match self.scale {
-            // Whole numbers, `to` as likely as any other.
+            // Integers, with `to` as likely as any other.
             Scale::Linear => {
                 let numbers = u128::from(self.to - self.from) + 1;
                 self.amount(self.from + (numbers * way / whole) as u64)
@@ -205,8 +204,8 @@ impl Range {
     }
 }
 
-/// base ^ exponent for an exponent from 0 to 1, by square roots and multiplications: these IEEE 754 rounds alike everywhere,
-/// which mathematical libraries do not.
+/// base ^ exponent for an exponent from 0 to 1, by square roots and multiplications: IEEE 754 rounds these equally
+/// everywhere, unlike mathematical libraries.
 fn power(base: f64, mut exponent: f64) -> f64 {
     if exponent >= 1.0 {
         return base;
@@ -239,7 +238,7 @@ mod tests {
     }
 
     #[test]
-    fn ranges_have_both_ends_and_go_no_further() {
+    fn ranges_include_both_ends_and_stop_there() {
         let numbers = |amounts: &mut dyn Iterator<Item = Amount>| -> Vec<u64> {
             amounts.map(|amount| amount.number).collect()
         };
@@ -265,7 +264,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn a_power_is_the_libraries(base in 1.0f64..1e12, exponent in 0.0f64..=1.0) {
+        fn a_power_equals_the_library_function(base in 1.0f64..1e12, exponent in 0.0f64..=1.0) {
             let (ours, theirs) = (power(base, exponent), base.powf(exponent));
             prop_assert!((ours / theirs - 1.0).abs() < 1e-14, "{ours} {theirs}");
         }
@@ -284,7 +283,7 @@ mod tests {
         }
 
         #[test]
-        fn what_is_written_is_read_back(number in 1u64..1 << 50) {
+        fn written_amounts_are_read_back(number in 1u64..1 << 50) {
             for kind in [Kind::Bytes, Kind::BitsPerSecond, Kind::Nanoseconds] {
                 let amount = Amount { kind, number };
                 prop_assert_eq!(Amount::with_unit(&amount.written().unwrap()), Some(amount));

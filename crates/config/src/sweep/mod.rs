@@ -11,7 +11,7 @@ use crate::Override;
 
 pub use read::KEYS;
 
-/// The most runs that one file may ask for.
+/// Maximum number of runs of a file.
 pub const RUN_COUNT_MAX: u64 = 1_000_000;
 
 /// A checked sweep.
@@ -19,25 +19,25 @@ pub const RUN_COUNT_MAX: u64 = 1_000_000;
 pub struct Sweep {
     /// The file.
     pub path: PathBuf,
-    /// Its name in results and in their files' names.
+    /// Its name in results and in the names of their files.
     pub name: String,
-    /// One sentence for people.
+    /// A sentence about it.
     pub description: String,
-    /// The scenario file, relative to the sweep's file where it is not absolute.
+    /// The scenario file; relative paths start at the sweep's file.
     pub scenario: PathBuf,
-    /// What is put over the scenario in every run, with the line that says so.
+    /// Overrides of the scenario in every run, with their lines.
     set: Vec<(Override, Option<usize>)>,
     /// `[[parameter]]`.
     pub parameters: Vec<Parameter>,
-    /// How many samples the Latin hypercube has; 1 where there is none.
+    /// Number of samples of the Latin hypercube; 1 without one.
     pub samples: usize,
     /// Seeds of the runs.
     pub seeds: Seeds,
-    /// Which tables there are besides that of runs.
+    /// Tables in addition to that of runs.
     pub tables: Tables,
 }
 
-/// Which tables a sweep has besides that of runs.
+/// Tables in addition to that of runs.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Tables {
     /// A row for each flow of each run.
@@ -49,7 +49,7 @@ pub struct Tables {
 /// Seeds of the runs with the same values.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Seeds {
-    /// So many, from the scenario's on.
+    /// This many, starting at the scenario's.
     Count(u64),
     /// These.
     These(Vec<u64>),
@@ -64,33 +64,34 @@ impl Seeds {
     }
 }
 
-/// What one thing is varied over.
+/// One varied parameter.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Parameter {
-    /// Its column in results: the key, unless the file gives another name.
+    /// Its column in results: the key, unless the file sets another name.
     pub name: String,
     /// The table's line.
     line: Option<usize>,
-    /// What it is set to: by the sample of the Latin hypercube where `is_sampled`.
+    /// Its values, indexed by the sample of the Latin hypercube if `is_sampled`.
     pub levels: Vec<Level>,
-    /// Whether the Latin hypercube draws its values.
+    /// True if the Latin hypercube draws its values.
     pub is_sampled: bool,
-    /// What all values are.
+    /// Common type of all values.
     pub kind: ValueKind,
-    /// The unit of a further column of numbers, where values have units: `bytes`, `bits_per_second`, `seconds`, `fraction`.
+    /// The unit of a further column of numbers, if values have units: `bytes`, `bits_per_second`, `seconds`,
+    /// `fraction`.
     pub unit: Option<&'static str>,
 }
 
-/// What all values of a parameter are.
+/// Common type of all values of a parameter.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ValueKind {
-    /// Text, or not all the same.
+    /// Text, or mixed types.
     Text,
-    /// Whole numbers.
+    /// Integers.
     Integer,
     /// Numbers.
     Number,
-    /// Yes or no.
+    /// Booleans.
     Boolean,
 }
 
@@ -99,9 +100,9 @@ pub enum ValueKind {
 pub struct Level {
     /// As in the file.
     pub text: String,
-    /// The number, where it is one or has a unit: in bytes, bits a second, seconds, or parts of one.
+    /// The number, if it is one or has a unit: in bytes, bits per second, seconds, or fractions of one.
     pub number: Option<f64>,
-    /// What it sets.
+    /// The overrides for this value.
     pub set: Vec<Override>,
 }
 
@@ -110,9 +111,9 @@ pub struct Level {
 pub struct Run {
     /// Its number, from 0.
     pub index: u64,
-    /// By parameter: which of its levels.
+    /// By parameter: index of its level.
     pub levels: Vec<usize>,
-    /// Which seed of [`Sweep::seeds`], from 0.
+    /// Index into [`Sweep::seeds`].
     seed: u64,
 }
 
@@ -121,35 +122,35 @@ impl Sweep {
     ///
     /// # Errors
     ///
-    /// All that is wrong with it.
+    /// All problems of the file.
     pub fn load(path: &Path) -> Result<Self, FileError> {
         let text =
             std::fs::read_to_string(path).map_err(|error| FileError::unreadable(path, &error))?;
         Self::parse(&text, path)
     }
 
-    /// Reads and checks `text`, which stands in the file `path`.
+    /// Parses and checks `text`, the contents of the file `path`.
     ///
     /// # Errors
     ///
-    /// All that is wrong with it.
+    /// All problems of the file.
     pub fn parse(text: &str, path: &Path) -> Result<Self, FileError> {
         read::sweep(text, path).map_err(|problems| FileError::of(path, problems))
     }
 
-    /// True for text that is meant as a sweep's and not as a scenario's: it names a scenario.
+    /// Returns true if the text is meant as a sweep and not as a scenario: it names a scenario.
     pub fn is_meant(text: &str) -> bool {
         read::names_a_scenario(text)
     }
 
-    /// How many runs there are.
+    /// Number of runs.
     pub fn run_count(&self) -> u64 {
         let levels = self.grid().map(|parameter| parameter.levels.len() as u64);
         levels.product::<u64>() * self.samples as u64 * self.seeds.count()
     }
 
-    /// The run `index`, below [`run_count`](Self::run_count): seeds change from one run to the next, then values of the last
-    /// parameter; samples of the Latin hypercube change last.
+    /// The run `index`, below [`run_count`](Self::run_count): seeds change from one run to the next, then values of the
+    /// last parameter; samples of the Latin hypercube change last.
     pub fn run(&self, index: u64) -> Run {
         let (seeds, mut rest) = (self.seeds.count().max(1), index);
         let mut take = |count: u64| {
@@ -181,7 +182,7 @@ impl Sweep {
         }
     }
 
-    /// The run's seed, where the scenario as every run has it has `first`.
+    /// The run's seed, if the scenario common to all runs has `first`.
     pub fn seed(&self, run: &Run, first: u64) -> u64 {
         match &self.seeds {
             Seeds::Count(_) => first.saturating_add(run.seed),
@@ -189,12 +190,12 @@ impl Sweep {
         }
     }
 
-    /// What is put over the scenario in every run.
+    /// Overrides of the scenario in every run.
     pub fn common(&self) -> Vec<Override> {
         self.set.iter().map(|(change, _)| change.clone()).collect()
     }
 
-    /// What is put over the scenario in `run`, whose seed is `seed`.
+    /// Overrides of the scenario in `run`, whose seed is `seed`.
     pub fn overrides(&self, run: &Run, seed: u64) -> Vec<Override> {
         let mut all = self.common();
         for (parameter, level) in self.parameters.iter().zip(&run.levels) {
@@ -204,7 +205,7 @@ impl Sweep {
         all
     }
 
-    /// What is wrong with a scenario as the sweep sets it, in terms of the sweep's file where that is to blame.
+    /// Converts an error of a scenario set up by the sweep: refers to the sweep's file if that is the cause.
     pub fn blame(&self, error: FileError, run: &Run) -> FileError {
         if error.set.is_empty() {
             return error;
@@ -234,7 +235,7 @@ impl Sweep {
                 (None, Some((change, line))) => ("set".to_owned(), *line, Some(change)),
                 (None, None) => (String::new(), None, None),
             };
-            // What contradicts another key of the scenario is told under that one.
+            // A contradiction with another key of the scenario is reported under that key.
             let all = || {
                 let levels = self.parameters.iter().zip(&run.levels);
                 let all = levels.flat_map(|(one, level)| &one.levels[*level].set);
@@ -256,7 +257,7 @@ impl Sweep {
         FileError::of(&self.path, problems.collect())
     }
 
-    /// A complaint about a parameter's table.
+    /// An error about a parameter's table.
     pub fn refuse(&self, parameter: &Parameter, message: String) -> FileError {
         let problem = Problem {
             line: parameter.line,

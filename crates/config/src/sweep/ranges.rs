@@ -1,4 +1,4 @@
-//! Ranges of values, and what a Latin hypercube draws from them.
+//! Ranges of values, and samples of a Latin hypercube.
 
 use super::amount::{Amount, Kind, Range, Scale};
 use super::read::keys;
@@ -6,11 +6,11 @@ use super::{Level, ValueKind};
 use crate::reader::{within, FromItem, Table};
 use crate::scenario::random::Random;
 
-/// The most samples of a Latin hypercube.
+/// Maximum number of samples of a Latin hypercube.
 const SAMPLES_MAX: u64 = 100_000;
-/// The most values of one parameter.
+/// Maximum number of values of one parameter.
 const LEVELS_MAX: u64 = 100_000;
-/// The highest seed that a scenario can have.
+/// Maximum seed of a scenario.
 const SEED_MAX: u64 = i64::MAX as u64;
 
 /// `[latin-hypercube]`.
@@ -77,7 +77,7 @@ pub(super) fn ranged(
     if scale == Scale::Logarithmic && from.number == 0 {
         table.complain(
             "from",
-            "is zero, which no logarithmic range begins with; write more",
+            "is zero, but a logarithmic range must begin above zero",
         );
         return None;
     }
@@ -93,10 +93,7 @@ pub(super) fn ranged(
     }
     let levels: Option<Vec<Level>> = amounts.into_iter().map(|one| of_amount(key, one)).collect();
     let Some(levels) = levels else {
-        table.complain(
-            "from",
-            "begins a range with a value that no scenario can have",
-        );
+        table.complain("from", "begins a range with an invalid value");
         return None;
     };
     Some(Given {
@@ -111,7 +108,7 @@ pub(super) fn ranged(
     })
 }
 
-/// The values, and whether the Latin hypercube has drawn them.
+/// The values, and true if the Latin hypercube has drawn them.
 fn amounts(
     table: &Table<'_>,
     range: Range,
@@ -122,14 +119,14 @@ fn amounts(
         (true, true, _) => {
             table.complain(
                 "steps",
-                "says how many, as `step` does; keep one of the two",
+                "and `step` exclude each other; keep one of the two",
             );
             None
         }
         (true, false, _) if range.scale == Scale::Logarithmic => {
             table.complain(
                 "step",
-                "fits no logarithmic range; write `steps`, how many values",
+                "does not fit a logarithmic range; write `steps`, the number of values",
             );
             None
         }

@@ -11,7 +11,7 @@ use crate::names::check_name;
 use crate::reader::{line_of, within, FromItem, Names, Problem, Problems, Table};
 use crate::Override;
 
-/// Every key by table, for the reader and for the documentation's test.
+/// All keys by table, for the reader and for the documentation's test.
 pub const KEYS: &[(&str, &[&str])] = &[
     (
         "",
@@ -36,7 +36,7 @@ pub const KEYS: &[(&str, &[&str])] = &[
     ("choices", &["name", "set"]),
 ];
 
-/// The scenario's key that no parameter may have.
+/// The scenario's key that cannot be a parameter.
 const SEED: &str = "seed";
 
 pub(super) fn keys(table: &str) -> &'static [&'static str] {
@@ -102,7 +102,7 @@ fn read(root: &Table<'_>, path: &Path) -> Option<Sweep> {
     Some(sweep)
 }
 
-/// Nobody means so many, and no list of them would fit anywhere.
+/// Such a number is surely unintended, and a list of the runs would not fit memory.
 fn check_count(root: &Table<'_>, sweep: &Sweep) {
     let levels = sweep.grid().map(|one| one.levels.len() as u64);
     let count = levels.fold(sweep.seeds.count(), u64::saturating_mul);
@@ -124,7 +124,7 @@ fn seeds(root: &Table<'_>) -> Option<Seeds> {
         if seeds.is_empty() {
             root.complain(
                 "seeds",
-                "is empty; write seeds such as [1, 2, 3], or how many",
+                "is empty; write seeds such as [1, 2, 3], or their number",
             );
         }
         let mut sorted = seeds.clone();
@@ -152,7 +152,7 @@ fn tables(root: &Table<'_>) -> Tables {
     tables
 }
 
-/// An array of `PATH=VALUE`, each with the line that it is in.
+/// An array of `PATH=VALUE`, each with its line.
 fn set(table: &Table<'_>, key: &str) -> Vec<(Override, Option<usize>)> {
     let mut all = Vec::new();
     for item in table.elements(key) {
@@ -184,7 +184,10 @@ fn parameter(
     };
     names.note(table, if table.has("name") { "name" } else { "key" }, &name);
     if key.as_deref() == Some(SEED) {
-        table.complain("key", "is the seed's; write seeds = [ … ], not a parameter");
+        table.complain(
+            "key",
+            "sets the seed; write seeds = [ … ] instead of a parameter",
+        );
     }
     let forms = ["values", "choices", "from"].map(|form| table.has(form));
     match forms.iter().filter(|has| **has).count() {
@@ -212,7 +215,7 @@ fn parameter(
     }
     if forms[1] {
         if key.is_some() {
-            table.complain("key", "is said by each of `choices`; write `name` instead");
+            table.complain("key", "is set by each of `choices`; write `name` instead");
         }
         let levels = choices(table)?;
         return Some(Parameter {
@@ -283,7 +286,7 @@ fn choices(table: &Table<'_>) -> Option<Vec<Level>> {
 fn listed(table: &Table<'_>, key: &str) -> Option<Given> {
     let items = table.elements("values");
     if items.is_empty() {
-        table.complain("values", "is empty; write one at least");
+        table.complain("values", "is empty; write at least one");
         return None;
     }
     let mut levels: Vec<Level> = Vec::with_capacity(items.len());
@@ -328,7 +331,7 @@ fn listed(table: &Table<'_>, key: &str) -> Option<Given> {
     })
 }
 
-/// What all are, if they are the same.
+/// The common value of all, if they are equal.
 fn common<T: PartialEq>(mut all: impl Iterator<Item = T>) -> Option<T> {
     let first = all.next()?;
     all.all(|one| one == first).then_some(first)

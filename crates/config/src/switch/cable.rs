@@ -1,4 +1,4 @@
-//! Cables: what the one of a port asks for above xoff, by its length and by how long the two ends take.
+//! Headroom needed for a port's cable, by its length and the reaction times of both ends.
 
 use weir_core::{BitRate, Bytes, CableRoom, Duration, ModeKind};
 
@@ -8,15 +8,15 @@ use crate::reader::{FromItem, Table};
 use crate::settings::{quoted, Value};
 use crate::units::{format_length, format_size, parse_length};
 
-/// The time that a bit takes for a metre. Light in fibre of ITU-T G.652 takes 4.9 ns (group index 1.468), a bit in a twinaxial
-/// cable 4.2 to 5.1 ns; SONiC reckons with 5.05 ns. Twisted pairs may take 5.7 ns.
+/// Propagation delay per metre. Light in fibre of ITU-T G.652 takes 4.9 ns (group index 1.468), a bit in a twinaxial
+/// cable 4.2 to 5.1 ns; SONiC uses 5.05 ns. Twisted pairs may take 5.7 ns.
 pub const NANOS_PER_METRE: u64 = 5;
-/// Of light around half of the Earth.
+/// Half of the Earth's circumference.
 const METRES_MAX: u64 = 20_000_000;
 const CENTIMETRES_PER_METRE: u64 = 100;
 
-/// By line rate in Mbit/s up to which they hold: the pause quanta within which a station must stop to begin frames
-/// (IEEE 802.3, 31B.3.7, for PAUSE and PFC; for each rate of its PHYs the slowest, as SONiC has them).
+/// By maximum line rate in Mbit/s: pause quanta within which a station must stop starting frames (IEEE 802.3, 31B.3.7,
+/// for PAUSE and PFC; for each rate the slowest PHY, as in SONiC).
 const QUANTA_OF_STATION: [(u64, u64); 9] = [
     (100, 1),
     (1_000, 2),
@@ -37,7 +37,7 @@ pub struct Cable {
 }
 
 impl Cable {
-    /// So many metres; `None` for what is longer than 20,000 km.
+    /// Creates a cable; `None` above 20,000 km.
     pub const fn from_metres(metres: u64) -> Option<Self> {
         if metres > METRES_MAX {
             return None;
@@ -47,7 +47,7 @@ impl Cable {
         })
     }
 
-    /// The time that a bit takes from one end to the other.
+    /// Propagation delay from one end to the other.
     pub const fn delay(self) -> Duration {
         Duration::from_nanos((self.centimetres * NANOS_PER_METRE).div_ceil(CENTIMETRES_PER_METRE))
     }
@@ -84,7 +84,8 @@ impl Value for Cable {
     }
 }
 
-/// How long a station of this rate may take by the standard, from the arrival of a PFC frame until it begins its last frame.
+/// Maximum time in the standard, for a station of this rate, from the arrival of a PFC frame until it starts its last
+/// frame.
 pub fn reaction_of_station(rate: BitRate) -> Duration {
     const MBIT: u64 = 1_000_000;
     let mbit = rate.get().div_ceil(MBIT);
@@ -93,21 +94,21 @@ pub fn reaction_of_station(rate: BitRate) -> Duration {
     rate.time_for(Bytes::new(bits / 8))
 }
 
-/// A line of which the cable is known.
+/// A line with a known cable.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct CableLine {
     /// In each direction.
     pub rate: BitRate,
     /// Its length.
     pub cable: Cable,
-    /// What both ends take beside the cable and the frames that are in the way.
+    /// Reaction time of both ends, beside the cable and frames in the way.
     pub reaction: Duration,
-    /// What the neighbour has been measured to send beside that.
+    /// Bytes that the neighbour was measured to send in addition.
     pub overshoot: Bytes,
 }
 
 impl CableLine {
-    /// How long XOFF takes on it.
+    /// Time that XOFF takes on it.
     pub fn link(&self) -> Link {
         Link {
             rate: self.rate,
@@ -119,7 +120,7 @@ impl CableLine {
         }
     }
 
-    /// The headroom that frames of any length need if XOFF took `round_trip`.
+    /// The headroom for frames of any length if XOFF took `round_trip`.
     pub fn needed_for(&self, round_trip: Duration, charging: Charging) -> Bytes {
         let link = Link {
             feedback: Feedback::RoundTrip(round_trip),
@@ -128,14 +129,14 @@ impl CableLine {
         link.headroom_needed(charging, Bytes::ZERO, &charging.worst_frames())
     }
 
-    /// The headroom that it asks for, whatever xoff is and whatever frames come, and the longest T for which it is enough.
+    /// The headroom for any xoff and any frames, and the longest T for which it suffices.
     pub fn room(&self, charging: Charging) -> CableRoom {
         let headroom = self
             .link()
             .headroom_needed(charging, Bytes::ZERO, &charging.worst_frames());
         let is_enough =
             |nanos: u64| self.needed_for(Duration::from_nanos(nanos), charging) <= headroom;
-        // What is needed rises with T.
+        // The required headroom grows with T.
         let mut too_long: u64 = 1 << 10;
         while is_enough(too_long) && too_long < 1 << 60 {
             too_long <<= 1;
@@ -155,20 +156,20 @@ impl CableLine {
     }
 }
 
-/// What a file says of the cable of one port.
+/// Cable settings of one port in a file.
 #[derive(Clone, Debug)]
 pub(crate) struct PortCable {
-    /// As messages name it: "port `eth0`".
+    /// Name in messages: "port `eth0`".
     pub(crate) name: String,
     /// Its line in the file.
     pub(crate) line_number: Option<usize>,
-    /// Classes with Levels pause by thresholds only here.
+    /// Only here do classes with Levels pause by thresholds.
     pub(crate) is_edge: bool,
-    /// Its cable, where the file says so.
+    /// Its cable, if the file sets one.
     pub(crate) line: Option<CableLine>,
 }
 
-/// The cables of all ports, by which classes without `headroom` have theirs.
+/// The cables of all ports, which determine the headroom of classes without `headroom`.
 #[derive(Debug)]
 pub(crate) struct Cables {
     pub(crate) charging: Charging,
@@ -176,10 +177,11 @@ pub(crate) struct Cables {
 }
 
 impl Cables {
-    /// The largest headroom that the cables ask for, for a class that says none; `None` where that is wrong, which is noted.
+    /// The largest headroom required by the cables, for a class that sets none; `None` if they are invalid, which is
+    /// reported.
     pub(super) fn headroom(&self, table: &Table<'_>, entry: &ClassTable) -> Option<Bytes> {
         let mut ports = self.of_mode(entry.mode);
-        // What is wrong with a cable that is there has been noted.
+        // Invalid cables have been reported.
         let says_nothing = |port: &PortCable| port.line.is_none() && port.line_number.is_none();
         if ports.clone().all(says_nothing) {
             table.miss("headroom", <Bytes as FromItem>::EXAMPLE);
@@ -197,13 +199,13 @@ impl Cables {
         rooms.map(|line| line.room(self.charging).headroom).max()
     }
 
-    /// The least that any cable gives.
+    /// The smallest headroom of any cable.
     pub(super) fn least(&self, mode: ModeKind) -> Option<Bytes> {
         let lines = self.of_mode(mode).filter_map(|port| port.line);
         lines.map(|line| line.room(self.charging).headroom).min()
     }
 
-    /// Complains of a class that says less than a cable asks for.
+    /// Reports a class whose headroom is too small for a cable.
     pub(super) fn check(&self, table: &Table<'_>, class: &Class) {
         let Some(thresholds) = class.mode.thresholds().filter(|_| table.has("headroom")) else {
             return;

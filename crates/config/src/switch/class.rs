@@ -18,44 +18,44 @@ use crate::settings::{valid, words, Form, Value};
 pub struct Class {
     /// Its name.
     pub name: String,
-    /// The priorities that it has; at least one.
+    /// Its priorities; at least one.
     pub priorities: Vec<Priority>,
-    /// What it does when buffers fill.
+    /// Behaviour when buffers fill.
     pub mode: ClassMode,
-    /// Whether each port's cable says how much headroom the class has there; that in `mode` is the largest of all then.
+    /// True if the headroom at each port follows from the port's cable; `mode` then has the largest one.
     pub headroom_by_cable: bool,
     /// Share of the line relative to other priorities.
     pub weight: u16,
-    /// Whether they go first, and the rates that bound what each gets.
+    /// Strict priority, and rates for each of its priorities.
     pub scheduler: SchedulerConfig,
-    /// How long a frame may wait; `None` for as long as it must.
+    /// Maximum waiting time of a frame; `None` for unlimited.
     pub age_limit: Option<Duration>,
-    /// When frames are marked Congestion Experienced; `None` for never.
+    /// Thresholds for marking frames Congestion Experienced; `None` for none.
     pub ecn: Option<RedConfig>,
-    /// The profile that this is; `None` for thresholds of its own, or none.
+    /// The marking's profile; `None` for its own thresholds, or none.
     pub ecn_profile: Option<String>,
-    /// Whether they may pass the switch core.
+    /// Use of the path around the switch core.
     pub express: Express,
-    /// The pool that their buffers are part of; `None` for buffers of their own.
+    /// The pool that its buffers use; `None` for separate buffers.
     pub pool: Option<ClassPool>,
-    /// Credits that neighbours get for their buffers; `None` for none.
+    /// Credits that neighbours get for its buffers; `None` for none.
     pub credits: Option<CreditConfig>,
 }
 
-/// Whether frames go from device to device where they need not wait.
+/// Use of the express path, on which frames that need not wait bypass the switch core.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Express {
-    /// They do not.
+    /// Never.
     Off,
-    /// Where it is known to keep all promises.
+    /// Wherever it is known to keep all guarantees.
     #[default]
     Auto,
-    /// Somebody wants it: also where that is not known, and refused where it cannot be.
+    /// Explicitly requested: used even where that is not known, and refused where it is impossible.
     On,
 }
 
 entries! {
-    /// A class as a file has it. Which keys mean something depends on the mode.
+    /// A class as in a file. The valid keys depend on the mode.
     #[derive(Clone, Debug, Default, PartialEq, Eq)]
     ClassTable in "class" {
         "name" name: String, "", Restart, valid::anything;
@@ -133,7 +133,7 @@ words! {
     Algorithm: Algorithm::NAMED;
 }
 
-/// The keys that mean something in one mode or another, or with a pool.
+/// Keys that are valid in some modes, or with a pool.
 pub(super) const MODE_KEYS: [&str; 17] = [
     "credit-limit",
     "credit-size",
@@ -154,7 +154,7 @@ pub(super) const MODE_KEYS: [&str; 17] = [
     "ignore-feedback",
 ];
 
-/// Those that mean something in `mode`.
+/// The keys valid in `mode`.
 pub(super) fn keys_of(mode: ModeKind) -> &'static [&'static str] {
     match mode {
         ModeKind::Lossy => &["buffer", "pool"],
@@ -187,8 +187,8 @@ impl Form<Option<Duration>> for OffOrTime {
 }
 
 impl Class {
-    /// What keeps its frames off the express path, whatever is asked for; `None` if nothing of the class does. For a class with
-    /// Levels, a port may, too.
+    /// The reason why its frames cannot use the express path, even if requested; `None` if the class has none. For a
+    /// class with Levels, a port may prevent it as well.
     pub fn express_obstacle(&self) -> Option<&'static str> {
         let obstacles = [
             (self.ecn.is_some(), "it marks frames"),
@@ -200,7 +200,7 @@ impl Class {
             .find_map(|(is_there, what)| is_there.then_some(what))
     }
 
-    /// Whether its frames may use the express path. Those of a lossless class may only if it says so itself.
+    /// Returns true if its frames may use the express path. A lossless class must request it.
     pub fn may_pass(&self) -> bool {
         let is_asked = match self.express {
             Express::Off => false,
@@ -210,12 +210,12 @@ impl Class {
         is_asked && self.express_obstacle().is_none()
     }
 
-    /// Whether its frames may use the path only at devices that surely have room for them.
+    /// Returns true if its frames may use the path only at devices that certainly have room for them.
     pub fn needs_room(&self) -> bool {
         self.mode.is_lossless() && self.may_pass()
     }
 
-    /// Brings the thresholds of a buffer that is alone in its pool up to date.
+    /// Updates the thresholds of a buffer alone in its pool.
     pub(crate) fn settle_alone(&mut self, pools: &[Pool]) {
         let Some(share) = self.pool.as_ref().map(|pool| pool.share) else {
             return;
@@ -241,7 +241,7 @@ impl Class {
         }
     }
 
-    /// For each of its priorities.
+    /// The core's configuration of each of its priorities.
     pub(super) fn core(&self) -> ClassConfig {
         ClassConfig {
             mode: self.mode,
@@ -272,7 +272,7 @@ impl ClassTable {
     }
 }
 
-/// As a file that gives the same class; budgets are written out.
+/// As in a file that yields the same class, with explicit budgets.
 impl From<&Class> for ClassTable {
     fn from(class: &Class) -> Self {
         let own_marking = class.ecn.filter(|_| class.ecn_profile.is_none());

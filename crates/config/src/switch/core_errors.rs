@@ -29,7 +29,7 @@ pub(crate) fn complain_of_core(
     }
 }
 
-/// The class that an error of the core is about, by its place in the file, and its key.
+/// The class that an error of the core refers to, by index in the file, and its key.
 fn place(error: &ConfigError, classes: &[Class]) -> Option<(usize, &'static str)> {
     let (priority, key) = match error {
         ConfigError::BufferBelowFrame { priority, what, .. } => (priority, *what),

@@ -51,7 +51,7 @@ fn some(bytes: &Bytes) -> Result<(), String> {
 }
 
 impl DeadlockConfig {
-    /// How the Loop Breaker works.
+    /// Settings of the Loop Breaker.
     pub fn loop_breaker(&self) -> LoopBreakerConfig {
         LoopBreakerConfig {
             reroute_by: self.reroute_by,
@@ -61,8 +61,8 @@ impl DeadlockConfig {
         }
     }
 
-    /// This configuration with all of `wanted`'s that a running daemon can take. Where either has the policy `lifetime`,
-    /// which counts from a frame's arrival, the policy stays.
+    /// Returns this configuration with all settings of `wanted` that a running daemon can apply. If either has the
+    /// policy `lifetime`, which counts from a frame's arrival, the policy stays.
     pub(crate) fn with_live_settings_of(mut self, wanted: &Self) -> Self {
         let policy = self.policy;
         let counts_from_arrival = [policy, wanted.policy].contains(&Policy::Lifetime);

@@ -1,4 +1,4 @@
-//! `[[ecn]]`: profiles of marking, and what a class has of one.
+//! `[[ecn]]`: profiles of marking, and their use by classes.
 
 use weir_core::{Bytes, MarkAt, PartsPerMillion, RedConfig, RedError};
 
@@ -8,14 +8,14 @@ use crate::names::check_name;
 use crate::reader::{unknown, FromItem, Names, Table};
 use crate::settings::valid;
 
-/// More than one for each priority are in no use at the same time.
+/// Ample: at most one for each priority is used at the same time.
 const PROFILES_MAX: usize = 64;
 
-/// P_max where the file does not say.
+/// Default P_max.
 const DEFAULT_PMAX: PartsPerMillion = PartsPerMillion::from_percent(1);
 
 entries! {
-    /// How frames are marked Congestion Experienced, under a name that classes refer to.
+    /// Thresholds for marking frames Congestion Experienced, under a name that classes refer to.
     #[derive(Clone, Debug, PartialEq, Eq)]
     EcnProfile in "ecn" {
         "name" name: String, "", Live, valid::anything;
@@ -32,7 +32,7 @@ entries! {
 }
 
 impl EcnProfile {
-    /// For the core.
+    /// The core's configuration.
     pub const fn marking(&self) -> RedConfig {
         RedConfig {
             kmin: self.kmin,
@@ -42,7 +42,7 @@ impl EcnProfile {
         }
     }
 
-    /// The same profile with other values.
+    /// A copy with other values.
     #[must_use]
     pub fn with(&self, marking: RedConfig) -> Self {
         let RedConfig {
@@ -61,7 +61,6 @@ impl EcnProfile {
     }
 }
 
-/// Reads all profiles.
 pub(crate) fn ecn_profiles(root: &Table<'_>) -> Vec<EcnProfile> {
     let names = Names::default();
     let tables = root.tables(EcnProfile::TABLE, EcnProfile::KEYS);
@@ -79,7 +78,7 @@ pub(crate) fn ecn_profiles(root: &Table<'_>) -> Vec<EcnProfile> {
     tables.iter().filter_map(read).collect()
 }
 
-/// Complains of thresholds that no frame can be marked by, at the key of K_min or of P_max.
+/// Reports thresholds that cannot mark a frame, at the key of K_min or of P_max.
 fn check(table: &Table<'_>, marking: &RedConfig, [kmin, pmax]: [&str; 2]) {
     if let Err(error) = marking.check() {
         let key = match error {
@@ -90,10 +89,10 @@ fn check(table: &Table<'_>, marking: &RedConfig, [kmin, pmax]: [&str; 2]) {
     }
 }
 
-/// A class's own keys for what a profile says.
+/// Keys of a class that replace a profile.
 const OWN_KEYS: [&str; 4] = ["ecn-kmin", "ecn-kmax", "ecn-pmax", "ecn-mark-at"];
 
-/// How a class marks, and whose profile that is; nothing where it does not, or where something is wrong, which is then noted.
+/// The marking of a class, and its profile; `None` without marking, or if it is invalid, which is reported.
 pub(super) fn marking(
     table: &Table<'_>,
     entry: &ClassTable,

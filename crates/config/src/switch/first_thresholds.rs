@@ -1,30 +1,30 @@
-//! Thresholds that a configuration begins with which a program writes.
+//! Initial thresholds in configurations written by programs.
 
 use weir_core::{BitRate, Bytes};
 
 /// Thresholds of the shipped configuration, which is for 10 Gbit/s, in bytes for each Gbit/s.
 const XOFF_PER_GBIT: u64 = 6 * 1024;
 const HEADROOM_PER_GBIT: u64 = 372 * 1024;
-/// The smallest xoff, whatever the rate: some frames have to fit.
+/// Minimum xoff for any rate: some frames must fit.
 const XOFF_MIN: u64 = 60 * 1024;
-/// xon is so far below xoff.
+/// Distance of xon below xoff.
 const XON_BELOW: u64 = 8 * 1024;
 const STEP: Bytes = Bytes::new(1024);
 
-/// What a lossless class needs at a line by a rule of thumb, for a neighbour that obeys within 1 ms. The planner has the last
-/// word.
+/// Rule of thumb for the needs of a lossless class at a line, with a neighbour that obeys within 1 ms. The planner
+/// computes exact values.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct FirstThresholds {
-    /// Bytes from which on the neighbour is paused.
+    /// Occupancy in bytes from which the neighbour is paused.
     pub xoff: Bytes,
-    /// Bytes down to which it stays paused.
+    /// Occupancy in bytes above which it stays paused.
     pub xon: Bytes,
-    /// Bytes that may still come then.
+    /// Bytes that may still arrive after that.
     pub headroom: Bytes,
 }
 
 impl FirstThresholds {
-    /// For the fastest of a switch's ports.
+    /// Thresholds for the rate of a switch's fastest port.
     pub fn for_rate(rate: BitRate) -> Self {
         let gbit = rate.get().div_ceil(1_000_000_000);
         let xoff = (gbit * XOFF_PER_GBIT).max(XOFF_MIN);

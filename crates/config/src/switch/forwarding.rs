@@ -11,10 +11,10 @@ use crate::entries::entries;
 use crate::reader::{line_of, within, FromItem, Table};
 use crate::settings::{quoted, settings, valid, words, Form};
 
-/// Entries of any of these tables at most.
+/// Maximum number of entries of any of these tables.
 const ENTRIES_MAX: usize = 1 << 20;
 
-/// Stations that a switch knows at most.
+/// Maximum number of stations of a switch.
 pub const STATIONS_MAX: usize = 4096;
 
 settings! {
@@ -46,26 +46,25 @@ words! {
     OnMoves: OnMoves::NAMED;
 }
 
-/// The longest time that one port may hold others.
+/// Maximum time for which one port may block others.
 const LINK_DOWN_HOLD_MAX: Duration = Duration::from_secs(10);
 
-/// From one probe for loops to the next: a storm of flooded frames lasts as long.
+/// Interval between probes for loops, for which a storm of flooded frames lasts.
 const PROBE_INTERVAL: Duration = Duration::from_secs(1);
-/// A port floods again when no probe has come round for so long.
+/// Time without a returning probe after which a port floods again.
 const LOOP_HOLD: Duration = Duration::from_secs(30);
 
-/// No station moves so often …
+/// A station never moves this often within [`MOVES_WITHIN`].
 const MOVES: u8 = 16;
-/// … in so long a time.
 const MOVES_WITHIN: Duration = Duration::from_secs(1);
 
-/// A second has no more frames, on any line.
+/// No line carries more frames per second.
 const RATE_MAX: u64 = 1_000_000_000;
-/// Copies of each frame go to up to 255 ports: so many a second still cost less than a host's lossless traffic, and no station
-/// broadcasts that often.
+/// Each frame is copied to up to 255 ports: at this rate the copies still cost less than a host's lossless traffic, and
+/// no station broadcasts that often.
 const EDGE_RATE: u32 = 1_000;
 
-/// Frames a second, or any number for `off`.
+/// Frames per second, or `off` for unlimited.
 struct FloodRate;
 
 impl Form<Option<u32>> for FloodRate {
@@ -78,7 +77,7 @@ impl Form<Option<u32>> for FloodRate {
 
     fn written(rate: &Option<u32>) -> Option<String> {
         match *rate {
-            // A file without the key says the same.
+            // The default when the key is missing.
             Some(EDGE_RATE) => None,
             Some(rate) => Some(rate.to_string()),
             None => Some(quoted("off")),
@@ -102,7 +101,7 @@ settings! {
 }
 
 impl MulticastConfig {
-    /// As the core has it; `number` is that of the port of a name.
+    /// As in the core; `number` returns the number of a named port.
     pub(crate) fn flood(&self, number: impl Fn(&str) -> Option<usize>) -> FloodConfig {
         let tree = self.tree.iter().flatten();
         let tree = tree.filter_map(|name| number(name).and_then(PortId::from_index));
@@ -115,7 +114,7 @@ impl MulticastConfig {
 }
 
 entries! {
-    /// A route as a file has it.
+    /// A route as in a file.
     #[derive(Clone, Debug, PartialEq, Eq)]
     RouteTable in "route" {
         "destination" destination: MacAddress, "", Live, valid::anything;
@@ -179,7 +178,7 @@ settings! {
 }
 
 impl ForwardingConfig {
-    /// How loops are looked for.
+    /// Settings of the detection of loops.
     pub fn loops(&self) -> Option<LoopConfig> {
         self.loop_detection.then_some(LoopConfig {
             interval: PROBE_INTERVAL,
@@ -192,7 +191,7 @@ impl ForwardingConfig {
         })
     }
 
-    /// Room for what is changed about routes at run time.
+    /// Capacity for changes to routes at run time.
     pub fn ecmp(&self) -> EcmpConfig {
         EcmpConfig {
             spare_routes: self.spare_routes,
@@ -203,7 +202,7 @@ impl ForwardingConfig {
 }
 
 impl FlowsConfig {
-    /// As the file has it, for switches with this policy, which may need it.
+    /// Reads the table for switches with this policy, which may require it.
     pub(crate) fn read_for(root: &Table<'_>, policy: Policy) -> Self {
         Self::read(root, Self::default(), |table, config| {
             if config.capacity == 0 && policy.reroutes() {
@@ -230,25 +229,24 @@ impl FlowsConfig {
 /// `[[route]]`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Route {
-    /// Frames to this address …
+    /// Destination address.
     pub destination: MacAddress,
-    /// … in this VLAN, or in any …
+    /// VLAN; `None` for any.
     pub vlan: Option<VlanId>,
-    /// … leave by one of these ports; at least one.
+    /// Ports by one of which the frames leave; at least one.
     pub ports: Vec<PortId>,
-    /// Buckets that flows to it are spread over; without meaning for a single port.
+    /// Number of buckets for its flows; unused for a single port.
     pub buckets: u16,
-    /// Flows, by their hash, that leave by this one of the ports; in the order of the hashes.
+    /// Pinned flows by hash, with their port; in the order of the hashes.
     pub pins: Vec<(u32, PortId)>,
 }
 
 impl Route {
-    /// What tells it from all others.
+    /// Its unique key.
     pub const fn key(&self) -> (Option<VlanId>, MacAddress) {
         (self.vlan, self.destination)
     }
 
-    /// The core's.
     pub(super) fn core(self) -> RouteConfig {
         RouteConfig {
             destination: self.destination,
@@ -259,7 +257,7 @@ impl Route {
         }
     }
 
-    /// A route with the usual number of buckets.
+    /// Creates a route with the default number of buckets.
     pub fn new(destination: MacAddress, ports: Vec<PortId>) -> Self {
         Self {
             destination,

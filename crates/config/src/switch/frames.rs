@@ -1,10 +1,10 @@
-//! How long frames are, what they are charged, and how long the switch pauses whoever sends them.
+//! Length and charge of frames, and times of pauses.
 
 use weir_core::{Bytes, Duration, Quanta};
 
 use super::headroom::Charging;
 
-/// The keys of `[dataplane]` that are true of every switch, and not of the way that frames reach it.
+/// The keys of `[dataplane]` that apply to every switch, regardless of how frames reach it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct FrameConfig {
     /// Buffers are charged in whole cells.
@@ -13,12 +13,12 @@ pub struct FrameConfig {
     pub mtu: Bytes,
     /// Pause time of an XOFF.
     pub pause_time: Quanta,
-    /// A Transmit Feedback is repeated after this time.
+    /// Interval at which a Transmit Feedback is repeated.
     pub feedback_refresh: Duration,
 }
 
 impl FrameConfig {
-    /// Where nothing else is said.
+    /// The defaults.
     pub const DEFAULT: Self = Self {
         cell: Bytes::new(256),
         mtu: Bytes::new(1500),
@@ -33,7 +33,7 @@ impl FrameConfig {
         self.mtu + Self::HEADER_AND_TWO_TAGS
     }
 
-    /// γmax: the longest frame as it is charged.
+    /// γmax: the charge of the longest frame.
     pub fn gamma_max(&self) -> Bytes {
         self.frame_length_max().round_up_to(self.cell)
     }
@@ -46,7 +46,7 @@ impl FrameConfig {
         }
     }
 
-    /// The same with an MTU that is at least what frames of this length need.
+    /// A copy whose MTU fits frames of this length.
     #[must_use]
     pub fn with_frames(self, length: Bytes) -> Self {
         Self {

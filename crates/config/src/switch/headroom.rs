@@ -1,4 +1,4 @@
-//! What arrives after XOFF: the closed form behind the headroom.
+//! Bytes that arrive after XOFF: the closed form of the headroom.
 
 use weir_core::units::LINE_OVERHEAD;
 use weir_core::{BitRate, Bytes, Duration};
@@ -8,17 +8,17 @@ const PFC_FRAME_ON_LINE: Bytes = Bytes::new(60 + LINE_OVERHEAD.get());
 /// The shortest frame, without its FCS.
 const SHORTEST: u64 = 60;
 
-/// How long XOFF takes.
+/// Time that XOFF takes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Feedback {
-    /// From its parts.
+    /// Computed from its parts.
     Parts {
         /// Propagation delay of the link, one way.
         delay: Duration,
-        /// From the arrival of a pause to the last moment at which the neighbour begins a frame.
+        /// From the arrival of a pause until the neighbour starts its last frame.
         reaction: Duration,
     },
-    /// T: from XOFF until the last frame that was sent without it has arrived.
+    /// T: from XOFF until the last frame sent without it has arrived.
     RoundTrip(Duration),
 }
 
@@ -27,9 +27,10 @@ pub enum Feedback {
 pub struct Link {
     /// In each direction.
     pub rate: BitRate,
-    /// How long XOFF takes.
+    /// Time that XOFF takes.
     pub feedback: Feedback,
-    /// What the neighbour has been measured to send after that, beside its frame on the line: what its driver already had.
+    /// Bytes that the neighbour was measured to send after that, beside its frame on the line: frames already queued in
+    /// its driver.
     pub overshoot: Bytes,
 }
 
@@ -38,23 +39,22 @@ pub struct Link {
 pub struct Charging {
     /// Above zero.
     pub cell: Bytes,
-    /// The longest frame that the switch takes.
+    /// Longest frame that the switch accepts.
     pub frame_length_max: Bytes,
 }
 
 impl Charging {
-    /// γ: a frame as it is charged.
+    /// γ: the charge of a frame.
     pub fn charged(self, frame: Bytes) -> Bytes {
         frame.round_up_to(self.cell)
     }
 
-    /// What is charged for each byte on the line.
+    /// Charge for each byte on the line.
     pub fn factor(self, frame: Bytes) -> f64 {
         self.charged(frame).get() as f64 / (frame + LINE_OVERHEAD).get() as f64
     }
 
-    /// The lengths among which the one is that wastes most: one byte more than whole cells, the shortest and the
-    /// longest.
+    /// Candidates for the most wasteful frame length: one byte more than whole cells, the shortest and the longest.
     pub fn worst_frames(self) -> Vec<Bytes> {
         let cell = self.cell.get().max(1);
         let longest = self.frame_length_max.get();
@@ -68,11 +68,11 @@ impl Charging {
 }
 
 impl Link {
-    /// What the line carries from the moment when a frame of length `frame` takes the buffer to xoff until the last frame
-    /// that was sent without the pause has arrived. From parts it is the line's content in
+    /// Bytes on the line from the moment when a frame of length `frame` fills the buffer to xoff until the last frame
+    /// sent without the pause has arrived. Computed from parts it is the content of the line in
     ///
-    /// 2·delay + reaction, and: the frame of our own that the PFC frame waits for, the PFC frame, and the frame that
-    /// the neighbour has just begun.
+    /// 2·delay + reaction, plus our own frame that the PFC frame waits for, the PFC frame, and the frame that the
+    /// neighbour has just begun.
     pub fn on_line_after_xoff(self, charging: Charging, frame: Bytes) -> Bytes {
         let in_time = match self.feedback {
             Feedback::RoundTrip(span) => self.rate.bytes_in(span),
@@ -88,7 +88,8 @@ impl Link {
         in_time + self.overshoot
     }
 
-    /// The usual time from XOFF to its effect: nothing of our own is in the PFC frame's way, and the neighbour ends a frame.
+    /// The typical time from XOFF to its effect: none of our frames delays the PFC frame, and the neighbour finishes a
+    /// frame.
     pub fn feedback_delay(self, frame: Bytes) -> Duration {
         match self.feedback {
             Feedback::RoundTrip(span) => span,
@@ -103,12 +104,12 @@ impl Link {
         }
     }
 
-    /// The headroom that frames of `lengths` need above `xoff`: for the length that needs most, the whole frames among
-    /// [`on_line_after_xoff`](Self::on_line_after_xoff), charged in cells, and what the frame that reached xoff took
+    /// The headroom that frames of `lengths` need above `xoff`: for the worst length, the whole frames among
+    /// [`on_line_after_xoff`](Self::on_line_after_xoff), charged in cells, and the part of the frame that reached xoff
     /// above it. Zero without lengths.
     pub fn headroom_needed(self, charging: Charging, xoff: Bytes, lengths: &[Bytes]) -> Bytes {
         let cell = charging.cell.get().max(1);
-        // The fullest that the buffer is without XOFF, in whole cells.
+        // Maximum occupancy without XOFF, in whole cells.
         let below = xoff.get().saturating_sub(1) / cell * cell;
         let of_length = |length: &Bytes| {
             let charged = charging.charged(*length).get();
@@ -141,7 +142,7 @@ mod tests {
     }
 
     #[test]
-    fn without_delay_it_is_the_frames_that_are_in_the_way() {
+    fn without_delay_it_is_the_frames_already_on_the_way() {
         // 1546 + 84 + 1524 bytes on the line are two whole frames of 1500, after one that reached xoff exactly.
         let xoff = Bytes::new(10 * 256);
         let needed = link(0, 0).headroom_needed(CHARGING, xoff, &[Bytes::new(1500)]);
@@ -150,7 +151,7 @@ mod tests {
 
     #[test]
     fn it_grows_with_two_delays_and_the_reaction_times_the_rate() {
-        // Cells of one byte charge what a frame has; what the line carries is 12.5 bytes a nanosecond.
+        // With cells of one byte, a frame's charge is its length; the line carries 12.5 bytes per nanosecond.
         let charging = Charging {
             cell: Bytes::new(1),
             ..CHARGING
@@ -167,7 +168,7 @@ mod tests {
     }
 
     #[test]
-    fn a_round_trip_time_is_all_there_is() {
+    fn a_round_trip_time_replaces_the_cable() {
         let link = Link {
             rate: BitRate::from_mbit(1_000),
             feedback: Feedback::RoundTrip(Duration::from_micros(100)),
@@ -183,12 +184,12 @@ mod tests {
     }
 
     #[test]
-    fn what_was_measured_after_xoff_comes_on_top() {
+    fn measured_overshoot_is_added() {
         let frame = [Bytes::new(1500)];
         let xoff = Bytes::new(2560);
         let mut link = link(1_000, 0);
         let without = link.headroom_needed(CHARGING, xoff, &frame);
-        // A hundred frames that the neighbour's driver had already got.
+        // A hundred frames already queued in the neighbour's driver.
         link.overshoot = Bytes::new(100 * 1524);
         let with = link.headroom_needed(CHARGING, xoff, &frame);
         assert_eq!(with - without, Bytes::new(100 * 1536));

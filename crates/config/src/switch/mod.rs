@@ -1,5 +1,5 @@
-//! What a switch is, whoever runs it: the daemon gives it devices and packet memory, the simulator an address and virtual
-//! time. A daemon's file and a scenario both lead here, and neither knows the other.
+//! A switch independent of its environment: the daemon adds devices and packet memory, the simulator an address and
+//! virtual time. A daemon's file and a scenario both yield it, and neither depends on the other.
 
 mod cable;
 mod class;
@@ -44,10 +44,10 @@ pub use pool::{ClassPool, Pool};
 pub(crate) use read::{check_steps, classes, fit_release_buffer, LevelSizing, Surroundings};
 pub(crate) use scheduler::Lines;
 
-/// The implicit class of all priorities that no class names.
+/// The implicit class of all priorities without a class.
 pub const DEFAULT_CLASS: &str = "default";
 
-/// The buffer of a class of mode `lossy` where nothing else is said, and of the implicit class.
+/// Default buffer of a class of mode `lossy`, and of the implicit class.
 pub(crate) const LOSSY_BUFFER: Bytes = Bytes::new(256 * 1024);
 /// Default credit size: one chunk of packet memory.
 pub(crate) const CREDIT_SIZE: Bytes = Bytes::new(2048);
@@ -73,35 +73,35 @@ words! {
 pub struct Switch {
     /// Without the implicit one.
     pub classes: Vec<Class>,
-    /// What buffers of classes share.
+    /// Memory shared by buffers of classes.
     pub pools: Vec<Pool>,
-    /// How classes mark that name one of them.
+    /// Marking profiles used by classes.
     pub ecn: Vec<EcnProfile>,
     /// A [`PortId`] is an index into this list.
     pub ports: Vec<PortConfig>,
-    /// How frames are charged and pauses are told.
+    /// Charges of frames, and times of pauses.
     pub frames: FrameConfig,
-    /// Detection, and what is done about deadlocks.
+    /// Detection of deadlocks, and the reaction.
     pub deadlock: DeadlockConfig,
     /// Where frames leave by.
     pub routes: Vec<Route>,
-    /// What beside the routes decides about it.
+    /// Settings of forwarding beside the routes.
     pub forwarding: ForwardingConfig,
-    /// Where frames go that have no way of their own.
+    /// Treatment of frames without a route.
     pub flood: FloodConfig,
     /// The recent-flow monitor.
     pub flows: FlowsConfig,
-    /// Control frames a second that a port accepts.
+    /// Limits on control frames accepted from a port.
     pub control_limits: ControlLimits,
-    /// Of all randomness.
+    /// Seed of all randomness.
     pub seed: u64,
-    /// By port, what it makes of VLAN tags; empty where they mean nothing.
+    /// By port, treatment of VLAN tags; empty if tags are ignored.
     pub vlans: Vec<VlanPort>,
 }
 
 impl Switch {
-    /// The core's configuration. The pool has a frame for each cell of the buffers, and the shapers let nobody catch up:
-    /// whoever has rings, or comes late, adds to both.
+    /// The core's configuration. The pool has a frame for each cell of the buffers, and the shapers allow no catching
+    /// up: a caller with rings, or one that may be late, increases both.
     pub fn core(self) -> SwitchConfig {
         let classes = std::array::from_fn(|index| {
             class_of(&self.classes, Priority::ALL[index]).map_or_else(
@@ -146,7 +146,7 @@ impl Switch {
             shaper_burst_time: Duration::ZERO,
             strict_share: SwitchConfig::STRICT_SHARE,
             seed: self.seed,
-            // The daemon sets it, from random numbers.
+            // Set by the daemon, from random numbers.
             secret: 0,
             authentication: None,
             control_limits: self.control_limits,
@@ -157,7 +157,7 @@ impl Switch {
         config
     }
 
-    /// The control plane's settings.
+    /// Configuration of the control plane.
     pub fn control(&self) -> ControlConfig {
         let ports = self.ports.iter().enumerate();
         let fabric = ports.filter(|(_, port)| port.role == PortRole::Fabric);
@@ -182,7 +182,7 @@ pub(crate) fn class_of(classes: &[Class], priority: Priority) -> Option<&Class> 
         .find(|class| class.priorities.contains(&priority))
 }
 
-/// How a port with these settings is watched for PFC storms. The policy `watchdog` watches every port.
+/// The PFC storm watchdog of a port with these settings. The policy `watchdog` watches every port.
 pub(crate) fn watchdog(
     pfcwd: PfcwdConfig,
     deadlock: &DeadlockConfig,
@@ -192,14 +192,14 @@ pub(crate) fn watchdog(
     enabled.then(|| pfcwd.watchdog())
 }
 
-/// Control frames a second that a port accepts where nothing else is said, for this `clcm-interval` and the fastest port.
+/// Default limits on control frames accepted from a port, for this `clcm-interval` and the rate of the fastest port.
 ///
-/// Every port that is suspected sends a CLCM in each interval, and a loop's link carries those of all its switches: a
-/// limit that they reach would keep the election from ending. A neighbour whose xoff and xon are one frame apart may
-/// send a pause for each frame: a pause that is dropped loses frames.
+/// Every suspected port sends a CLCM in each interval, and a link of a loop carries those of all its switches: if they
+/// reached the limit, the election would not end. A neighbour whose xoff and xon are one frame apart may send a pause
+/// for each frame: a dropped pause loses frames.
 pub(crate) fn control_limits(clcm_interval: Duration, fastest: Option<BitRate>) -> ControlLimits {
     const MESSAGES_PER_INTERVAL: u64 = 200;
-    /// A tenth of a line full of frames of 64 B, preamble and gap included.
+    /// A tenth of a line full of frames of 64 B, including preamble and gap.
     const BITS_PER_PAUSE: u64 = 10 * 84 * 8;
     let pauses = fastest.map_or(0, |rate| rate.get() / BITS_PER_PAUSE);
     let intervals = Duration::from_secs(1).as_nanos() / clcm_interval.as_nanos().max(1);
@@ -211,9 +211,9 @@ pub(crate) fn control_limits(clcm_interval: Duration, fastest: Option<BitRate>) 
     }
 }
 
-/// The highest of such limits.
+/// Maximum of such limits.
 pub(crate) const CONTROL_RATE_MAX: u64 = 1_000_000_000;
-/// The least that [`control_limits`] gives.
+/// Minimum result of [`control_limits`].
 pub(crate) const PAUSE_RATE_LEAST: u32 = 1_000_000;
-/// The least that [`control_limits`] gives.
+/// Minimum result of [`control_limits`].
 pub(crate) const MESSAGE_RATE_LEAST: u32 = 10_000;

@@ -1,4 +1,4 @@
-//! `[pfcwd]`: the PFC storm watchdog, by the names and times that SONiC gives it.
+//! `[pfcwd]`: the PFC storm watchdog, with SONiC's names and times.
 
 use weir_core::config::{StormAction, WatchdogConfig};
 use weir_core::Duration;
@@ -6,11 +6,11 @@ use weir_core::Duration;
 use crate::reader::Table;
 use crate::settings::{settings, valid, words};
 
-/// What SONiC's `pfcwd start_default` sets.
+/// The value of SONiC's `pfcwd start_default`.
 const DEFAULT_TIME: Duration = Duration::from_millis(200);
 
 settings! {
-    /// `[pfcwd]`, or what a port has instead.
+    /// `[pfcwd]`, or a port's own table.
     #[derive(Clone, Copy, Debug, PartialEq, Eq)]
     PfcwdConfig in "pfcwd" {
         "enabled" enabled: Option<bool> = None => "at `edge` ports; in a scenario nowhere", "", Live, valid::anything;
@@ -45,7 +45,7 @@ impl PfcwdConfig {
         }
     }
 
-    /// What a port has instead of `self`; what its table leaves out is as here.
+    /// The table of a port instead of `self`, from which missing keys are taken.
     pub(crate) fn of_port(self, port: &Table<'_>) -> Option<Self> {
         port.has(Self::TABLE)
             .then(|| Self::read(port, self, valid::together))

@@ -1,4 +1,4 @@
-//! `[[pool]]`, and what a class has of one.
+//! `[[pool]]`, and the shares of classes.
 
 use weir_core::{Alpha, Bytes, ModeKind, PoolConfig, PoolShare, SwitchConfig, Threshold};
 
@@ -24,17 +24,17 @@ entries! {
     }
 }
 
-/// What a class has of a pool, by the pool's name.
+/// A class's share of a pool, with the pool's name.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ClassPool {
     /// The pool's name.
     pub name: String,
-    /// What each of its buffers has.
+    /// Share of each of its buffers.
     pub share: PoolShare,
 }
 
 impl Pool {
-    /// For the core. Without a headroom of its own it has none yet: see [`settle`](Self::settle).
+    /// The core's configuration. Without a headroom in the file it has none yet: see [`settle`](Self::settle).
     pub fn core(&self) -> PoolConfig {
         PoolConfig {
             size: self.size,
@@ -43,7 +43,7 @@ impl Pool {
         }
     }
 
-    /// Gives pools that do not say it the headroom that the classes of `config` ask for.
+    /// Gives pools without `headroom` the sum that the classes of `config` need.
     pub(super) fn settle(pools: &[Self], config: &mut SwitchConfig) {
         config.pools = pools.iter().map(Self::core).collect();
         for (index, pool) in pools.iter().enumerate() {
@@ -56,7 +56,6 @@ impl Pool {
     }
 }
 
-/// Reads all pools.
 pub(crate) fn pools(root: &Table<'_>) -> Vec<Pool> {
     let names = Names::default();
     let tables = root.tables(Pool::TABLE, Pool::KEYS);
@@ -72,7 +71,7 @@ pub(crate) fn pools(root: &Table<'_>) -> Vec<Pool> {
     tables.iter().filter_map(read).collect()
 }
 
-/// What a class has of a pool; `None` where it has none, or where something is wrong, which is then noted.
+/// A class's share of a pool; `None` if it has none, or if it is invalid, which is reported.
 pub(super) fn share(
     table: &Table<'_>,
     entry: &ClassTable,
@@ -114,7 +113,7 @@ pub(super) fn share(
     Some((pools[index].core(), ClassPool { name, share }))
 }
 
-/// The keys of a class of this mode that has a share of a pool.
+/// The keys of a class of this mode with a share of a pool.
 pub(super) fn keys_with_pool(mode: ModeKind) -> &'static [&'static str] {
     match mode {
         ModeKind::Lossy => &["pool", "reserved", "alpha", "static-threshold"],

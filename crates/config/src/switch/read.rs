@@ -1,4 +1,4 @@
-//! TOML to classes, and what is checked of them; the same for a daemon's file and for a scenario.
+//! TOML to classes, and their checks; the same for a daemon's file and for a scenario.
 
 use weir_core::config::Reserve;
 use weir_core::level::LEVEL_MAX;
@@ -33,19 +33,18 @@ impl FromItem for Priority {
     }
 }
 
-/// What classes refer to, and what they depend on.
+/// Objects that classes refer to or depend on.
 pub(crate) struct Surroundings<'a> {
     /// `[[pool]]`.
     pub(crate) pools: &'a [Pool],
     /// `[[ecn]]`.
     pub(crate) ecn: &'a [EcnProfile],
-    /// What budgets depend on.
+    /// Inputs of budgets.
     pub(crate) sizing: &'a LevelSizing,
-    /// What headroom depends on.
+    /// Inputs of headroom.
     pub(crate) cables: &'a Cables,
 }
 
-/// Reads all classes.
 pub(crate) fn classes(root: &Table<'_>, around: &Surroundings<'_>) -> Vec<Class> {
     let names = Names::default();
     let mut owners: [Option<String>; 8] = Default::default();
@@ -72,7 +71,7 @@ fn class(
     if entry.name == DEFAULT_CLASS {
         table.complain(
             "name",
-            "`default` is reserved for the priorities that no class has; choose another name",
+            "`default` is reserved for priorities without a class; choose another name",
         );
     }
     let priorities = priorities(table, &entry, owners);
@@ -145,7 +144,7 @@ fn priorities(
     Some(priorities)
 }
 
-/// Complains of keys that are not `legal` in this mode.
+/// Reports keys that are not `legal` in this mode.
 fn check_keys(table: &Table<'_>, legal: &[&str]) {
     for key in MODE_KEYS {
         if table.has(key) && !legal.contains(&key) {
@@ -158,7 +157,7 @@ fn check_keys(table: &Table<'_>, legal: &[&str]) {
     }
 }
 
-/// A class whose buffers are part of a pool: the thresholds are those of a buffer that is alone in it.
+/// The mode of a class whose buffers use a pool, with the thresholds of a buffer alone in it.
 fn pooled_mode(
     table: &Table<'_>,
     entry: &ClassTable,
@@ -178,7 +177,7 @@ fn pooled_mode(
     Some((ClassMode::Pfc(thresholds), class))
 }
 
-/// What the class says, or what the cables ask for.
+/// The class's own headroom, or that of the cables.
 fn headroom(table: &Table<'_>, entry: &ClassTable, cables: &Cables) -> Option<Bytes> {
     match table.has("headroom") {
         true => entry.headroom,
@@ -222,7 +221,7 @@ fn class_mode(
     })
 }
 
-/// The buffer for which credits are given, and its part that is the headroom towards neighbours without credits.
+/// The buffer for which credits are given; part of it is the headroom towards neighbours without credits.
 fn credit_mode(table: &Table<'_>, entry: &ClassTable) -> Option<ClassMode> {
     table.miss("credit-limit", Bytes::EXAMPLE);
     let limit = entry.credit_limit?;
@@ -246,7 +245,7 @@ fn credits(entry: &ClassTable) -> CreditConfig {
     }
 }
 
-/// b_1 … b_D: written out, or derived from the buffer, or from what a round trip needs and xoff.
+/// b_1 … b_D: explicit, or derived from the buffer, or from the needs of a round trip and xoff.
 fn budgets(
     table: &Table<'_>,
     entry: &ClassTable,
@@ -307,18 +306,18 @@ fn level_min(entry: &ClassTable) -> Level {
     level.unwrap_or_default()
 }
 
-/// What budgets depend on beside the class itself.
+/// Inputs of budgets beside the class itself.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct LevelSizing {
     gamma_max: Bytes,
-    /// The largest of all links.
+    /// The largest reserve of all links.
     reserve: Bytes,
-    /// D where the file does not say; `None` where it must.
+    /// Default D; `None` if the file must set it.
     depth: Option<u8>,
 }
 
 impl LevelSizing {
-    /// `links` gives rate, round trip time and coding of each link between switches.
+    /// `links` returns rate, round trip time and coding of each link between switches.
     pub(crate) fn new(
         frames: &FrameConfig,
         links: impl Iterator<Item = (BitRate, Duration, FeedbackCoding)>,
@@ -340,21 +339,21 @@ impl LevelSizing {
         Bytes::new(u64::from(depth) * self.each().get())
     }
 
-    /// What every budget needs.
+    /// Minimum of every budget.
     fn each(&self) -> Bytes {
         self.gamma_max + self.reserve
     }
 }
 
-/// Steps of a traffic release.
+/// Checks the steps of a traffic release.
 pub(crate) fn check_steps(table: &Table<'_>, config: &DeadlockConfig) {
     if config.traffic_release_max < config.traffic_release {
         table.complain("traffic-release-max", "must not be below traffic-release");
     }
 }
 
-/// A release lends headroom and nothing else (see `ClassMode::memory_bound`): what is written has to fit into that of
-/// every class of mode `pfc`, and the default is cut to it.
+/// A release lends only headroom (see `ClassMode::memory_bound`): an explicit amount must fit that of every class of
+/// mode `pfc`, and the default is limited to it.
 pub(crate) fn fit_release_buffer(
     root: &Table<'_>,
     classes: &[Class],

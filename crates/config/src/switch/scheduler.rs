@@ -1,4 +1,4 @@
-//! Rates that classes ask of the lines: what can be said of them with the place in the file.
+//! Rates of classes on the lines: checks that can be reported with the place in the file.
 
 use weir_core::units::LINE_OVERHEAD;
 use weir_core::{BitRate, Bytes, Duration, PartsPerMillion};
@@ -7,20 +7,20 @@ use super::{Class, ClassTable};
 use crate::reader::Table;
 use crate::units::{format_duration, format_probability, format_rate};
 
-/// What the lines are like on which the classes meet.
+/// The lines used by the classes.
 pub(crate) struct Lines {
-    /// The slowest of them, and how a message calls it.
+    /// The slowest of them, and its description in messages.
     pub(crate) slowest: Option<(String, BitRate)>,
-    /// The most that strict priorities and guaranteed rates take of it.
+    /// Maximum share of strict priorities and guaranteed rates.
     pub(crate) strict_share: PartsPerMillion,
-    /// The longest frame.
     pub(crate) frame_length_max: Bytes,
-    /// After which time without a frame a deadlock is suspected.
+    /// Time without a frame after which a deadlock is suspected.
     pub(crate) detect: Duration,
 }
 
 impl Lines {
-    /// Complains of rates that cannot be kept or would be taken for deadlocks; as `SwitchConfig::validate` does, with line and key.
+    /// Reports rates that are impossible or would look like deadlocks; the checks of `SwitchConfig::validate`, with
+    /// line and key.
     pub(crate) fn check(&self, root: &Table<'_>, classes: &[Class]) {
         let tables = root.tables(ClassTable::TABLE, ClassTable::KEYS);
         let table_of = |name: &str| {
@@ -53,7 +53,7 @@ impl Lines {
             table.complain(
                 "min-rate",
                 format!(
-                    "all priorities together are guaranteed {}, and {} is the most that can be at {place} ({} of {}): lower min-rate",
+                    "the guaranteed rates of all priorities add up to {}, but at most {} is possible at {place} ({} of {}): lower min-rate",
                     format_rate(sum),
                     format_rate(most),
                     format_probability(self.strict_share),

@@ -1,16 +1,16 @@
-//! Who may ask a daemon, and how many control frames it takes.
+//! Users of a daemon, and limits on control frames.
 
 use weir_config::daemon::DaemonConfig;
 
 use super::{parse, GOOD};
 
-/// What is said of a table that is put at the end of the good file.
+/// The result for the good file with a table added at its end.
 fn with_table(table: &str) -> Result<DaemonConfig, String> {
     parse(&format!("{GOOD}\n{table}"))
 }
 
 #[test]
-fn other_hosts_are_served_only_with_protection_or_the_operators_word() {
+fn other_hosts_need_protection_or_explicit_permission() {
     for table in ["metrics", "gnmi"] {
         check_protection(table);
     }
@@ -52,7 +52,7 @@ fn check_protection(name: &str) {
 }
 
 #[test]
-fn the_page_is_served_to_others_only_by_the_operators_word() {
+fn the_page_for_other_hosts_needs_explicit_permission() {
     let read = |table: &str| with_table(&format!("[page]\n{table}"));
     let error = read("listen = \"0.0.0.0:80\"").unwrap_err();
     assert!(
@@ -67,7 +67,7 @@ fn the_page_is_served_to_others_only_by_the_operators_word() {
 fn limits_of_control_frames_are_numbers_or_off() {
     let default = with_table("").unwrap().control_frames;
     assert_eq!(default.message_rate, Some(10_000));
-    // CLCM that are sent more often need a limit above them.
+    // More frequent CLCM need a higher limit.
     let faster = GOOD.replace("[deadlock]", "[deadlock]\nclcm-interval = \"100us\"");
     let faster = parse(&faster).unwrap();
     assert_eq!(faster.control_frames.message_rate, Some(2_000_000));

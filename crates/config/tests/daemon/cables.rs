@@ -1,4 +1,4 @@
-//! `cable`: what follows from it, what wins, what is refused, and what a reload takes.
+//! `cable`: its consequences, precedence, refusals, and reloads.
 
 use weir_config::daemon::DaemonConfig;
 use weir_config::switch::headroom::Feedback;
@@ -7,7 +7,7 @@ use weir_core::{Bytes, ClassMode, Duration, PortRole, Priority};
 
 use super::parse;
 
-/// Two ports and one lossless class; `first`, `second` and `class` are lines of theirs.
+/// Two ports and one lossless class, with `first`, `second` and `class` as additional lines.
 fn file(first: &str, second: &str, class: &str) -> String {
     format!(
         "name = \"s1\"\n\
@@ -27,7 +27,7 @@ fn refusal(first: &str, second: &str, class: &str) -> String {
     parse(&file(first, second, class)).unwrap_err().to_string()
 }
 
-/// The headroom of each port, as the core has it.
+/// The headroom of each port, in the core.
 fn headrooms(config: &DaemonConfig) -> Vec<u64> {
     let core = config.core(&[]);
     let class = core.classes[3];
@@ -48,10 +48,10 @@ fn the_headroom_is_that_of_the_standard_and_of_a_switch_in_software() {
     assert_eq!(line.link().feedback, expected);
     let room = line.room(charging);
     assert_eq!(headrooms(&config)[0], room.headroom.get());
-    // By hand: what the line carries, in frames of 60 B that are charged 256 B each, and one that reached xoff.
+    // By hand: bytes on the line, in frames of 60 B that are charged 256 B each, and one that reached xoff.
     let on_line = 1_003_831 * 10 / 8 + (1522 + 24) + 84 + (60 + 24);
     assert_eq!(room.headroom.get(), (on_line / (60 + 24) + 1) * 256);
-    // T of which it is enough lies between T without and with one frame more.
+    // The T for which it suffices is between T without and with one more frame.
     let fits = line.needed_for(room.round_trip_max, charging);
     let more = room.round_trip_max + Duration::from_nanos(1);
     assert!(fits <= room.headroom && line.needed_for(more, charging) > room.headroom);
@@ -92,7 +92,7 @@ fn packet_memory_has_room_for_each_port_s_own() {
     let one_short = config("cable = \"1m\"", "cable = \"2km\"", PFC);
     let saved = headrooms(&both_long)[0] - headrooms(&one_short)[0];
     let frames = |config: &DaemonConfig| config.core(&[]).frames_needed() as u64;
-    // Of two priorities, and once more for a release.
+    // For two priorities, and once more for a release.
     assert_eq!(
         (frames(&both_long) - frames(&one_short)) * 256,
         saved * 2 * 2
@@ -105,7 +105,7 @@ fn packet_memory_has_room_for_each_port_s_own() {
 }
 
 #[test]
-fn what_the_class_says_wins_and_must_have_room() {
+fn the_headroom_of_the_class_wins_and_must_suffice() {
     let own = format!("{PFC}\nheadroom = \"4MiB\"");
     let config = config("cable = \"40m\"", "", &own);
     assert_eq!(headrooms(&config), [4 << 20, 4 << 20]);
@@ -123,7 +123,7 @@ fn what_the_class_says_wins_and_must_have_room() {
     ] {
         assert!(told.contains(part), "{part} in {told}");
     }
-    // What is suggested is taken.
+    // The suggested value is accepted.
     let enough = told.split("Raise it to \"").nth(1).unwrap();
     let enough = enough.split('"').next().unwrap();
     parse(&file(
@@ -155,7 +155,7 @@ fn a_class_without_headroom_needs_a_cable_at_each_port_that_pauses() {
 }
 
 #[test]
-fn what_cannot_be_is_refused() {
+fn impossible_cables_are_refused() {
     let cable = |first: &str| refusal(first, "cable = \"1m\"", PFC);
     for (first, part) in [
         ("cable = \"40\"", "`40` is not a length"),
@@ -164,7 +164,7 @@ fn what_cannot_be_is_refused() {
         ("cable = 40", "expected text in quotes, found an integer"),
         (
             "reaction = \"10us\"",
-            "says nothing without the cable's length: set cable, too",
+            "has no effect without the cable's length: also set cable",
         ),
         (
             "cable = \"10km\"\nround-trip = \"50us\"",
@@ -177,7 +177,7 @@ fn what_cannot_be_is_refused() {
 }
 
 #[test]
-fn a_reload_takes_thresholds_and_keeps_what_follows_from_cables() {
+fn a_reload_sets_thresholds_and_keeps_values_derived_from_cables() {
     let running = config("cable = \"40m\"", "cable = \"40m\"", PFC);
     let more = PFC.replace("64KiB", "96KiB");
     let reloaded = |first: &str, class: &str| {
@@ -192,7 +192,7 @@ fn a_reload_takes_thresholds_and_keeps_what_follows_from_cables() {
         Bytes::new(96 << 10)
     );
     assert_eq!(headrooms(&next), headrooms(&running));
-    // Another cable takes a restart, and so does a headroom in the place of the cables'.
+    // Another cable requires a restart, and so does a headroom that replaces the cables'.
     let next = reloaded("cable = \"2km\"", &more);
     assert_eq!(headrooms(&next), headrooms(&running));
     assert_eq!(
@@ -203,7 +203,7 @@ fn a_reload_takes_thresholds_and_keeps_what_follows_from_cables() {
     assert_eq!(next.classes[0].mode, running.classes[0].mode);
 }
 
-/// Rows of the book's page on thresholds: what the standard allows, and what follows for two cables.
+/// Rows of the book's page on thresholds: the standard's limits, and the results for two cables.
 #[test]
 fn the_book_has_the_figures() {
     let page = include_str!("../../../../docs/src/concepts/thresholds.md");

@@ -1,4 +1,4 @@
-//! Classes with credits: what the ring has for them, and what they exclude.
+//! Classes with credits: their ring slots, and settings that they exclude.
 
 use super::parse;
 
@@ -44,10 +44,10 @@ fn a_credit_may_stand_for_several_slots() {
 }
 
 #[test]
-fn what_breaks_the_promise_is_refused() {
+fn settings_that_break_the_guarantee_are_refused() {
     for (dataplane, class, port, complaint) in [
-        ("workers = 2", "", "", "class `paid` has credits, which the thread of the switch core has to give"),
-        ("", "express = \"on\"", "", "no frame with a credit uses the express path"),
+        ("workers = 2", "", "", "class `paid` has credits, which only the thread of the switch core can give"),
+        ("", "express = \"on\"", "", "which exclude the express path"),
         ("", "", "queues = 2", "which stand for slots of one ring: write queues = 1"),
         ("", "", "credit-slots = 2000", "2000 of 2048 entries of `rx-ring` leave too few to other frames: write at most 1984"),
         ("rx-ring = 64", "", "", "32 of 64 entries of `rx-ring` leave too few"),

@@ -1,4 +1,4 @@
-//! Profiles of marking: what is read, written and refused, with line, key and remedy.
+//! Profiles of marking: reading, writing and refusals, with line, key and remedy.
 
 use weir_config::daemon::DaemonConfig;
 use weir_core::{Bytes, MarkAt, PartsPerMillion, Priority, RedConfig};
@@ -29,7 +29,7 @@ fn marking(config: &DaemonConfig, priority: usize) -> Option<RedConfig> {
 }
 
 #[test]
-fn a_class_marks_as_its_profile_says() {
+fn a_class_marks_by_its_profile() {
     let config = parse(&with("ecn = \"AZURE_LOSSLESS\"", PROFILE)).unwrap();
     let expected = RedConfig {
         kmin: Bytes::new(250_000),
@@ -50,7 +50,7 @@ fn a_class_marks_as_its_profile_says() {
 }
 
 #[test]
-fn a_profile_has_a_probability_and_a_moment_where_none_is_given() {
+fn a_profile_has_default_probability_and_moment() {
     let bare = PROFILE.replace("pmax = \"5%\"\n", "");
     let config = parse(&with("ecn = \"AZURE_LOSSLESS\"", &bare)).unwrap();
     let red = marking(&config, 3).unwrap();
@@ -63,7 +63,7 @@ fn a_profile_has_a_probability_and_a_moment_where_none_is_given() {
 }
 
 #[test]
-fn a_profile_that_no_class_has_is_valid() {
+fn an_unused_profile_is_valid() {
     let config = parse(&with("", PROFILE)).unwrap();
     assert_eq!(marking(&config, 3), None);
     assert_eq!(config.classes_with_profile("AZURE_LOSSLESS").count(), 0);
@@ -71,7 +71,7 @@ fn a_profile_that_no_class_has_is_valid() {
 }
 
 #[test]
-fn what_cannot_work_is_refused_with_line_and_remedy() {
+fn impossible_profiles_are_refused_with_line_and_remedy() {
     let changed = |from: &str, to: &str| {
         assert!(PROFILE.contains(from));
         PROFILE.replacen(from, to, 1)

@@ -1,4 +1,4 @@
-//! `[sflow]`: off by default, and which collectors and limits are refused.
+//! `[sflow]`: off by default, and refused collectors and limits.
 
 use super::{parse, GOOD};
 
@@ -24,7 +24,7 @@ fn nothing_is_sent_unless_a_collector_is_set() {
 }
 
 #[test]
-fn what_cannot_be_sent_to_or_is_out_of_bounds_is_refused_by_name() {
+fn unusable_collectors_and_values_out_of_bounds_are_refused_by_name() {
     for (settings, complaint) in [
         ("collector = \"192.0.2.9\"", "is not an address"),
         ("collector = \"192.0.2.9:0\"", "nothing can be sent there"),

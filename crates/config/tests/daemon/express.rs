@@ -1,10 +1,10 @@
-//! Which classes may use the express path.
+//! Classes that may use the express path.
 
 use weir_core::Priority;
 
 use super::{parse, GOOD};
 
-/// The good file, whose first class is lossless, with `express` of that class.
+/// The good file with `express` in its first class, which is lossless.
 fn with(express: &str) -> String {
     let class = "name = \"lossless\"\n";
     assert!(GOOD.contains(class));
@@ -27,7 +27,7 @@ fn a_lossless_class_uses_it_only_if_it_says_so() {
 }
 
 #[test]
-fn what_else_keeps_a_class_off_does_so_for_a_lossless_one() {
+fn every_other_exclusion_applies_to_lossless_classes_too() {
     let file = with("on").replacen(
         "express = \"on\"\n",
         "express = \"on\"\nmax-rate = \"60Mbit\"\n",

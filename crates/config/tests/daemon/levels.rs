@@ -171,7 +171,7 @@ fn budgets_that_break_the_inequalities_are_refused_with_the_numbers() {
 }
 
 #[test]
-fn thresholds_have_a_probability_where_none_is_given() {
+fn thresholds_have_a_default_probability() {
     let text = LEVELS.replace("ecn-pmax = \"2.5%\"\n", "");
     let config = parse(&text).unwrap();
     let red = config.classes[0].ecn.unwrap();

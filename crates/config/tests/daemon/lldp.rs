@@ -1,4 +1,4 @@
-//! `lldp.udp`: which UDP ports are told a priority, and what is refused.
+//! `lldp.udp`: announced priorities of UDP ports, and refusals.
 
 use weir_config::daemon::DaemonConfig;
 use weir_core::Priority;
@@ -12,7 +12,7 @@ fn with_ports(ports: &str) -> Result<DaemonConfig, String> {
 }
 
 #[test]
-fn ports_are_in_order_whatever_the_file_says() {
+fn ports_are_sorted_whatever_the_order_in_the_file() {
     let config = with_ports("{ 4791 = 3, 53 = 0 }").unwrap();
     assert_eq!(
         config.lldp.udp,
@@ -24,7 +24,7 @@ fn ports_are_in_order_whatever_the_file_says() {
 }
 
 #[test]
-fn what_is_not_a_port_or_comes_twice_is_refused_by_name() {
+fn unknown_and_repeated_ports_are_refused_by_name() {
     let many: Vec<String> = (1..=17).map(|port| format!("{port} = 3")).collect();
     for (ports, complaint) in [
         ("{ 0 = 3 }".to_owned(), "`0` is not a UDP port"),

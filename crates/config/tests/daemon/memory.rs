@@ -52,7 +52,7 @@ fn sixty_four_ports_with_the_default_classes_take_half_a_gibibyte() {
 }
 
 #[test]
-fn buffers_of_few_ports_are_separate_and_those_of_many_share() {
+fn few_ports_have_separate_buffers_and_many_share() {
     let few = ports(8, "");
     assert_eq!(buffer_cells(&few), 8 * 8 * 256 * CELLS_OF_A_KIBIBYTE);
     assert!(few.pool_names().is_empty());
@@ -65,7 +65,7 @@ fn buffers_of_few_ports_are_separate_and_those_of_many_share() {
             let ClassMode::Lossy { buffer } = core.classes[priority.index()].mode else {
                 panic!("the implicit class is lossy");
             };
-            // A buffer alone has no less than a separate one.
+            // A buffer alone has at least as much as a separate one.
             assert_eq!(buffer, Bytes::new(3 * 1024 * 1024 / 9));
         }
     }

@@ -1,4 +1,4 @@
-//! Configurations of the daemon: what is accepted, what is refused and in which words.
+//! Configurations of the daemon: accepted ones, and refused ones with their messages.
 
 mod access;
 mod cables;
@@ -131,14 +131,14 @@ fn parse(text: &str) -> Result<DaemonConfig, String> {
     DaemonConfig::parse(text, Path::new("s1.toml")).map_err(|error| error.to_string())
 }
 
-/// What is said when `from` in the good file is replaced by `to`.
+/// The message if `from` in the good file is replaced by `to`.
 fn complaint(from: &str, to: &str) -> String {
     assert!(GOOD.contains(from), "{from}");
     parse(&GOOD.replacen(from, to, 1)).expect_err(to)
 }
 
 #[test]
-fn a_good_file_says_what_it_means() {
+fn a_valid_file_is_read() {
     let config = parse(GOOD).unwrap();
     assert_eq!(config.run_dir, Path::new("/run/weir/s1"));
     assert_eq!(config.api_socket, Path::new("/run/weir/s1/api.sock"));
@@ -184,7 +184,7 @@ fn a_release_buffer_is_part_of_the_headroom() {
     let accepted = |from: &str, to: &str| parse(&GOOD.replacen(from, to, 1)).unwrap().deadlock;
     let all = accepted(detect, &with("release-buffer = \"64KiB\""));
     assert_eq!(all.release_buffer, Bytes::new(64 * 1024));
-    // Where nothing is released it says nothing; where nothing is written, what there is will do.
+    // Without releases nothing is checked; a default is limited.
     accepted("policy = \"breaker\"", "release-buffer = \"65KiB\"");
     let small = accepted("headroom = \"64KiB\"", "headroom = \"2KiB\"");
     assert_eq!(small.release_buffer, Bytes::new(2048));
@@ -217,7 +217,7 @@ fn switches_with_other_names_have_other_seeds() {
 }
 
 #[test]
-fn every_complaint_names_file_line_key_and_remedy() {
+fn every_error_names_file_line_key_and_remedy() {
     for (from, to, said) in [
         (
             "xoff = \"60KiB\"",
@@ -326,13 +326,13 @@ fn every_complaint_names_file_line_key_and_remedy() {
 }
 
 #[test]
-fn broken_syntax_is_placed() {
+fn a_syntax_error_has_its_place() {
     let complaint = complaint("name = \"s1\"", "name = ");
     assert!(complaint.starts_with("s1.toml:2: "), "{complaint}");
 }
 
 #[test]
-fn all_that_is_wrong_is_said_at_once() {
+fn all_errors_are_reported_at_once() {
     let text = GOOD
         .replace("xoff = ", "xof = ")
         .replace("role = \"edge\"", "role = \"host\"")
@@ -344,7 +344,7 @@ fn all_that_is_wrong_is_said_at_once() {
 }
 
 #[test]
-fn what_is_missing_is_said() {
+fn missing_settings_are_named() {
     let complaint = parse("").unwrap_err();
     assert!(complaint.contains("name: missing"), "{complaint}");
     let complaint = parse("name = \"s1\"").unwrap_err();
@@ -364,7 +364,7 @@ fn a_file_that_does_not_exist_is_named() {
 }
 
 #[test]
-fn what_is_written_is_read_back() {
+fn a_written_configuration_is_read_back() {
     let config = parse(GOOD).unwrap();
     let text = config.to_toml();
     assert_eq!(parse(&text), Ok(config), "{text}");
@@ -398,7 +398,7 @@ fn each_policy_switches_on_what_it_needs() {
 }
 
 #[test]
-fn a_host_has_so_many_addresses_and_the_priorities_that_the_file_names() {
+fn a_host_has_the_addresses_and_priorities_of_the_file() {
     let ports = |text: &str| parse(text).unwrap().core(&[]).ports;
     for port in ports(GOOD) {
         let is_edge = port.role == PortRole::Edge;
@@ -424,7 +424,7 @@ fn a_host_has_so_many_addresses_and_the_priorities_that_the_file_names() {
 fn every_key_of_a_port_is_written() {
     let text = parse(LEVELS).unwrap().to_toml();
     for key in KEYS.iter().find(|(table, _)| *table == "port").unwrap().1 {
-        // What is not said: the device's own address and queues, maps that are as usual, shares that are the classes', slots for
+        // Defaults are not written: the device's own address and queues, usual maps, shares of the classes, slots for
         // credits, and VLANs.
         let written = text.contains(&format!("\n{key} = "));
         assert!(

@@ -1,15 +1,15 @@
-//! Names end up in paths, labels and shell lines: what could lead elsewhere there is refused.
+//! Names are used in paths, labels and shell lines: names that could be misused there are refused.
 
 use super::{parse, GOOD};
 
-/// What is said of the good file with `line` written as `with`.
+/// The message for the good file with `line` replaced by `with`.
 fn complaint(line: &str, with: &str) -> Option<String> {
     assert!(GOOD.contains(line), "{line}");
     parse(&GOOD.replacen(line, with, 1)).err()
 }
 
 #[test]
-fn a_name_leads_nowhere() {
+fn a_name_contains_no_path() {
     let long = "x".repeat(65);
     let bad = [
         "",
@@ -38,10 +38,10 @@ fn a_name_leads_nowhere() {
 }
 
 #[test]
-fn a_name_of_letters_digits_and_three_signs_will_do() {
+fn letters_digits_and_three_signs_are_accepted() {
     for name in ["S-1.rack_2", "0", &"x".repeat(64)] {
         for known in ["s1", "bulk", "h1"] {
-            // A route names the port, too.
+            // A route names the port as well.
             let text = GOOD.replace(&format!("\"{known}\""), &format!("\"{name}\""));
             assert!(parse(&text).is_ok(), "{name}");
         }
@@ -49,7 +49,7 @@ fn a_name_of_letters_digits_and_three_signs_will_do() {
 }
 
 #[test]
-fn a_device_is_one_that_the_kernel_could_have() {
+fn device_names_follow_the_kernels_rules() {
     for device in [
         "",
         ".",
@@ -74,9 +74,9 @@ fn a_device_is_one_that_the_kernel_could_have() {
     }
 }
 
-/// A port takes its device's name, unless that is none for a port.
+/// A port takes its device's name, unless that is not a legal port name.
 #[test]
-fn a_port_without_a_name_of_its_own_needs_a_device_whose_name_will_do() {
+fn a_port_without_a_name_needs_a_device_with_a_legal_name() {
     let error = complaint("device = \"veth0\"", "device = \"a+b\"");
     assert!(error.is_some_and(|error| error.contains("invalid name")));
 }

@@ -1,11 +1,11 @@
-//! Pools: what is read, written and refused, with line, key and sum.
+//! Pools: reading, writing and refusals, with line, key and sum.
 
 use weir_config::daemon::DaemonConfig;
 use weir_core::{Alpha, Bytes, ClassMode, Priority, Threshold};
 
 use super::{parse, GOOD};
 
-/// The good file with a pool, of which its first class has these `lines`.
+/// The good file with a pool, and `lines` in its first class.
 fn with(lines: &str, pool: &str) -> String {
     let own = "xoff = \"60KiB\"\nxon = \"52KiB\"\nheadroom = \"64KiB\"\n";
     assert!(GOOD.contains(own));
@@ -68,7 +68,7 @@ fn alpha_has_many_names_and_must_be_a_power_of_two() {
 }
 
 #[test]
-fn what_cannot_be_is_refused_where_it_is_written() {
+fn impossible_shares_are_refused_at_their_place() {
     for (lines, pool, expected) in [
         ("alpha = 1", "", "class.lossless.headroom: missing"),
         ("headroom = \"64KiB\"", "", "class.lossless.alpha: missing"),
@@ -108,7 +108,7 @@ fn what_cannot_be_is_refused_where_it_is_written() {
 }
 
 #[test]
-fn a_reload_takes_thresholds_and_no_memory() {
+fn a_reload_sets_thresholds_but_not_memory() {
     let lines = "alpha = 1\nreserved = \"4KiB\"\nheadroom = \"64KiB\"";
     let running = config(lines, "");
     let wanted = config(

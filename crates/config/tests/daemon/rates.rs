@@ -1,4 +1,4 @@
-//! Schedulers and rates of classes: what is refused, with line, key and sum.
+//! Schedulers and rates of classes: refusals, with line, key and sum.
 
 use weir_core::{Algorithm, BitRate, PartsPerMillion, Priority};
 
@@ -12,7 +12,7 @@ fn with(lines: &str) -> String {
 }
 
 #[test]
-fn what_a_class_gets_of_a_line_is_read() {
+fn shares_of_the_line_are_read() {
     let config = parse(&with(
         "scheduler = \"strict\"\nmin-rate = \"10Mbit\"\nmax-rate = \"60Mbit\"",
     ))
@@ -40,7 +40,7 @@ fn rates_that_no_line_can_keep_are_refused() {
         ),
         (
             "min-rate = \"96Mbit\"",
-            "class.lossless.min-rate: all priorities together are guaranteed 192Mbit, and 95Mbit",
+            "class.lossless.min-rate: the guaranteed rates of all priorities add up to 192Mbit, but at most 95Mbit",
         ),
         ("max-rate = \"0Mbit\"", "class.lossless.max-rate"),
         (

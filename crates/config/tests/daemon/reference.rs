@@ -1,11 +1,11 @@
-//! The page that explains every key.
+//! The page that documents every key.
 
 use weir_config::daemon::{settings, KEYS};
 use weir_config::drivers::{self, kinds};
 use weir_config::kernels;
 use weir_config::settings::Setting;
 
-/// The rows of settings that are declared with their meaning. `WEIR_WRITE=1` writes them.
+/// The rows of declared settings. `WEIR_WRITE=1` writes them.
 #[test]
 fn the_reference_has_the_rows_of_the_declarations() {
     let path = concat!(

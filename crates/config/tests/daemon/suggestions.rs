@@ -1,9 +1,9 @@
-//! What is suggested for what an engineer is likely to write.
+//! Suggestions for likely mistakes.
 
 use super::{parse, GOOD};
 
 #[test]
-fn what_was_meant_is_suggested_with_its_place() {
+fn the_likely_name_is_suggested_with_its_place() {
     for (from, to, said) in [
         (
             "mode = \"pfc\"",
@@ -30,7 +30,7 @@ fn what_was_meant_is_suggested_with_its_place() {
             "rate = \"0Gbit\"",
             "s1.toml:22: port.0.rate: `0Gbit` is no rate: it must be above zero, such as \"100Mbit\"",
         ),
-        // The core finds it, and does not know the file.
+        // Found by the core, which does not know the file.
         (
             "headroom = \"64KiB\"",
             "headroom = \"100B\"",
@@ -39,12 +39,12 @@ fn what_was_meant_is_suggested_with_its_place() {
         (
             "weight = 2",
             "weight = 2\nweight = 3",
-            "s1.toml:18: weight: is there twice; keep one of the two",
+            "s1.toml:18: weight: appears twice; keep one of the two",
         ),
     ] {
         assert!(GOOD.contains(from), "{from}");
         let error = parse(&GOOD.replacen(from, to, 1)).unwrap_err();
-        // A route to the port that is missing then complains as well.
+        // A route to the missing port is reported as well.
         assert_eq!(error.lines().next(), Some(said));
     }
 }
@@ -60,10 +60,10 @@ fn a_number_without_a_unit_is_shown_with_one() {
 }
 
 #[test]
-fn a_table_that_is_there_twice_is_named() {
+fn a_repeated_table_is_named() {
     let error = parse(&format!("{GOOD}\n[deadlock]\n")).unwrap_err();
     assert!(
-        error.ends_with(": deadlock: is there twice; keep one of the two"),
+        error.ends_with(": deadlock: appears twice; keep one of the two"),
         "{error}"
     );
 }

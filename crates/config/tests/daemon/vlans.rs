@@ -5,7 +5,7 @@ use std::path::Path;
 use weir_config::daemon::DaemonConfig;
 use weir_core::{VlanId, VlanMode, VlanPort, VlanSet};
 
-/// One port for each text, named p0, p1 and so on, with routes behind them.
+/// One port for each text, named p0, p1 and so on, followed by routes.
 fn file(ports: &[&str], routes: &str) -> String {
     let mut text = "name = \"s1\"\n".to_owned();
     for (index, port) in ports.iter().enumerate() {
@@ -21,7 +21,7 @@ fn accepted(ports: &[&str], routes: &str) -> DaemonConfig {
     DaemonConfig::parse(&text, Path::new("s1.toml")).unwrap_or_else(|error| panic!("{error}"))
 }
 
-/// The file is refused, and says all of `said`.
+/// The file is refused with all of `said`.
 fn refused(ports: &[&str], routes: &str, said: &[&str]) {
     let text = file(ports, routes);
     let error = DaemonConfig::parse(&text, Path::new("s1.toml")).unwrap_err();
@@ -35,7 +35,7 @@ fn vlan(number: u16) -> VlanId {
 }
 
 #[test]
-fn modes_follow_from_what_is_there_as_in_open_vswitch() {
+fn modes_are_derived_as_in_open_vswitch() {
     let config = accepted(
         &[
             "tag = 10",
@@ -62,7 +62,7 @@ fn modes_follow_from_what_is_there_as_in_open_vswitch() {
     let text = config.to_toml();
     assert!(text.contains("trunks = [0, 10, \"20-22\"]"), "{text}");
     assert_eq!(DaemonConfig::parse(&text, Path::new("x")).unwrap(), config);
-    // Without any of the keys tags mean nothing, and no memory is for copies.
+    // Without any of the keys tags are ignored, and no memory is reserved for copies.
     let plain = accepted(&["", ""], "");
     assert!(!plain.is_vlan_aware() && plain.core(&[]).vlans.is_empty());
     let aware = accepted(&["tag = 5", ""], "");
@@ -70,7 +70,7 @@ fn modes_follow_from_what_is_there_as_in_open_vswitch() {
 }
 
 #[test]
-fn what_cannot_be_is_refused_with_line_key_and_remedy() {
+fn impossible_vlans_are_refused_with_line_key_and_remedy() {
     for (port, said) in [
         (
             "tag = 0",
@@ -109,7 +109,7 @@ fn routes_by_vlan_lead_to_ports_that_carry_it() {
     assert_eq!(config.routes[0].vlan, Some(vlan(20)));
     let text = config.to_toml();
     assert_eq!(DaemonConfig::parse(&text, Path::new("x")).unwrap(), config);
-    // Each is told apart when two files are compared.
+    // Each is distinguished when two files are compared.
     let other = accepted(&ports, &route("ports = [\"p1\"]"));
     let keys: Vec<String> = config
         .changes_to(&other)

@@ -36,7 +36,7 @@ fn the_storm_watchdog_has_sonics_names_and_times() {
     assert_eq!(parse(&config.to_toml()), Ok(config));
 }
 
-/// Unless the file says otherwise: hosts are watched, and switches are not.
+/// By default hosts are watched, and switches are not.
 #[test]
 fn edge_ports_are_watched_by_default() {
     let watched = |text: &str| {

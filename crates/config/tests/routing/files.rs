@@ -1,4 +1,4 @@
-//! Routes and credit loops as files state them.
+//! Routes and credit loops in files.
 
 use std::path::Path;
 
@@ -21,7 +21,7 @@ fn parse(text: &str) -> Result<Scenario, String> {
 const FLOW: &str = "[[flow]]\nname = \"a\"\nfrom = \"h0\"\nto = \"h1\"\nclass = \"lossless\"\n";
 
 #[test]
-fn written_routes_come_over_computed_ones() {
+fn written_routes_override_computed_ones() {
     let computed = diamond().text("mode = \"ecmp\"");
     let scenario = parse(&computed).unwrap();
     assert_eq!(next(&scenario, 0, 1), [Some(1), Some(2)]);
@@ -119,7 +119,7 @@ fn refusals_of_routes_name_the_remedy() {
 }
 
 #[test]
-fn a_wrong_statement_about_credit_loops_is_refused() {
+fn a_wrong_claim_about_credit_loops_is_refused() {
     let text = diamond().text("mode = \"ecmp\"") + FLOW;
     let complaint = parse(&format!("{text}[expect]\ncredit-loop = true\n")).unwrap_err();
     assert!(
@@ -193,7 +193,7 @@ fn every_switch_of_those_loops_has_another_member_for_a_flow_on_it() {
     }
 }
 
-/// All hosts of a torus of 100,000 switches as receivers would make 10¹⁰ routes.
+/// All hosts of a torus of 100,000 switches as receivers would need 10¹⁰ routes.
 #[test]
 fn too_many_routes_are_refused_before_they_are_made() {
     let torus = |layers: usize, traffic: &str| {
@@ -227,7 +227,7 @@ fn a_switch_lists_its_routes_in_the_order_of_hosts() {
         let routes = scenario.next_hops[switch].routes();
         routes.map(|(host, ports)| (host, ports.to_vec())).collect()
     };
-    // Its own hosts, though no frame goes to them, and beside them the one that frames go to.
+    // Its own hosts, even without frames to them, and the receiving host.
     assert_eq!(routes(0), [(0, vec![2]), (1, vec![0, 1]), (2, vec![3])]);
     assert_eq!(routes(1), [(1, vec![1])]);
     assert_eq!(scenario.next_hops.targets().collect::<Vec<_>>(), [1]);

@@ -1,4 +1,4 @@
-//! Computed routes and credit loops against slow references, on random networks.
+//! Computed routes and credit loops compared with slow references, on random networks.
 
 mod files;
 
@@ -70,7 +70,6 @@ impl Network {
             .any(|(x, y, failed)| !failed && ((*x, *y) == (a, b) || (*x, *y) == (b, a)))
     }
 
-    /// Every ordered pair of switches.
     fn pairs(&self) -> impl Iterator<Item = (usize, usize)> {
         let count = self.switch_count;
         (0..count).flat_map(move |a| (0..count).map(move |b| (a, b)))
@@ -97,7 +96,7 @@ impl Network {
         distance
     }
 
-    /// By switch: its place from the top by the documented rule. A step to a smaller one goes up.
+    /// By switch: its rank from the top by the documented rule. A step to a smaller one goes up.
     fn ranks(&self, root: usize) -> Vec<(usize, usize)> {
         let distance = self.distances();
         let rank = |switch: usize| {
@@ -189,7 +188,7 @@ fn follow(scenario: &Scenario, from: usize, host: usize) -> Option<Vec<usize>> {
 
 type Channel = (usize, usize);
 
-/// Takes channels away that wait for nothing, until nothing changes: what stays is on a cycle or leads to one.
+/// Removes channels that wait for nothing, until nothing changes: the rest is on a cycle or leads to one.
 fn has_cycle(dependencies: &BTreeSet<(Channel, Channel)>) -> bool {
     let mut left = dependencies.clone();
     loop {
@@ -202,7 +201,7 @@ fn has_cycle(dependencies: &BTreeSet<(Channel, Channel)>) -> bool {
     }
 }
 
-/// All pairs of links that some flow takes one after the other, by walking every way.
+/// All pairs of links that some flow takes consecutively, found by walking every path.
 fn dependencies(scenario: &Scenario) -> BTreeSet<(Channel, Channel)> {
     fn walk(
         scenario: &Scenario,
@@ -275,7 +274,7 @@ proptest! {
     }
 
     #[test]
-    fn up_down_is_legal_reaches_everybody_and_closes_no_loop(network in networks(), root in 0usize..8) {
+    fn up_down_is_legal_reaches_all_and_closes_no_loop(network in networks(), root in 0usize..8) {
         let root = root % network.switch_count;
         let scenario = network.scenario(&format!("mode = \"up-down\"\nroot = \"s{root}\""));
         let distance = network.distances();
@@ -322,7 +321,7 @@ proptest! {
 }
 
 /// Lengths by the documented rule, relaxed until nothing changes: a switch that can go down all the way does so on the
-/// shortest such way, every other one goes up to where the way is shortest.
+/// shortest such path, every other one goes up to where the path is shortest.
 fn up_down_lengths(
     network: &Network,
     rank: &[(usize, usize)],

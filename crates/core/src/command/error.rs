@@ -1,10 +1,10 @@
-//! Why a command was refused.
+//! Reasons for refusing a command.
 
 use crate::config::RedError;
 use crate::sets::vlans::VlanId;
 use crate::units::{MacAddress, PortId, Priority};
 
-/// Why a [`Command`](super::Command) was refused. The switch is as it was before.
+/// Reason for refusing a [`Command`](super::Command). The switch is unchanged.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum CommandError {
     /// The command names a port that the configuration does not have.
@@ -25,13 +25,13 @@ pub enum CommandError {
         /// The ingress port that the rule in force favours.
         holder: PortId,
     },
-    /// Only ports that were configured for grants may switch away from them and back.
+    /// Only ports configured for grants can change their coding.
     #[error("port {0}: the coding of Feedback can change only if it is configured as grants, and only to pfc")]
     FeedbackFixed(PortId),
     /// Only lossless classes have an ingress buffer that can be enlarged.
     #[error("priority {0} is not a lossless class")]
     NotLossless(Priority),
-    /// Nothing stalls there: it has moved since, or is not watched, or is a storm already.
+    /// Not stalled: frames have moved since, no watchdog watches the port, or a storm was already declared.
     #[error("egress {egress} priority {priority} is not stalled by a pause")]
     NotStalled {
         /// The egress port.
@@ -39,19 +39,19 @@ pub enum CommandError {
         /// The priority.
         priority: Priority,
     },
-    /// A watchdog that takes no time.
+    /// A detection or restoration time of zero.
     #[error("the storm watchdog's detection and restoration times must be above zero")]
     ZeroStorm,
-    /// A class with Levels does not deadlock while no route is longer than D.
-    #[error("priority {0} is a class with Levels: only the Deadlock Breaker releases it, and only what has come further than D links")]
+    /// A class with Levels cannot deadlock while no route is longer than D.
+    #[error("priority {0} is a class with Levels: only the Deadlock Breaker can release it, and only if frames have come further than D links")]
     HasLevels(Priority),
-    /// Nothing is sent without a credit.
+    /// Nothing may be sent without a credit.
     #[error("priority {0} sends by credits on port {1}: frames cannot be forced out there")]
     HasCredits(Priority, PortId),
-    /// A group has one port at least.
+    /// A group needs at least one port.
     #[error("the route to {0} needs at least one port")]
     NoMembers(MacAddress),
-    /// Each member needs a bucket.
+    /// Each member needs a bucket, and a group has at most [`BUCKETS_MAX`](crate::config::BUCKETS_MAX).
     #[error("{buckets} buckets for {members} ports; valid are {members} to {max}", max = crate::config::BUCKETS_MAX)]
     BucketCount {
         /// Requested buckets.
@@ -67,9 +67,9 @@ pub enum CommandError {
     BucketsFull {
         /// Requested buckets.
         wanted: u16,
-        /// Buckets that are free.
+        /// Free buckets.
         free: usize,
-        /// Buckets in all.
+        /// All buckets.
         capacity: usize,
     },
     /// The configuration's room for pins is used up.
@@ -78,19 +78,19 @@ pub enum CommandError {
     /// No static entry for this destination.
     #[error("no route to {0}")]
     NoSuchRoute(MacAddress),
-    /// Addresses are not learned here.
-    #[error("the switch learns no addresses (`forwarding.learning`)")]
+    /// The switch does not learn addresses.
+    #[error("the switch does not learn addresses (`forwarding.learning`)")]
     NoLearning,
-    /// As many requests are being dealt with as there is room for.
-    #[error("learned addresses are being forgotten already; try again in a moment")]
+    /// All requests to forget addresses are in use.
+    #[error("a request to forget learned addresses is still in progress; try again in a moment")]
     StillForgetting,
-    /// A single port leaves no choice.
+    /// With a single port there is nothing to choose.
     #[error("the route to {0} has a single port: there is nothing to move or pin")]
     SingleMember(MacAddress),
-    /// A route leads to the port that is to send copies only.
-    #[error("port {0} is in a route, so that it cannot be kept for mirrored frames")]
+    /// A route leads to the port that is to be reserved for mirrored frames.
+    #[error("port {0} is in a route and cannot be reserved for mirrored frames")]
     PortInUse(PortId),
-    /// The port does not pause its neighbour by thresholds in this priority.
+    /// The port does not pause its neighbour by thresholds at this priority.
     #[error("port {port} does not pause its neighbour by thresholds in priority {priority}")]
     NotPausing {
         /// The port.
@@ -98,10 +98,10 @@ pub enum CommandError {
         /// The priority.
         priority: Priority,
     },
-    /// The port sends copies only.
+    /// The port sends mirrored frames only.
     #[error("port {0} sends mirrored frames only")]
     PortReserved(PortId),
-    /// Frames may only go by ports of the group.
+    /// Frames may leave only by ports of the group.
     #[error("port {port} is not a member of the group of {destination}")]
     NotAMember {
         /// The group's destination.
@@ -119,7 +119,7 @@ pub enum CommandError {
         /// Buckets of the port.
         buckets: u16,
     },
-    /// The flow goes by its bucket already.
+    /// The flow already follows its bucket.
     #[error("flow {flow_hash:08x} to {destination} is not pinned")]
     NotPinned {
         /// The group's destination.
@@ -127,10 +127,10 @@ pub enum CommandError {
         /// The flow.
         flow_hash: u32,
     },
-    /// Tags mean nothing here, or the VLAN is none that has tags.
+    /// The switch ignores tags, or the VLAN has none.
     #[error("a route for one VLAN needs a port with VLANs (`tag`, `trunks` or `vlan-mode`), and a VLAN from 1 to 4094")]
     NoVlans,
-    /// Frames would be lost by it.
+    /// A port of the route does not carry the VLAN: frames would be lost.
     #[error("route to {destination}: port {port} does not carry {}", crate::config::of_vlans(*.vlan))]
     NotInVlan {
         /// The destination.
@@ -140,15 +140,15 @@ pub enum CommandError {
         /// The port.
         port: PortId,
     },
-    /// Frames wait under the settings by which they were admitted, so those cannot change.
+    /// Waiting frames were admitted under these settings, so they cannot change.
     #[error(
-        "priority {0}: mode, Levels and age limit of a class are those that the switch began with"
+        "priority {0}: mode, Levels and age limit of a class cannot change while the switch runs"
     )]
     ClassFixed(Priority),
     /// Settings that [`SwitchConfig::validate`](crate::SwitchConfig::validate) refuses.
     #[error("priority {0}: invalid thresholds, weight or rates")]
     BadClass(Priority),
-    /// Thresholds that no frame can be marked by.
+    /// Thresholds that cannot mark a frame.
     #[error("priority {priority}: {error}")]
     BadMarking {
         /// The priority.
@@ -161,12 +161,12 @@ pub enum CommandError {
         "the thresholds need {needed} frames of packet memory, but there are only {frame_count}"
     )]
     TooFewFrames {
-        /// Frames that all ingress buffers together may hold.
+        /// Frames that all ingress buffers together can hold.
         needed: usize,
-        /// Frames that there are.
+        /// Available frames.
         frame_count: usize,
     },
-    /// A buffer holds more than its thresholds let in: a release, or a change of thresholds, is not over.
+    /// A buffer holds more than its thresholds allow: a release, or a change of thresholds, is not over.
     #[error("the ingress buffer of port {port} priority {priority} holds more than the new thresholds allow; try again when it has drained")]
     BufferDrains {
         /// The port.
@@ -174,10 +174,10 @@ pub enum CommandError {
         /// The priority.
         priority: Priority,
     },
-    /// There is no way back from [`Command::Drain`].
+    /// [`Command::Drain`](super::Command::Drain) cannot be reversed.
     #[error("the switch is stopping")]
     Draining,
-    /// A detection that takes no time.
+    /// A detection time of zero.
     #[error("the detection time must be above zero")]
     ZeroDetect,
     /// Without the recent-flow monitor the flows to move are unknown.

@@ -16,7 +16,7 @@ pub use error::CommandError;
 #[derive(Clone, Copy, Debug, PartialEq)]
 #[allow(clippy::large_enum_variant)] // commands are few and live in bounded queues
 pub enum Command {
-    /// The rings before a port's buffers hold this many credits' frames; `None` for any number.
+    /// Sets the number of credits that the rings before a port's buffers can hold; `None` for unlimited.
     SetCreditSlots {
         /// The port.
         port: PortId,
@@ -30,13 +30,13 @@ pub enum Command {
         /// Message to send.
         message: Clcm,
     },
-    /// The release of the CLCM paper's section 3.3: for `period` only frames that came in by `ingress`
-    /// leave by `egress` at `priority`, and the ingress buffer of `ingress` is larger by `extra`. With Levels Level D
-    /// gets as much as the smallest budget beside its own; a release is refused where no frame from `ingress` has come
-    /// further than D links and waits for another switch.
+    /// The release of the CLCM paper's section 3.3: for `period`, only frames received on `ingress` leave by `egress`
+    /// at `priority`, and the ingress buffer of `ingress` is larger by `extra`. With Levels, Level D gets
+    /// additional room of the size of the smallest budget; the release is refused unless a frame from `ingress` that
+    /// has come further than D links waits for another switch.
     ///
-    /// Repeating it while it is active prolongs it. A second `ingress` for the same egress is refused
-    /// until the first one's period is over; a preference makes way for it.
+    /// Repeating it while it is active prolongs it. A second `ingress` for the same egress is refused until the first
+    /// one's period is over, but replaces a mere preference.
     Release {
         /// The loop's ingress port.
         ingress: PortId,
@@ -46,18 +46,18 @@ pub enum Command {
         priority: Priority,
         /// Lifetime of the rule.
         period: Duration,
-        /// For how long after it frames from `ingress` go before others, which leave by every
-        /// fourth turn, or when none of these waits: a loop that comes back at once stays thin, and
-        /// is closed to no frame.
+        /// Time after the release during which frames from `ingress` are preferred; others get every fourth turn, or
+        /// leave when none of these waits. A loop that closes again at once then carries little traffic, and no frame
+        /// is blocked.
         preference: Duration,
         /// Additional buffer, at least one full frame.
         extra: Bytes,
     },
-    /// The traffic release of the CLCM paper's section 3.2.3: frames that came in by `ingress` leave by
-    /// `egress` although the neighbour pauses it, until `amount` has left, the pause ends, or `period` is
-    /// over. The neighbour may drop them.
+    /// The traffic release of the CLCM paper's section 3.2.3: frames received on `ingress` leave by `egress` although
+    /// the neighbour pauses it, until `amount` has left, the pause ends, or `period` is over. The neighbour may drop
+    /// them.
     ///
-    /// Repeating it replaces what is left of the one before.
+    /// Repeating it replaces the rest of the previous one.
     TrafficRelease {
         /// The loop's ingress port.
         ingress: PortId,
@@ -67,48 +67,44 @@ pub enum Command {
         priority: Priority,
         /// Amount to release; the last frame may exceed it.
         amount: Bytes,
-        /// For how long at most.
+        /// Maximum duration.
         period: Duration,
     },
-    /// Tell the dataplane that `port`'s link went up or down. A port that is down admits nothing and
-    /// sends nothing. Frames wait for it for as long as
-    /// [`link_down_hold`](crate::SwitchConfig::link_down_hold); then they are dropped, as
-    /// [`PortDown`](crate::DropReason::PortDown), and so are those that arrive for it. Addresses learned at the port are
-    /// forgotten with them.
+    /// Reports that `port`'s link went up or down. A port that is down admits nothing and sends nothing. Frames wait
+    /// for it for [`link_down_hold`](crate::SwitchConfig::link_down_hold); then they, and those that arrive for it
+    /// later, are dropped as [`PortDown`](crate::DropReason::PortDown), and the addresses learned at the port are
+    /// forgotten.
     SetLink {
         /// The port.
         port: PortId,
         /// True if the link is up.
         up: bool,
     },
-    /// Tell the dataplane that `port`'s device is gone: nothing that waits for it, or will, can
-    /// leave. Such frames are dropped as [`PortDown`](crate::DropReason::PortDown), so that no
-    /// neighbour is paused because of them. Frames with the transmitter are the caller's to
-    /// [complete](crate::Switch::complete). It lasts until [`DeviceBack`](Self::DeviceBack),
-    /// whatever is said of the link.
+    /// Reports that `port`'s device is gone. Frames that wait for it or arrive for it later are dropped as
+    /// [`PortDown`](crate::DropReason::PortDown), so that no neighbour is paused because of them. The caller must
+    /// [complete](crate::Switch::complete) frames that the transmitter holds. Lasts until
+    /// [`DeviceBack`](Self::DeviceBack), regardless of the link's state.
     DeviceGone {
         /// The port.
         port: PortId,
     },
-    /// Tell the dataplane that `port` has a device again. Its link is still down. Earlier messages
-    /// of the neighbour no longer count, since it may be another one. A port whose device is there
-    /// is unchanged.
+    /// Reports that `port` has a device again. Its link is still down. Earlier messages of the neighbour no longer
+    /// count, since it may be another one. No effect if the device was not gone.
     DeviceBack {
         /// The port.
         port: PortId,
     },
-    /// Tell the dataplane whether the transmitter of `port` completes frames. While it does not, frames for it are
-    /// dropped, as [`PortDown`](crate::DropReason::PortDown): nothing else would bound how long they hold the buffers of
-    /// others. Frames that the transmitter has stay with it.
+    /// Reports that the transmitter of `port` completes frames, or has stopped to. While it has stopped, frames for the
+    /// port are dropped as [`PortDown`](crate::DropReason::PortDown): nothing else would bound how long they occupy the
+    /// buffers of other ports. Frames already with the transmitter stay there.
     SetTransmitter {
         /// The port.
         port: PortId,
-        /// False once the transmitter completes nothing.
+        /// False if the transmitter no longer completes frames.
         completes: bool,
     },
-    /// Forget learned addresses: those at `port`, those of `vlan`, those that are both, or all.
-    /// Tables of more than 4,096 addresses are scanned in steps of 4,096, one for each timeout,
-    /// beginning at once.
+    /// Forgets learned addresses: those at `port`, those in `vlan`, those that match both, or all. Tables of more than
+    /// 4,096 addresses are scanned in steps of 4,096, one for each timeout, starting at once.
     ForgetLearned {
         /// At this port; `None` for any.
         port: Option<PortId>,
@@ -116,81 +112,81 @@ pub enum Command {
         vlan: Option<VlanId>,
     },
     /// Treats the switch on the other side of `port` as `neighbour` from now on. Feedback is resent at once in the new
-    /// coding; the neighbour's last Feedback stays valid until it expires. The same neighbour again changes nothing.
+    /// coding; the neighbour's last Feedback stays valid until it expires. Setting the same neighbour again has no
+    /// effect.
     SetNeighbour {
         /// The port.
         port: PortId,
         /// Neighbour on the port.
         neighbour: Neighbour,
     },
-    /// Send and obey Feedback on `port` in this coding. The Feedback in force is resent at once. A
-    /// port that was configured to grant frames has buffers for no more than that: if they have no
-    /// room for frames that arrive in a round trip time it sends Feedback D, until it grants frames
-    /// again. The same coding again changes nothing.
+    /// Sends and obeys Feedback on `port` in this coding. The Feedback in force is resent at once. The buffers of a
+    /// port configured for grants hold no more than it grants: in another coding, if they have no room for the frames
+    /// of a round trip, the port sends Feedback D until it grants frames again. Setting the same coding again has no
+    /// effect.
     SetFeedback {
         /// The port.
         port: PortId,
         /// Coding of Feedback.
         coding: FeedbackCoding,
     },
-    /// Frames to `destination` leave by one of `members`, which replace the previous ones. The
-    /// buckets are distributed again, round the members in the order of port numbers; pins stay if
-    /// their port is still a member. Buffered frames leave where they wait. O(routes + buckets +
-    /// pins).
+    /// Frames to `destination` leave by one of `members`, which replace the previous ones. The buckets are dealt again
+    /// to the members in the order of port numbers; pins stay if their port is still a member. Waiting frames keep
+    /// their egress. O(routes + buckets + pins).
     SetRoute {
         /// The destination.
         destination: MacAddress,
-        /// Its group: ports that are equally good ways to it. One needs no buckets.
+        /// Its group: equally good ports. A single port needs no buckets.
         members: PortSet,
         /// Number of buckets: from the number of members to
         /// [`BUCKETS_MAX`](crate::config::BUCKETS_MAX).
         buckets: u16,
     },
-    /// Forget the static entry of `destination`, its buckets and its pins. O(routes + buckets + pins).
+    /// Forgets the static entry of `destination`, its buckets and its pins. O(routes + buckets + pins).
     RemoveRoute {
         /// The destination.
         destination: MacAddress,
     },
-    /// As [`SetRoute`](Self::SetRoute), for frames of one VLAN alone, where ports have VLANs: such an entry goes before one for
-    /// all. Every member carries the VLAN.
+    /// [`SetRoute`](Self::SetRoute) for the frames of one VLAN, on ports with VLANs. Takes precedence over an entry for
+    /// all VLANs. Every member must carry the VLAN.
     SetVlanRoute {
-        /// The VLAN: one that has tags.
+        /// A VLAN with tags.
         vlan: VlanId,
         /// The destination.
         destination: MacAddress,
-        /// As of any route.
+        /// As in [`SetRoute`](Self::SetRoute).
         members: PortSet,
-        /// As of any route.
+        /// As in [`SetRoute`](Self::SetRoute).
         buckets: u16,
     },
-    /// As [`RemoveRoute`](Self::RemoveRoute), of an entry for one VLAN alone.
+    /// [`RemoveRoute`](Self::RemoveRoute) for an entry of one VLAN.
     RemoveVlanRoute {
         /// The VLAN.
         vlan: VlanId,
         /// The destination.
         destination: MacAddress,
     },
-    /// The flows in one bucket of a group leave by another member from now on. A flow that moves may be
-    /// overtaken by its own later frames on the other way. O(log routes).
+    /// Flows in one bucket of a group leave by another member from now on. Their later frames may overtake earlier ones
+    /// that wait at the old port. O(log routes).
     MoveBucket {
         /// The group's destination.
         destination: MacAddress,
-        /// Which bucket: flow hash modulo the number of buckets.
+        /// The bucket: flow hash modulo the number of buckets.
         bucket: u16,
-        /// The member that it belongs to from now on.
+        /// Its new member.
         to: PortId,
     },
-    /// One flow leaves by `port`, whatever its bucket. O(log routes).
+    /// Makes one flow leave by `port`, regardless of its bucket. O(log routes).
     PinFlow {
         /// The group's destination.
         destination: MacAddress,
         /// The flow.
         flow_hash: u32,
-        /// The member that it leaves by.
+        /// The member by which it leaves.
         port: PortId,
     },
-    /// The port sends nothing but [copies](crate::Switch::send_copy) from now on, and what comes in by it is dropped
-    /// ([`DropReason::MirrorPort`](crate::DropReason::MirrorPort)); or it is a port as any other again. Frames that wait
+    /// Reserves the port for [copies](crate::Switch::send_copy): frames received on it are dropped
+    /// ([`DropReason::MirrorPort`](crate::DropReason::MirrorPort)). Or makes it a normal port again. Frames waiting
     /// there leave. Refused while a static route leads to it. O(routes).
     Reserve {
         /// The port.
@@ -198,9 +194,8 @@ pub enum Command {
         /// True to reserve the port.
         reserved: bool,
     },
-    /// The port pauses its neighbour in `priority` at any occupancy of its ingress buffer, or by
-    /// the occupancy alone again: for testing the effect of pauses on a neighbour. Only if the port
-    /// pauses by thresholds. O(1).
+    /// Pauses the neighbour on the port at `priority` regardless of the occupancy of its ingress buffer, or returns to
+    /// pauses by occupancy: for testing how a neighbour reacts. Only for ports that pause by thresholds. O(1).
     HoldNeighbour {
         /// The port.
         port: PortId,
@@ -209,90 +204,88 @@ pub enum Command {
         /// True to hold the traffic.
         held: bool,
     },
-    /// A pinned flow goes by its bucket again. O(log routes).
+    /// Makes a pinned flow follow its bucket again. O(log routes).
     UnpinFlow {
         /// The group's destination.
         destination: MacAddress,
         /// The flow.
         flow_hash: u32,
     },
-    /// Move recent flows off (`egress`, `priority`): the Loop Breaker's rerouting (CLCM paper, section
-    /// 3.2.2). Each goes to a member of its destination's group that is up, is neither `egress` nor the
-    /// port that the flow comes in by, and is not suspected of a deadlock at `priority` if there is a
-    /// choice; among several to the one that this command has moved fewest flows to.
+    /// Moves recent flows off (`egress`, `priority`): the Loop Breaker's rerouting (CLCM paper, section 3.2.2). Each
+    /// goes to a member of its destination's group that is up, is neither `egress` nor the flow's ingress port, and, if
+    /// there is a choice, is not suspected of a deadlock at `priority`; among several, to the one to which this command
+    /// has moved the fewest flows.
     ///
-    /// Only frames that come in later take the new way. Gives an
+    /// Only frames that arrive later take the new path. Produces an
     /// [`EventKind::FlowMoved`](crate::event::EventKind::FlowMoved) for each flow and an
-    /// [`EventKind::Rerouted`](crate::event::EventKind::Rerouted) at the end.
-    /// O(n·log n) in the capacity of the recent-flow monitor.
+    /// [`EventKind::Rerouted`](crate::event::EventKind::Rerouted) at the end. O(n·log n) in the capacity of the
+    /// recent-flow monitor.
     Reroute {
-        /// Which flows.
+        /// The flows to move, by their ingress port.
         selection: RerouteSelection,
         /// The blocked egress.
         egress: PortId,
         /// The blocked priority.
         priority: Priority,
-        /// Selects the flows to move.
+        /// The unit that moves: flows or buckets.
         by: RerouteBy,
     },
-    /// A PFC storm holds `egress` at `priority`: the port's watchdog takes its action until no
-    /// pause has arrived for the restoration time.
+    /// Declares a PFC storm at (`egress`, `priority`): the port's watchdog takes its action until no pause has arrived
+    /// for the restoration time.
     CallStorm {
         /// The egress port.
         egress: PortId,
         /// The priority.
         priority: Priority,
     },
-    /// Have `port` watched in this way from now on; `None` ends the watch, and with it the port's storms.
-    /// The same settings again change nothing.
+    /// Sets the storm watchdog of `port`; `None` ends it and the port's storms. Setting the same values again has no
+    /// effect.
     SetWatchdog {
         /// The port.
         port: PortId,
         /// Times and action.
         watchdog: Option<WatchdogConfig>,
     },
-    /// Change the treatment of a priority: thresholds, weight, rates. Its mode, Levels and age
-    /// limit stay; frames admitted under older thresholds are not lost. The marking in `class` is
-    /// ignored, so that this and [`SetMarking`](Self::SetMarking) do not undo each other. The same
-    /// again changes nothing. O(ports × priorities).
+    /// Changes the treatment of a priority: thresholds, weight, rates. Its mode, Levels and age limit stay; frames
+    /// admitted under older thresholds are not lost. The marking in `class` is ignored, so that this and
+    /// [`SetMarking`](Self::SetMarking) do not undo each other. Setting the same values again has no effect. O(ports ×
+    /// priorities).
     SetClass {
         /// The priority.
         priority: Priority,
         /// Treatment of the priority.
         class: ClassConfig,
     },
-    /// Mark frames of a priority in this way from now on; those that wait stay where they are. O(1).
+    /// Sets the marking of a priority for later frames. O(1).
     SetMarking {
         /// The priority.
         priority: Priority,
-        /// When; `None` for never.
+        /// Thresholds of the marking; `None` for none.
         marking: Option<RedConfig>,
     },
-    /// Change the detection of deadlocks, and restart it: every suspicion ends, and stalled
-    /// egresses are suspected again. O(ports × lossless priorities).
+    /// Changes the detection of deadlocks and restarts it: every suspicion ends, and stalled egresses are suspected
+    /// again. O(ports × lossless priorities).
     SetDetector {
-        /// When an egress is suspected; `None` for never.
+        /// Detection time; `None` turns detection off.
         detector: Option<DetectorConfig>,
     },
-    /// Admit no more data frames; what is buffered still leaves. There is no way back.
+    /// Admits no more data frames; buffered ones still leave. Cannot be reversed.
     Drain,
-    /// Drop every waiting frame as [`DropReason::Draining`](crate::DropReason::Draining): for a
-    /// caller that has another use for them. Frames that one port would have sent come in that
-    /// order. O(1) for each frame.
+    /// Drops every waiting frame as [`DropReason::Draining`](crate::DropReason::Draining), for a caller that passes the
+    /// frames on. Frames are returned in the order in which each port would have sent them. O(1) for each frame.
     GiveUpAll,
-    /// Assume that every lossless class of every port is held by its neighbour, until the neighbour
-    /// sends something else or any pause that it may have sent to a predecessor is over. For the
-    /// first moment of a switch that replaces another one: neighbours do not know that this one has
-    /// received nothing. O(ports × lossless priorities).
+    /// Assumes that every lossless class of every port is paused by its neighbour, until the neighbour sends something
+    /// else or any pause that it may have sent to a predecessor is over. Used when a switch replaces another one:
+    /// neighbours do not know that this one has not received their pauses. O(ports × lossless priorities).
     AssumePaused,
 }
 
-/// Which flows at a blocked egress a [`Command::Reroute`] moves.
+/// Selects the flows at a blocked egress that a [`Command::Reroute`] moves.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum RerouteSelection {
-    /// Those that come in by this port: the flows on the loop's {ingress, egress}.
+    /// Flows received on this port: those on the loop's {ingress, egress}.
     From(PortId),
-    /// Those that do not: the flows that enter the loop from elsewhere, the paper's alternative behaviour.
+    /// Flows received on other ports, which enter the loop from elsewhere: the paper's alternative behaviour.
     NotFrom(PortId),
 }
 
@@ -304,7 +297,7 @@ impl RerouteSelection {
         }
     }
 
-    /// True for flows that come in by `ingress`.
+    /// Returns true for flows received on `ingress`.
     pub fn includes(self, ingress: PortId) -> bool {
         match self {
             Self::From(from) => ingress == from,
@@ -322,20 +315,18 @@ impl RerouteSelection {
 }
 
 crate::named! {
-    /// What a [`Command::Reroute`] changes.
+    /// Unit that a [`Command::Reroute`] moves.
     #[derive(Clone, Copy, Debug, PartialEq, Eq)]
     pub enum RerouteBy {
-        /// Each flow is pinned to another member. Its frames at other priorities and from other ports, if there
-        /// are any, move with it.
+        /// Each flow is pinned to another member. Its frames at other priorities and from other ports move with it.
         Flow => "flow",
-        /// The bucket of each flow goes to another member, with all flows that are in it. Flows that are pinned
-        /// are pinned elsewhere.
+        /// The bucket of each flow moves to another member, with all flows in it. Pinned flows are pinned elsewhere.
         Bucket => "bucket",
     }
 }
 
 impl Command {
-    /// The command for a route of one VLAN, or of all that have none of their own.
+    /// Returns the command for a route of one VLAN, or for all VLANs without their own.
     pub const fn set_route(
         vlan: Option<VlanId>,
         destination: MacAddress,
@@ -357,7 +348,7 @@ impl Command {
         }
     }
 
-    /// Returns the command to remove one.
+    /// Returns the command that removes such a route.
     pub const fn remove_route(vlan: Option<VlanId>, destination: MacAddress) -> Self {
         match vlan {
             None => Self::RemoveRoute { destination },

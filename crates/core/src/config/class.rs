@@ -1,4 +1,4 @@
-//! Classes: how a priority treats congestion.
+//! Classes: the treatment of congestion, by priority.
 
 use super::{
     Algorithm, PfcThresholds, PoolShare, PortConfig, PortRole, RedConfig, SchedulerConfig,
@@ -7,7 +7,7 @@ use crate::credit::{CreditConfig, CreditTerms};
 use crate::level::{Budgets, Level};
 use crate::units::{Bytes, Duration};
 
-/// Treatment of congestion by a priority.
+/// Reaction of a priority to congestion.
 #[expect(
     clippy::large_enum_variant,
     reason = "eight of them, read when a switch is made"
@@ -16,7 +16,7 @@ use crate::units::{Bytes, Duration};
 pub enum ClassMode {
     /// Frames beyond the ingress buffer are dropped.
     Lossy {
-        /// The ingress buffer of each (port, priority).
+        /// Size of the ingress buffer of each (port, priority).
         buffer: Bytes,
     },
     /// The neighbour is paused before the ingress buffer is full (802.1Qbb).
@@ -27,7 +27,7 @@ pub enum ClassMode {
         budgets: Budgets,
         /// Deviations of the class from protocol P.
         rules: LevelRules,
-        /// When an edge port pauses its host.
+        /// Thresholds at which an edge port pauses its host.
         edge: PfcThresholds,
     },
 }
@@ -36,11 +36,11 @@ pub enum ClassMode {
 /// extension).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct LevelRules {
-    /// Frames of the class are at this Level at least, in every switch of the network. They may then
-    /// reach Level `level_min` + h after h links, so that D is the longest route and this together.
+    /// Minimum Level of the class's frames, in every switch of the network. They may then reach Level `level_min` + h
+    /// after h links, so D must cover the longest route plus this.
     pub level_min: Level,
-    /// False for a class that sends regardless of Feedback, because the buffers behind each link
-    /// are its own and large enough: no Feedback is sent for it, and excess frames are dropped.
+    /// False for a class that sends regardless of Feedback, because the buffers behind each link belong to it alone and
+    /// are large enough: no Feedback is sent for it, and excess frames are dropped.
     pub obeys_feedback: bool,
 }
 
@@ -57,19 +57,19 @@ crate::named! {
     /// The kinds of [`ClassMode`].
     #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
     pub enum ModeKind {
-        /// Frames beyond the buffer are dropped.
+        /// Frames that do not fit the buffer are dropped.
         Lossy => "lossy" (default),
         /// The neighbour is paused before the buffer is full.
         Pfc => "pfc",
         /// Selective backpressure by Levels towards switches, PFC towards hosts.
         Level => "level",
-        /// A neighbour sends only what it was given credits for.
+        /// A neighbour sends only as many frames as it has credits for.
         Credit => "credit",
     }
 }
 
 impl ClassMode {
-    /// Its kind.
+    /// The kind of this mode.
     pub const fn kind(self) -> ModeKind {
         match self {
             Self::Lossy { .. } => ModeKind::Lossy,
@@ -83,7 +83,7 @@ impl ClassMode {
         self.kind().name()
     }
 
-    /// True when a frame of this class must never be dropped for want of room.
+    /// True when frames of this class must never be dropped for lack of room.
     pub const fn is_lossless(self) -> bool {
         !matches!(self, Self::Lossy { .. })
     }
@@ -96,7 +96,7 @@ impl ClassMode {
         }
     }
 
-    /// D: the highest Level; zero for a class without Levels.
+    /// D, the highest Level; zero for a class without Levels.
     pub const fn depth(self) -> Level {
         match self {
             Self::Level { budgets, .. } => budgets.depth(),
@@ -104,7 +104,7 @@ impl ClassMode {
         }
     }
 
-    /// When it pauses a neighbour, or, with Levels, a host; `None` for a class that never does.
+    /// Thresholds at which it pauses a neighbour (with Levels, a host); `None` for a class that never pauses.
     pub const fn thresholds(self) -> Option<PfcThresholds> {
         match self {
             Self::Lossy { .. } => None,
@@ -113,7 +113,7 @@ impl ClassMode {
         }
     }
 
-    /// Returns this mode with another headroom; a lossy class has none.
+    /// Returns this mode with another headroom; a lossy class has none and is unchanged.
     #[must_use]
     pub const fn with_headroom(self, headroom: Bytes) -> Self {
         match self {
@@ -148,8 +148,8 @@ impl ClassMode {
         }
     }
 
-    /// The most that one ingress buffer of this mode ever charges, if its class has no share of a pool. A release raises xoff by at most
-    /// the headroom, and the headroom counts from there; with Levels it lends [`Budgets::loan`].
+    /// Maximum charge of one ingress buffer of this mode, if its class has no share of a pool. A release raises xoff by
+    /// at most the headroom, and the headroom counts from there; with Levels it lends [`Budgets::loan`].
     pub fn memory_bound(self, role: PortRole) -> Bytes {
         match (self, role) {
             (Self::Lossy { buffer }, _) => buffer,
@@ -160,7 +160,7 @@ impl ClassMode {
     }
 }
 
-/// One priority's settings, the same on all ports but for a headroom [by cables](Self::headroom_by_cable).
+/// One priority's settings, the same on all ports except for a headroom [by cables](Self::headroom_by_cable).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ClassConfig {
     /// Behaviour when buffers fill.
@@ -172,22 +172,22 @@ pub struct ClassConfig {
     pub weight: u16,
     /// Strict priority, and the rates that bound the class's share.
     pub scheduler: SchedulerConfig,
-    /// A frame that has waited in this switch for longer is dropped and counted (Karol, section V, the
-    /// first extension); `None` for never.
+    /// Maximum waiting time in this switch; older frames are dropped and counted (Karol, section V, the first
+    /// extension). `None` for no limit.
     pub age_limit: Option<Duration>,
-    /// Frames are marked Congestion Experienced by the backlog of the egress that they come to; `None` for never.
+    /// Marks frames Congestion Experienced by the backlog of their egress; `None` to mark none.
     pub ecn: Option<RedConfig>,
-    /// The pool that its buffers are part of; `None` for buffers of their own. With a pool xoff, xon and the buffer of
-    /// `mode` are those of a buffer that is alone in it ([`PoolConfig::thresholds_alone`](super::PoolConfig::thresholds_alone)),
-    /// and only its headroom counts.
+    /// The pool that its buffers use; `None` for separate buffers. With a pool, xoff, xon and the buffer in `mode` are
+    /// those of a buffer that uses the pool alone
+    /// ([`PoolConfig::thresholds_alone`](super::PoolConfig::thresholds_alone)), and only the headroom applies.
     pub pool: Option<PoolShare>,
-    /// Of a class with credits: its `mode` is PFC, whose xoff and headroom together are the room for which credits are given.
-    /// A second headroom is what a release lends, and the thresholds are for neighbours without credits.
+    /// Credits of the class, whose `mode` is then PFC: xoff and headroom together are the room for which credits are
+    /// given. A second headroom is what a release lends, and the thresholds apply to neighbours without credits.
     pub credits: Option<CreditConfig>,
 }
 
 impl ClassConfig {
-    /// A class of weight 1 that takes turns, whose frames wait as long as they must and are not marked.
+    /// Creates a class of weight 1 that shares by weight, without age limit and marking.
     pub const fn new(mode: ClassMode) -> Self {
         Self {
             mode,
@@ -213,13 +213,14 @@ impl ClassConfig {
         }
     }
 
-    /// The terms on which the class's buffer at `port` gives credits; `None` for a class without them.
+    /// Terms on which the class's buffer at `port` gives credits; `None` for a class without them.
     pub fn credit_terms(&self, port: &PortConfig) -> Option<CreditTerms> {
         let room = self.mode_at(port).thresholds()?.limit();
         CreditTerms::of(self.credits.as_ref()?, room)
     }
 
-    /// The mode as `port` has it: with the headroom of its cable, where the class goes by those.
+    /// The mode at `port`: with the headroom of the port's cable, if the class uses
+    /// [`headroom_by_cable`](Self::headroom_by_cable).
     pub fn mode_at(&self, port: &PortConfig) -> ClassMode {
         let Some(room) = port.cable.filter(|_| self.headroom_by_cable) else {
             return self.mode;

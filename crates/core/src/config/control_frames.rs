@@ -5,7 +5,7 @@ use core::fmt;
 /// Length in bytes of a [`FabricKey`].
 pub const FABRIC_KEY_LENGTH: usize = 32;
 
-/// The secret that the switches of a fabric share. It shows in no message.
+/// The secret shared by the switches of a fabric. Never part of a message.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub struct FabricKey([u8; FABRIC_KEY_LENGTH]);
 
@@ -31,20 +31,20 @@ impl fmt::Debug for FabricKey {
 pub struct AuthenticationConfig {
     /// The fabric's key.
     pub key: FabricKey,
-    /// Seed of the nonces by which a link's neighbours tell present frames from old ones: another
-    /// one at every start.
+    /// Seed of the nonces by which the two ends of a link tell present frames from old ones; must differ at every
+    /// start.
     pub seed: u64,
-    /// The first frame's sequence number is the one after it. Above all that were given before: nanoseconds of
-    /// the wall clock are, for as long as it is not set back.
+    /// Sequence numbers start above this one. It must exceed all numbers used before: nanoseconds of the wall clock do,
+    /// unless the clock is set back.
     pub sequence: u64,
 }
 
-/// Control frames accepted from one port per second; the rest is dropped as
+/// Control frames accepted from one port per second; excess frames are dropped as
 /// [`DropReason::ControlRate`](crate::DropReason::ControlRate).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct ControlLimits {
-    /// PAUSE and PFC; `None` for any number.
+    /// PAUSE and PFC; `None` for unlimited.
     pub pause_rate: Option<u32>,
-    /// CLCM, echo messages and greetings; `None` for any number.
+    /// CLCM, echo messages and greetings; `None` for unlimited.
     pub message_rate: Option<u32>,
 }

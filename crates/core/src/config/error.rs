@@ -1,17 +1,17 @@
-//! Why a configuration cannot work.
+//! Errors of a configuration.
 
 use super::{PartsPerMillion, RedError, BUCKETS_MAX, POOLS_MAX};
 use crate::level::Level;
 use crate::sets::vlans::VlanId;
 use crate::units::{BitRate, Bytes, Duration, MacAddress, PortId, Priority, PORT_COUNT_MAX};
 
-/// Why a configuration cannot work, in numbers.
+/// Reason why a configuration cannot work.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[allow(missing_docs)] // the messages say what the fields are
+#[allow(missing_docs)] // the messages describe the fields
 pub enum ConfigError {
     #[error("priority {0}: credits need a class with PFC")]
     CreditsWithoutPfc(Priority),
-    #[error("priority {0}: a class with credits needs buffers of its own, not a pool")]
+    #[error("priority {0}: a class with credits cannot use a pool")]
     CreditsInPool(Priority),
     #[error("priority {priority}: credits of {size} are not possible: valid are whole cells of {cell}, up to 65535 B, and an overhead of up to 127 B")]
     CreditTerms {
@@ -19,7 +19,7 @@ pub enum ConfigError {
         size: Bytes,
         cell: Bytes,
     },
-    #[error("priority {priority}: the buffer is good for {limit} credits; two longest frames cost {needed}")]
+    #[error("priority {priority}: the buffer holds {limit} credits, but two longest frames need {needed}")]
     CreditLimit {
         priority: Priority,
         limit: u32,
@@ -80,7 +80,7 @@ pub enum ConfigError {
         takes: Duration,
         detect: Duration,
     },
-    #[error("port {port}: the guaranteed rates are {rates} together, and {share} of {rate} is the most that goes before the turns")]
+    #[error("port {port}: the guaranteed rates add up to {rates}, but at most {share} of {rate} may precede the turns")]
     RatesMinTooHigh {
         port: PortId,
         rates: BitRate,
@@ -97,11 +97,9 @@ pub enum ConfigError {
         buffers: Bytes,
         needed: usize,
     },
-    #[error("a switch has {POOLS_MAX} pools at most, this one has {0}")]
+    #[error("a switch can have at most {POOLS_MAX} pools, this one has {0}")]
     PoolCount(usize),
-    #[error(
-        "pool {pool}: a pool, its headroom and what is reserved may have 256 TiB each at most"
-    )]
+    #[error("pool {pool}: a pool, its headroom and its reserves can have at most 256 TiB each")]
     PoolTooLarge { pool: usize },
     #[error("pool {pool}: the lossless classes of the pool have headrooms of {wanted} at {ports} ports together, and the headroom of the pool is {headroom}{}. Raise it, lower the headroom of a class, or permit oversubscription, with which frames can be lost", times(*.oversubscription))]
     PoolHeadroom {
@@ -113,7 +111,7 @@ pub enum ConfigError {
     },
     #[error("priority {priority}: there is no pool {pool}")]
     NoPool { priority: Priority, pool: u8 },
-    #[error("priority {0}: a class with Levels has budgets of its own and no share of a pool")]
+    #[error("priority {0}: a class with Levels uses budgets and cannot use a pool")]
     PoolOfLevels(Priority),
     #[error(
         "priority {priority}: the static threshold must not be above the size of the pool, {size}"
@@ -125,7 +123,7 @@ pub enum ConfigError {
         alone: Bytes,
         frame: Bytes,
     },
-    #[error("priority {priority}: port {port} polices its host, which a lossless class of a pool does not do")]
+    #[error("priority {priority}: port {port} polices its host, which is impossible for a lossless class with a pool")]
     PolicedPool { priority: Priority, port: usize },
     #[error("route to {destination} has no port")]
     EmptyRoute { destination: MacAddress },
@@ -155,7 +153,7 @@ pub enum ConfigError {
     DuplicateRoute(MacAddress),
     #[error("the time between two probes for loops must be above zero")]
     ZeroLoopInterval,
-    #[error("{settings} ports have VLAN settings, but there are {ports} ports: all of them have, or none")]
+    #[error("{settings} ports have VLAN settings, but there are {ports} ports: either all have them or none")]
     VlanPorts { settings: usize, ports: usize },
     #[error("route to {0} is for one VLAN, but no port has VLANs, or it is VLAN 0")]
     RouteVlan(MacAddress),

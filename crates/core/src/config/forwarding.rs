@@ -4,7 +4,7 @@ use crate::sets::vlans::VlanId;
 use crate::sets::PortSet;
 use crate::units::{Duration, MacAddress, PortId};
 
-/// Buckets that one destination's group has at most.
+/// Maximum number of buckets of one destination's group.
 pub const BUCKETS_MAX: usize = 4096;
 
 /// Default number of buckets of a group.
@@ -13,24 +13,23 @@ pub const BUCKETS_DEFAULT: u16 = 64;
 /// A static forwarding entry.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RouteConfig {
-    /// Frames to this address …
+    /// Destination address of the frames.
     pub destination: MacAddress,
-    /// … in this VLAN; `None` for those in any VLAN that has no entry of its own. In a switch to which tags mean nothing:
-    /// `None`.
+    /// Their VLAN; `None` for all VLANs without a separate entry, and in a switch that ignores tags.
     pub vlan: Option<VlanId>,
-    /// … leave by one of these ports, the members of its group. Never empty, none of them twice.
+    /// Ports by one of which they leave: the members of the group. Never empty, without duplicates.
     pub ports: Vec<PortId>,
-    /// A flow belongs to bucket (flow hash modulo this), and a bucket to one member; at the start they are
-    /// dealt round the members in the order of port numbers. From the number of members to
-    /// [`BUCKETS_MAX`]; without meaning for a single member.
+    /// Number of buckets, from the number of members to [`BUCKETS_MAX`]; unused for a single member. A flow belongs to
+    /// bucket (flow hash modulo this), and a bucket to one member; at the start the buckets are dealt to the members in
+    /// the order of port numbers.
     pub buckets: u16,
-    /// Flows, by their hash, that leave by this member whatever their bucket, as by
-    /// [`Command::PinFlow`](crate::Command::PinFlow). None twice, and none of a single member.
+    /// Flows, by hash, that leave by this member regardless of their bucket, as with
+    /// [`Command::PinFlow`](crate::Command::PinFlow). Without duplicates, and empty for a single member.
     pub pins: Vec<(u32, PortId)>,
 }
 
 impl RouteConfig {
-    /// An entry with the usual number of buckets.
+    /// Creates an entry with the default number of buckets.
     pub fn new(destination: MacAddress, ports: Vec<PortId>) -> Self {
         Self {
             destination,
@@ -42,8 +41,8 @@ impl RouteConfig {
     }
 }
 
-/// Returns the default number of buckets of a group of `members` ports: [`BUCKETS_DEFAULT`], or the
-/// power of two from the number of members on.
+/// Returns the default number of buckets of a group of `members` ports: [`BUCKETS_DEFAULT`], or the next power of two
+/// if there are more members.
 pub const fn default_bucket_count(members: usize) -> u16 {
     if members <= BUCKETS_DEFAULT as usize {
         BUCKETS_DEFAULT
@@ -54,8 +53,8 @@ pub const fn default_bucket_count(members: usize) -> u16 {
     }
 }
 
-/// The place of the member that a flow goes to at the start in a group of `members` ports with the usual number of
-/// buckets: the hash picks a bucket, and buckets are dealt round the members. `None` for a group of none.
+/// Index of the member that a flow initially uses, in a group of `members` ports with the default number of buckets:
+/// the hash picks a bucket, and buckets are dealt to the members in turn. `None` for an empty group.
 pub const fn default_member(flow_hash: u32, members: usize) -> Option<usize> {
     let bucket = flow_hash % default_bucket_count(members) as u32;
     (bucket as usize).checked_rem(members)
@@ -65,11 +64,11 @@ pub const fn default_member(flow_hash: u32, members: usize) -> Option<usize> {
 /// [`Switch::new`](crate::Switch::new).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct EcmpConfig {
-    /// Destinations beside the configured ones.
+    /// Destinations in addition to the configured ones.
     pub spare_routes: usize,
-    /// Buckets beside those of the configured groups, 1 B each. A single member needs none.
+    /// Buckets in addition to those of the configured groups, 1 B each. A single member needs none.
     pub spare_buckets: usize,
-    /// Flow pins in all, about 100 B each.
+    /// Maximum number of flow pins, about 100 B each.
     pub pin_capacity: usize,
 }
 
@@ -86,9 +85,9 @@ impl Default for EcmpConfig {
 /// The recent-flow monitor.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct FlowMonitorConfig {
-    /// Flows that it knows at most, 64 B each, rounded up to a power of two; zero turns it off.
+    /// Maximum number of flows, 64 B each, rounded up to a power of two; zero turns the monitor off.
     pub capacity: usize,
-    /// A flow without a frame for this long is recent no more.
+    /// A flow without a frame for this long is no longer recent.
     pub age: Duration,
 }
 
@@ -104,37 +103,37 @@ impl Default for FlowMonitorConfig {
 /// Detection of loops of flooded frames where addresses are learnt.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct LoopConfig {
-    /// From one probe of a port to the next; above zero.
+    /// Time between two probes of a port; above zero.
     pub interval: Duration,
-    /// A port floods again when no probe has come round for this long.
+    /// A port floods again when no probe has returned for this long.
     pub hold: Duration,
     /// Reaction to addresses that move; `None` for nothing.
     pub moves: Option<MoveConfig>,
 }
 
 crate::named! {
-    /// What is done about addresses that move between ports as no station does.
+    /// Reaction to addresses that move between ports more often than a station would.
     #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
     pub enum OnMoves {
-        /// Nothing.
+        /// None.
         Off => "off",
-        /// It is reported.
+        /// Report it.
         Report => "report",
-        /// It is reported, and probes are sent as broadcasts; a port by which one comes back is blocked.
+        /// Report it and send probes as broadcasts; a port on which a probe returns is blocked.
         Block => "block" (default),
     }
 }
 
-/// When an address that moves between ports is taken for the sign of a loop: round a loop of devices that let no probe
-/// through, a flooded frame comes back by the one port and by the other in turn.
+/// When moves of an address count as the sign of a loop: behind devices that let no probe through, a flooded frame
+/// comes back on one port and the other in turn.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct MoveConfig {
-    /// This many moves of one address …
+    /// Number of moves of one address within [`within`](Self::within).
     pub count: u8,
-    /// … in so long a time, of whole milliseconds.
+    /// Time span of the moves, in whole milliseconds.
     pub within: Duration,
-    /// Sends probes to the broadcast address from the two ports. A probe that comes back blocks
-    /// like any other. Otherwise the sign is only reported.
+    /// Sends probes to the broadcast address from the two ports. A returning probe blocks like any other. If false, the
+    /// sign is only reported.
     pub proves: bool,
 }
 
@@ -142,14 +141,14 @@ pub struct MoveConfig {
 /// those to unknown addresses.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct FloodConfig {
-    /// This switch's ports of the network's tree: the links that flooded frames use, which form no loop, and the ports
-    /// to hosts. A frame that has no way of its own leaves by all of them but the one it came in by, and is dropped
-    /// ([`OffTree`](crate::DropReason::OffTree)) when it came in by any other. To group addresses it is flooded also
-    /// without learning, in lossy classes alone
-    /// ([`LosslessGroup`](crate::DropReason::LosslessGroup)). `None`: every port, with learning alone.
+    /// This switch's ports of the flooding tree: the links that flooded frames use, which form no loop, and the ports
+    /// to hosts. A frame without a route leaves by all of them except its ingress port, and is dropped
+    /// ([`OffTree`](crate::DropReason::OffTree)) if it arrived on any other port. Frames to group addresses are flooded
+    /// even without learning, but only in lossy classes ([`LosslessGroup`](crate::DropReason::LosslessGroup)). `None`:
+    /// all ports, and only with learning.
     pub tree: Option<PortSet>,
-    /// Frames a second that are flooded from one edge port; what is beyond is dropped
-    /// ([`FloodRate`](crate::DropReason::FloodRate)). `None` for any number.
+    /// Frames per second flooded from one edge port; excess frames are dropped
+    /// ([`FloodRate`](crate::DropReason::FloodRate)). `None` for unlimited.
     pub edge_rate: Option<u32>,
     /// Limit of one fabric port.
     pub fabric_rate: Option<u32>,

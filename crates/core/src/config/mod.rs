@@ -1,4 +1,4 @@
-//! The switch's configuration as the core wants it: checked, in units, without names.
+//! The switch's configuration as used by the core: checked, in units, without names.
 
 mod class;
 mod control_frames;
@@ -34,21 +34,21 @@ pub use scheduler::{Algorithm, SchedulerConfig};
 pub use thresholds::{PfcThresholds, XonNotBelowXoff};
 pub use vlan::{VlanMode, VlanPort};
 
-/// When an egress is suspected of a deadlock.
+/// Settings of the deadlock detector.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct DetectorConfig {
     /// Zero throughput with a non-empty queue for this long.
     pub detect: Duration,
 }
 
-/// All that [`Switch::new`](crate::Switch::new) needs to know.
+/// Configuration of [`Switch::new`](crate::Switch::new).
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SwitchConfig {
     /// The ports; a [`PortId`] is an index into this list.
     pub ports: Vec<PortConfig>,
     /// The eight priorities.
     pub classes: [ClassConfig; PRIORITY_COUNT],
-    /// Memory that buffers share, [`POOLS_MAX`] at most.
+    /// Memory shared by buffers, at most [`POOLS_MAX`] pools.
     pub pools: Vec<PoolConfig>,
     /// Buffers are charged in whole cells of this size.
     pub cell: Bytes,
@@ -56,20 +56,20 @@ pub struct SwitchConfig {
     pub frame_count: usize,
     /// The longest frame admitted, from destination address to last payload byte.
     pub frame_length_max: Bytes,
-    /// By port, what it makes of VLAN tags; empty for a switch to which tags mean nothing.
+    /// Treatment of VLAN tags by port; empty for a switch that ignores tags.
     pub vlans: Vec<VlanPort>,
     /// Static forwarding entries.
     pub routes: Vec<RouteConfig>,
-    /// Room for what commands change about them.
+    /// Capacity for changes of the entries by commands.
     pub ecmp: EcmpConfig,
     /// The recent-flow monitor.
     pub flows: FlowMonitorConfig,
     /// Treatment of frames without a route of their own.
     pub flood: FloodConfig,
-    /// Maximum number of learnt addresses; zero turns learning and the flooding of unknown
-    /// addresses off. Only for networks without loops, or with [`flood.tree`](FloodConfig::tree).
+    /// Maximum number of learned addresses; zero turns off learning and the flooding of unknown addresses. Only for
+    /// networks without loops, or with [`flood.tree`](FloodConfig::tree).
     pub learning_capacity: usize,
-    /// A learnt address is forgotten after this long without a frame from it.
+    /// A learned address is forgotten after this long without a frame from it.
     pub learning_age: Duration,
     /// Loop detection where addresses are learnt; `None` turns it off.
     pub loops: Option<LoopConfig>,
@@ -80,28 +80,28 @@ pub struct SwitchConfig {
     pub link_down_hold: Duration,
     /// The head-of-queue lifetime limit; `None` turns it off.
     pub lifetime: Option<LifetimeConfig>,
-    /// Pause time that XOFF asks for; refreshed after half of it.
+    /// Pause time that an XOFF requests; it is refreshed after half of it.
     pub pause_time: Quanta,
-    /// A Transmit Feedback is resent after this time.
+    /// Interval at which a Transmit Feedback is resent.
     pub feedback_refresh: Duration,
-    /// Bytes that the shaper may send back to back after an idle span, at least.
+    /// Minimum number of bytes that the shaper may send back to back after an idle span.
     pub shaper_burst: Bytes,
-    /// It may send as much as the line carries in this time, where that is more.
+    /// Time that the shaper may catch up at line rate, if that is more than `shaper_burst`.
     pub shaper_burst_time: Duration,
     /// Maximum share of a line for strict priorities and guaranteed rates while others could send.
     /// Above zero and below one.
     pub strict_share: PartsPerMillion,
-    /// Of the switch's only randomness: which frames are marked between the thresholds of [`RedConfig`]. Switches
-    /// that run side by side have different ones.
+    /// Seed of the switch's only randomness: the choice of frames marked between the thresholds of [`RedConfig`].
+    /// Different for switches that run side by side.
     pub seed: u64,
-    /// A random number that is secret: without it no host can guess the nonces of [probes for loops](crate::wire::loop_probe).
-    /// Simulations do without.
+    /// A secret random number, so that no host can guess the nonces of [probes for loops](crate::wire::loop_probe).
+    /// Simulations need none.
     pub secret: u64,
     /// Authentication of CLCM and echo messages at fabric ports; `None` for none.
     pub authentication: Option<AuthenticationConfig>,
     /// Limits on control frames accepted from each port.
     pub control_limits: ControlLimits,
-    /// Messages of classes with credits.
+    /// Times of the messages for classes with credits.
     pub credits: CreditTimes,
 }
 
@@ -109,8 +109,8 @@ impl SwitchConfig {
     /// Default of [`strict_share`](Self::strict_share).
     pub const STRICT_SHARE: PartsPerMillion = PartsPerMillion::from_percent(95);
 
-    /// The default of [`link_down_hold`](Self::link_down_hold): half of the storm watchdog's default detection time, so
-    /// that no neighbour that is paused meanwhile takes the pause for a storm.
+    /// Default of [`link_down_hold`](Self::link_down_hold): half of the storm watchdog's default detection time, so
+    /// that a neighbour paused meanwhile does not declare a storm.
     pub const LINK_DOWN_HOLD: Duration = Duration::from_millis(100);
 
     /// Returns the lateness of a caller, at a line of `rate`, that it may catch up.
@@ -118,11 +118,10 @@ impl SwitchConfig {
         rate.time_for(self.shaper_burst).max(self.shaper_burst_time)
     }
 
-    /// Creates the configuration of a switch with these ports, classes and routes and nothing
-    /// beside: cells of 256 B, frames of up to 1522 B, no learning, no detector, no lifetime limit,
-    /// the longest pauses, Feedback resent after 10 ms, and a shaper that lets a late caller catch
-    /// up by 1 MiB. The pool has the size that the buffers need: after a change of ports, classes
-    /// or the cell, call [`frames_needed`](Self::frames_needed) again.
+    /// Creates the configuration of a switch with these ports, classes and routes and otherwise defaults: cells of 256
+    /// B, frames of up to 1522 B, no learning, no detector, no lifetime limit, the longest pauses, Feedback resent
+    /// after 10 ms, and a shaper that lets a late caller catch up by 1 MiB. The frame pool has the size that the
+    /// buffers need: after a change of ports, classes or the cell, call [`frames_needed`](Self::frames_needed) again.
     pub fn new(
         ports: Vec<PortConfig>,
         classes: [ClassConfig; PRIORITY_COUNT],
@@ -161,7 +160,7 @@ impl SwitchConfig {
         config
     }
 
-    /// The most that all ingress buffers together can charge, releases included.
+    /// Maximum charge of all ingress buffers together, releases included.
     pub fn buffer_bound(&self) -> Bytes {
         let of_port = |port: &PortConfig| -> Bytes {
             let classes = self.classes.iter().filter(|class| class.pool.is_none());
@@ -173,19 +172,19 @@ impl SwitchConfig {
         self.ports.iter().map(of_port).sum::<Bytes>() + self.pools_bound()
     }
 
-    /// γmax: the longest frame as it is charged.
+    /// γmax: the charge of the longest frame.
     pub fn gamma_max(&self) -> Bytes {
         self.frame_length_max.round_up_to(self.cell)
     }
 
-    /// rT of a port's link (Karol, section V) as it is charged: see [`Reserve`].
+    /// The charge of rT of a port's link (Karol, section V): see [`Reserve`].
     pub fn reserve(&self, port: &PortConfig) -> Bytes {
         self.reserve_of(port).total()
     }
 
-    /// For how long a Feedback that was replaced may still let one frame out: the time of the longest frame on a port's
-    /// line, which may have kept the line busy while the Feedback was in force. Zero without a round trip time: then
-    /// there is no reserve for that frame.
+    /// Time for which a replaced Feedback may still let one frame out: that of the longest frame on the port's line,
+    /// which may have occupied the line while the Feedback was in force. Zero without a round trip time: then there is
+    /// no reserve for that frame.
     pub fn lingering(&self, port: &PortConfig) -> Duration {
         if port.round_trip == Duration::ZERO {
             return Duration::ZERO;
@@ -202,8 +201,7 @@ impl SwitchConfig {
         self.reserve_for(port, port.round_trip)
     }
 
-    /// The reserve of a port's link if its round trip time were `round_trip`; none where Feedback is
-    /// permission for a number of frames.
+    /// The reserve of a port's link if its round trip time were `round_trip`; zero if Feedback grants frames.
     pub fn reserve_for(&self, port: &PortConfig, round_trip: Duration) -> Reserve {
         let round_trip = match port.feedback {
             FeedbackCoding::Grants => Duration::ZERO,
@@ -212,8 +210,8 @@ impl SwitchConfig {
         Reserve::new(port.rate, round_trip, self.cell, self.frame_length_max)
     }
 
-    /// Frames that the pool must have so that no admitted frame lacks memory: each frame is charged at
-    /// least one cell, so there is never more than one frame for each cell.
+    /// Number of frames that the pool needs so that no admitted frame lacks memory: each frame is charged at least one
+    /// cell, so there is never more than one frame for each cell.
     pub fn frames_needed(&self) -> usize {
         (self.buffer_bound().get() / self.cell.get().max(1)) as usize
     }

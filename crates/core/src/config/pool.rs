@@ -1,14 +1,14 @@
-//! Pools: memory that the ingress buffers of several (port, priority) share, and how much of it each may take.
+//! Pools: memory shared by the ingress buffers of several (port, priority), and the limit of each.
 //!
-//! The model is that of switch chips and of SONiC: a buffer has a reserve of its own, takes of the pool up to a threshold,
-//! and, if its class is lossless, has room in the pool's headroom for what arrives after the pause. A dynamic threshold is a
-//! multiple α of what is free in the pool (A. K. Choudhury, E. L. Hahne: Dynamic queue length thresholds for shared-memory
-//! packet switches, IEEE/ACM Transactions on Networking 6 (2), 1998).
+//! The model is that of switch chips and of SONiC: a buffer has its own reserve, takes memory from the pool up to a
+//! threshold, and, if its class is lossless, has room in the pool's headroom for frames that arrive after the pause. A
+//! dynamic threshold is a multiple α of the free memory of the pool (A. K. Choudhury, E. L. Hahne: Dynamic queue length
+//! thresholds for shared-memory packet switches, IEEE/ACM Transactions on Networking 6 (2), 1998).
 
 use super::{ClassConfig, ClassMode, ConfigError, PfcThresholds, PortConfig, SwitchConfig};
 use crate::units::{Bytes, Priority};
 
-/// The most pools that a switch has.
+/// Maximum number of pools of a switch.
 pub const POOLS_MAX: usize = 4;
 
 /// A pool of packet memory.
@@ -18,13 +18,13 @@ pub struct PoolConfig {
     pub size: Bytes,
     /// Additional memory that lossless buffers share for frames that arrive after their pauses.
     pub headroom: Bytes,
-    /// By how many times the headrooms of all its lossless buffers may exceed `headroom`; at least 1. Above 1 a lossless frame
-    /// can be lost, when more buffers use their headroom at a time than there is headroom for.
+    /// Factor by which the headrooms of all lossless buffers together may exceed `headroom`; at least 1. Above 1,
+    /// lossless frames can be lost if too many buffers use their headroom at the same time.
     pub oversubscription: u16,
 }
 
 impl PoolConfig {
-    /// A pool whose headroom has to hold that of all its buffers.
+    /// Creates a pool without oversubscription.
     pub const fn new(size: Bytes, headroom: Bytes) -> Self {
         Self {
             size,
@@ -33,15 +33,14 @@ impl PoolConfig {
         }
     }
 
-    /// Returns the memory that a buffer with this share takes beside its headroom while all others
-    /// are empty: its reserve, and α·S/(1+α) of the pool or its static threshold.
+    /// Returns the memory available to a buffer with this share beside its headroom while all others are empty: its
+    /// reserve, and α·S/(1+α) of the pool or its static threshold.
     pub fn alone(&self, share: &PoolShare) -> Bytes {
         share.reserved + share.threshold.with_buffers(self.size, 1)
     }
 
-    /// Returns the threshold at which such a buffer pauses its neighbour while all others are
-    /// empty, which is the latest possible, and its headroom: for calculations with fixed
-    /// thresholds.
+    /// Returns the threshold at which such a buffer pauses its neighbour while all others are empty (the latest
+    /// possible), and its headroom: for calculations with fixed thresholds.
     pub fn thresholds_alone(&self, share: &PoolShare, headroom: Bytes) -> PfcThresholds {
         let xoff = self.alone(share);
         let gap = share.xon_offset.min(xoff);
@@ -54,11 +53,11 @@ impl PoolConfig {
 pub struct PoolShare {
     /// An index into [`SwitchConfig::pools`].
     pub pool: u8,
-    /// Memory of its own, not part of the pool's size.
+    /// Reserve of the buffer, not part of the pool's size.
     pub reserved: Bytes,
     /// Limit on its use of the pool.
     pub threshold: Threshold,
-    /// A paused neighbour resumes when the buffer is so far below its threshold.
+    /// A paused neighbour resumes when the buffer is this far below its threshold.
     pub xon_offset: Bytes,
 }
 
@@ -72,8 +71,7 @@ impl PoolShare {
         }
     }
 
-    /// Returns true if a running switch may replace this share by `other`: the reserve and the pool
-    /// stay the same.
+    /// Returns true if a running switch may replace this share with `other`: the reserve and the pool are the same.
     pub fn differs_by_threshold(&self, other: &Self) -> bool {
         self.pool == other.pool && self.reserved == other.reserved
     }
@@ -82,14 +80,14 @@ impl PoolShare {
 /// Limit on the part of a pool that one buffer may take.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Threshold {
-    /// So much.
+    /// A fixed amount.
     Static(Bytes),
-    /// So much of what is free.
+    /// A multiple of the free part of the pool.
     Dynamic(Alpha),
 }
 
 impl Threshold {
-    /// The threshold while `free` of the pool is free.
+    /// The threshold while `free` bytes of the pool are free.
     pub const fn at(self, free: Bytes) -> Bytes {
         match self {
             Self::Static(threshold) => threshold,
@@ -97,8 +95,8 @@ impl Threshold {
         }
     }
 
-    /// Returns the part that each of `count` buffers has of a pool of `size` when all of them want
-    /// more: α·S/(1+α·N), or the static threshold, as far as there is enough for all.
+    /// Returns the part of a pool of `size` that each of `count` buffers gets when all of them want more: α·S/(1+α·N),
+    /// or the static threshold, at most an equal part.
     pub fn with_buffers(self, size: Bytes, count: usize) -> Bytes {
         let (size, count) = (u128::from(size.get()), count.max(1) as u128);
         let each = match self {
@@ -122,7 +120,7 @@ impl Alpha {
     /// The highest exponent.
     pub const EXPONENT_MAX: i8 = 8;
 
-    /// 1.
+    /// α = 1.
     pub const ONE: Self = Self(0);
 
     /// 2 to the power of `exponent`; `None` beyond [`EXPONENT_MIN`](Self::EXPONENT_MIN) and
@@ -134,7 +132,7 @@ impl Alpha {
         Some(Self(exponent))
     }
 
-    /// n of α = 2^n, as SONiC's `dynamic_th`.
+    /// n in α = 2^n, like SONiC's `dynamic_th`.
     pub const fn exponent(self) -> i8 {
         self.0
     }
@@ -147,7 +145,7 @@ impl Alpha {
         }
     }
 
-    /// α of `free`.
+    /// α · `free`.
     pub const fn of(self, free: Bytes) -> Bytes {
         Bytes::new(match self.0 {
             // No pool is as large as 2^56 bytes.
@@ -166,17 +164,17 @@ impl core::fmt::Display for Alpha {
     }
 }
 
-/// Larger pools would pass the arithmetic of their thresholds.
+/// Bound that keeps the arithmetic of thresholds from overflowing.
 const SIZE_MAX: Bytes = Bytes::new(1 << 48);
 
 impl ClassConfig {
-    /// The share of a pool that the class's buffer of `priority` has at `port`.
+    /// The share of a pool used by the class's buffer of `priority` at `port`.
     pub fn share_at(&self, port: &PortConfig, priority: Priority) -> Option<PoolShare> {
         let own = port.pool_thresholds[priority.index()];
         Some(self.pool?.with_own_threshold(own))
     }
 
-    /// The headroom that the ingress buffer of a class of a pool has in it at `port`; zero for one that is not lossless.
+    /// Headroom of the class's ingress buffer at `port` within its pool; zero for a lossy class.
     pub fn pool_headroom(&self, port: &PortConfig) -> Bytes {
         match self.mode_at(port) {
             ClassMode::Pfc(thresholds) => thresholds.headroom(),
@@ -186,12 +184,12 @@ impl ClassConfig {
 }
 
 impl SwitchConfig {
-    /// The pool that a class has a share of.
+    /// The pool used by a class.
     pub fn pool_of(&self, class: &ClassConfig) -> Option<&PoolConfig> {
         self.pools.get(usize::from(class.pool?.pool))
     }
 
-    /// The headrooms of all lossless buffers of a pool together.
+    /// Sum of the headrooms of all lossless buffers of a pool.
     pub fn headroom_wanted(&self, pool: usize) -> Bytes {
         let classes = self.classes.iter();
         let of_pool = classes.filter(|class| {
@@ -207,8 +205,8 @@ impl SwitchConfig {
         Bytes::new(sum)
     }
 
-    /// Returns the most that all buffers of pools charge: reserves, pools, and headroom twice,
-    /// since a release lends a buffer as much as its headroom.
+    /// Returns the maximum charge of all buffers in pools: reserves, pools, and headroom twice, since a release lends a
+    /// buffer as much as its headroom.
     pub(super) fn pools_bound(&self) -> Bytes {
         let shares = self.classes.iter().filter_map(|class| class.pool);
         let up = |bytes: Bytes| bytes.min(SIZE_MAX).round_up_to(self.cell);
@@ -219,7 +217,6 @@ impl SwitchConfig {
         reserved + up(pools)
     }
 
-    /// Checks that the pools have room for their promises together.
     pub(super) fn validate_pools(&self) -> Result<(), ConfigError> {
         if self.pools.len() > POOLS_MAX {
             return Err(ConfigError::PoolCount(self.pools.len()));
@@ -273,7 +270,7 @@ impl SwitchConfig {
         Ok(())
     }
 
-    /// Checks a class's share of a pool by itself, and as its ports have it.
+    /// Checks a class's share of a pool, and the values that its ports override.
     pub(super) fn validate_share(
         &self,
         priority: Priority,
@@ -333,7 +330,7 @@ mod tests {
                 let each = threshold.with_buffers(size, count).get() as f64;
                 let published = alpha * 1e6 / (1.0 + alpha * count as f64);
                 assert!((each - published).abs() <= 1.0, "{alpha} {count}: {each}");
-                // At this point the threshold is what each has.
+                // The threshold at which every buffer has this much.
                 let free = size.saturating_sub(Bytes::new(each as u64 * count as u64));
                 let gap = threshold.at(free).get() as f64 - each;
                 assert!(gap.abs() <= 8.0 * count as f64 + 8.0, "{gap}");

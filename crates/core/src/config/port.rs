@@ -1,64 +1,64 @@
-//! Ports: what they face, and how they speak to it.
+//! Ports: role, neighbour, and protocol settings.
 
 use super::{Threshold, WatchdogConfig};
 use crate::units::{BitRate, Bytes, Duration, MacAddress, PRIORITY_COUNT};
 
 crate::named! {
-    /// What a port faces.
+    /// Kind of device that a port faces.
     #[derive(Clone, Copy, Debug, PartialEq, Eq)]
     pub enum PortRole {
-        /// Another switch: CLCM is spoken here.
+        /// Another switch, with which CLCM is exchanged.
         Fabric => "fabric",
-        /// A host: CLCM from it is counted and dropped, its PFC is obeyed.
+        /// A host: its CLCM is counted and dropped, its PFC is obeyed.
         Edge => "edge",
     }
 }
 
 crate::named! {
-    /// What is known of the switch on the other side of a fabric port.
+    /// Kind of switch on the other side of a fabric port.
     #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
     pub enum Neighbour {
-        /// Nothing: it is told so that both kinds understand.
+        /// Unknown: Feedback is sent in a form that both kinds understand.
         Unknown => "unknown" (default),
         /// It speaks the Level protocol.
         Enhanced => "enhanced",
-        /// It speaks 802.3x and PFC only. Nothing is lost, but freedom from deadlock is no longer promised.
+        /// It supports only 802.3x and PFC. Nothing is lost, but freedom from deadlock is no longer guaranteed.
         Regular => "regular",
     }
 }
 
-/// Treatment by an edge port of lossless frames when its ingress buffer fills: the gateway to
-/// senders that lower their rate by losses (Karol, section V, the second extension).
+/// Treatment of lossless frames by an edge port when its ingress buffer fills: the gateway to senders that lower their
+/// rate after losses (Karol, section V, the second extension).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Police {
     /// Pauses the host at xoff.
     #[default]
     Off,
-    /// Drops single frames from xoff on, the more often the less room is left, and frames that
-    /// would take the buffer above xoff + headroom; sends no pauses.
+    /// Drops single frames from xoff on, more often as room runs out, and all frames that would take the buffer above
+    /// xoff + headroom; sends no pauses.
     Drop,
-    /// Has frames marked Congestion Experienced (RFC 3168) from xoff on and drops frames that would
-    /// take the buffer above xoff + headroom; sends no pauses.
+    /// Marks frames Congestion Experienced (RFC 3168) from xoff on and drops frames that would take the buffer above
+    /// xoff + headroom; sends no pauses.
     Mark,
 }
 
 crate::named! {
-    /// When a port obeys 802.3x PAUSE, which stops all of its priorities. PFC has no such setting: a port obeys it for
-    /// lossless priorities, and for no other.
+    /// When a port obeys 802.3x PAUSE, which stops all of its priorities. PFC has no such setting: it is obeyed for
+    /// lossless priorities only.
     #[derive(Clone, Copy, Debug, PartialEq, Eq)]
     pub enum PauseRule {
         /// Always.
         Obey => "obey",
-        /// Never: what comes in is counted.
+        /// Never; PAUSE frames are only counted.
         Ignore => "ignore",
-        /// Where the switch has no lossless priority, hence no PFC: 802.1Qbb allows a link one of the two.
+        /// If the switch has no lossless priority and hence no PFC: 802.1Qbb allows only one of the two on a link.
         NoLossless => "no-lossless",
     }
 }
 
 impl PauseRule {
-    /// Returns the default for a role. A switch that pauses us relies on it for its own promises; a
-    /// host that pauses us would hold frames of others without end.
+    /// Returns the default for a role. A switch that pauses us needs the pause to be obeyed; a host that pauses us
+    /// would hold frames of others indefinitely.
     pub const fn of_role(role: PortRole) -> Self {
         match role {
             PortRole::Fabric => Self::Obey,
@@ -77,15 +77,15 @@ impl PauseRule {
 }
 
 crate::named! {
-    /// In which frames a fabric port tells its Feedback (Karol, section IV).
+    /// Frame type in which a fabric port sends its Feedback (Karol, section IV).
     #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
     pub enum FeedbackCoding {
-        /// By class, in PFC frames.
+        /// PFC frames, by class.
         Pfc => "pfc" (default),
-        /// One for the whole link, in PAUSE frames: the highest of all classes.
+        /// PAUSE frames, one value for the whole link: the highest of all classes.
         Pause => "pause",
-        /// By class in PFC frames, as permission for a number of frames (section V): the buffers need no
-        /// reserve for the round trip. Only where both sides are known to do so.
+        /// PFC frames, by class, as permission for a number of frames (section V): the buffers need no reserve for the
+        /// round trip. Only if both ends are known to support it.
         Grants => "grants",
     }
 }
@@ -95,7 +95,8 @@ crate::named! {
 pub struct CableRoom {
     /// The headroom of each lossless buffer of the port whose class goes [by cables](super::ClassConfig::headroom_by_cable).
     pub headroom: Bytes,
-    /// The longest round trip time T for which this headroom is enough. What an echo measures beyond is reported.
+    /// The longest round trip time T for which this headroom suffices. Longer ones measured by echo messages are
+    /// reported.
     pub round_trip_max: Duration,
 }
 
@@ -104,17 +105,17 @@ pub struct CableRoom {
 pub struct PortConfig {
     /// Kind of device that the port faces.
     pub role: PortRole,
-    /// The line's rate: the shaper's rate and the unit of pause quanta.
+    /// The line's rate: rate of the shaper and unit of pause quanta.
     pub rate: BitRate,
-    /// Our address on this port: source of control frames.
+    /// MAC address of this port: source of control frames.
     pub address: MacAddress,
-    /// The round trip time T of the link: from a Feedback that we send until the last frame that was sent
-    /// without it has arrived, the reaction times of both sides included. For classes with Levels.
+    /// The round trip time T of the link: from sending a Feedback until the last frame sent without knowing it has
+    /// arrived, including the reaction times of both ends. For classes with Levels.
     pub round_trip: Duration,
     /// T is twice the longest round trip recently measured by echo messages, and at least
     /// `round_trip`.
     pub round_trip_measured: bool,
-    /// Room that its cable needs; `None` if unknown.
+    /// Room needed for its cable; `None` if unknown.
     pub cable: Option<CableRoom>,
     /// Neighbour on the port. For classes with Levels.
     pub neighbour: Neighbour,
@@ -129,19 +130,18 @@ pub struct PortConfig {
     pub pool_thresholds: [Option<Threshold>; PRIORITY_COUNT],
     /// The PFC storm watchdog; `None` turns it off. It can be changed while the switch runs.
     pub watchdog: Option<WatchdogConfig>,
-    /// Addresses that are learnt behind the port at most; frames from one more are dropped as
-    /// [`AddressLimit`](crate::DropReason::AddressLimit). `None` for no such bound.
+    /// Maximum number of addresses learned at the port; frames from further ones are dropped as
+    /// [`AddressLimit`](crate::DropReason::AddressLimit). `None` for no limit.
     pub address_limit: Option<u32>,
-    /// Credits of all classes that the rings before the port's buffers hold; `None` for any number. It can be changed while
-    /// the switch runs.
+    /// Credits of all classes that the rings before the port's buffers can hold; `None` for unlimited. Can be changed
+    /// while the switch runs.
     pub credit_slots: Option<u32>,
-    /// Priorities that frames from the port may have. Others are dropped as
-    /// [`Priority`](crate::DropReason::Priority).
+    /// Priorities allowed for frames from the port. Others are dropped as [`Priority`](crate::DropReason::Priority).
     pub priorities: [bool; PRIORITY_COUNT],
 }
 
 impl PortConfig {
-    /// A port whose link has no round trip time and whose neighbour is not known.
+    /// Creates a port without a round trip time and with an unknown neighbour.
     pub const fn new(role: PortRole, rate: BitRate, address: MacAddress) -> Self {
         Self {
             role,

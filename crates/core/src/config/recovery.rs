@@ -1,14 +1,14 @@
-//! Recovery by time: what is done to an egress that has been held for too long, without asking why.
+//! Recovery by time limits: actions on an egress that has been paused for too long, regardless of the cause.
 
 use crate::units::Duration;
 
-/// The PFC storm watchdog at one port, as SONiC's `PFC_WD` table has it.
+/// The PFC storm watchdog of one port, as in SONiC's `PFC_WD` table.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct WatchdogConfig {
-    /// A (port, priority) is stalled when its neighbour has held it for this long, with frames waiting and
-    /// none leaving.
+    /// A (port, priority) is stalled when its neighbour has paused it for this long, with frames waiting and none
+    /// leaving.
     pub detection: Duration,
-    /// A storm is over when no pause has come in, and none was in force, for this long.
+    /// A storm ends when no pause has arrived, and none was in force, for this long.
     pub restoration: Duration,
     /// Action while a storm lasts.
     pub action: StormAction,
@@ -21,14 +21,14 @@ impl WatchdogConfig {
 }
 
 crate::named! {
-    /// What is done about a PFC storm while it lasts.
+    /// Action during a PFC storm.
     #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
     pub enum StormAction {
-        /// What waits for the egress is dropped, and so is what arrives for it.
+        /// Frames that wait for the egress or arrive for it are dropped.
         Drop => "drop" (default),
         /// The pause is ignored.
         Forward => "forward",
-        /// Nothing: it is told.
+        /// None: the storm is only reported.
         Alert => "alert",
     }
 }
@@ -39,12 +39,12 @@ crate::named! {
 pub struct LifetimeConfig {
     /// HOQLife: maximum time of a frame at the head of its (egress, priority).
     pub limit: Duration,
-    /// VLStallCount: after this many drops in a row the (egress, priority) is VLStalled. Zero: never.
+    /// VLStallCount: number of consecutive drops after which the (egress, priority) is VLStalled. Zero: never.
     pub stall_count: u8,
 }
 
 impl LifetimeConfig {
-    /// For how long a VLStalled (egress, priority) drops everything: 8 × HOQLife.
+    /// Time for which a VLStalled (egress, priority) drops everything: 8 × HOQLife.
     pub const fn stalled_for(&self) -> Duration {
         self.limit.saturating_mul(8)
     }

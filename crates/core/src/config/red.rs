@@ -1,4 +1,4 @@
-//! Random Early Detection: when frames are marked Congestion Experienced.
+//! Random Early Detection: marking of frames as Congestion Experienced.
 
 use core::fmt;
 
@@ -9,12 +9,12 @@ use crate::units::Bytes;
 pub struct PartsPerMillion(u32);
 
 impl PartsPerMillion {
-    /// Never.
+    /// Zero.
     pub const ZERO: Self = Self(0);
-    /// Always.
+    /// One.
     pub const ONE: Self = Self(1_000_000);
 
-    /// `parts` millionths; `None` beyond one.
+    /// Returns `parts` millionths; `None` above one.
     pub const fn new(parts: u32) -> Option<Self> {
         if parts <= Self::ONE.0 {
             Some(Self(parts))
@@ -23,17 +23,17 @@ impl PartsPerMillion {
         }
     }
 
-    /// `percent` hundredths.
+    /// Returns `percent` hundredths.
     ///
     /// # Panics
     ///
-    /// Beyond 100, which in a constant does not compile.
+    /// Above 100; in a constant this fails to compile.
     pub const fn from_percent(percent: u32) -> Self {
-        assert!(percent <= 100, "a probability is 100 % at most");
+        assert!(percent <= 100, "a probability is at most 100 %");
         Self(percent * 10_000)
     }
 
-    /// In millionths.
+    /// The value in millionths.
     pub const fn get(self) -> u32 {
         self.0
     }
@@ -46,27 +46,28 @@ impl fmt::Display for PartsPerMillion {
 }
 
 crate::named! {
-    /// When a frame meets the backlog that marks it.
+    /// Moment at which a frame's backlog is compared with the thresholds.
     #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
     pub enum MarkAt {
-        /// When it is admitted, as RED and DCQCN have it: what waits before it.
+        /// On admission, as in RED and DCQCN: the backlog ahead of the frame.
         Arrival => "arrival" (default),
-        /// When it leaves: what waits behind it. The receiver knows of congestion one queue earlier.
+        /// On departure: the backlog behind the frame. The receiver learns of congestion one queue earlier.
         Departure => "departure",
-        /// It meets none: nothing is marked, and the thresholds wait for another moment.
+        /// At no time: nothing is marked, and the thresholds have no effect.
         Never => "never",
     }
 }
 
-/// With which probability a frame is marked that finds a backlog of x (Lehal, Luangsomboon, Liebeherr: Network
-/// Calculus Characterization of Congestion Control, section III-B; its third case prints K_max for K_min):
+/// Probability that a frame with a backlog of x is marked (Lehal, Luangsomboon, Liebeherr: Network Calculus
+/// Characterization of Congestion Control, section III-B; its third case prints K_max for K_min):
 ///
 /// * 0 for x ≤ K_min,
 /// * P_max · (x − K_min) / (K_max − K_min) between,
 /// * 1 for x ≥ K_max.
 ///
-/// x is what waits at (egress port, priority) when the frame gets there, or when it leaves, without the frame itself and
-/// without what the transmitter has already. With K_min = K_max every frame is marked from there on and none below.
+/// x is the backlog of (egress port, priority) when the frame arrives or leaves, without the frame itself and without
+/// frames already with the transmitter. With K_min = K_max every frame with at least that backlog is marked, and none
+/// below.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct RedConfig {
     /// K_min, at most K_max: nothing is marked up to here.
@@ -75,11 +76,11 @@ pub struct RedConfig {
     pub kmax: Bytes,
     /// P_max, above zero: the probability just below K_max.
     pub pmax: PartsPerMillion,
-    /// Which backlog counts.
+    /// Moment at which the backlog is measured.
     pub at: MarkAt,
 }
 
-/// Why frames cannot be marked like this.
+/// Reason for refusing marking thresholds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum RedError {
     /// K_min is above K_max.
@@ -96,11 +97,11 @@ pub enum RedError {
 }
 
 impl RedConfig {
-    /// Validates thresholds; a file, a command and a new switch share this check.
+    /// Validates the thresholds. Used for files, commands and new switches.
     ///
     /// # Errors
     ///
-    /// When K_min is above K_max, or P_max is zero.
+    /// K_min is above K_max, or P_max is zero.
     pub fn check(&self) -> Result<(), RedError> {
         let (kmin, kmax) = (self.kmin, self.kmax);
         if kmin > kmax {
@@ -112,9 +113,8 @@ impl RedConfig {
         Ok(())
     }
 
-    /// Returns true if a frame that finds `backlog` is marked. `draw` returns a number that is
-    /// uniform over all of `u32`, and is called only between the thresholds. Exact up to the 2^-32
-    /// granularity of a draw.
+    /// Returns true if a frame with this `backlog` is marked. `draw` returns a number that is uniform over all of
+    /// `u32`, and is called only between the thresholds. Exact to the 2^-32 granularity of a draw.
     pub(crate) fn marks(&self, backlog: Bytes, draw: impl FnOnce() -> u32) -> bool {
         if backlog >= self.kmax {
             return true;
@@ -138,8 +138,7 @@ mod tests {
 
     const DRAWS: u64 = 1 << 32;
 
-    /// Returns the number of the 2^32 draws that mark at `backlog`: all below a bound, which is
-    /// searched for.
+    /// Returns how many of the 2^32 draws mark at `backlog`: all below a bound, found by bisection.
     fn marking_draws(red: &RedConfig, backlog: u64) -> u64 {
         let marks = |draw: u64| red.marks(Bytes::new(backlog), || draw as u32);
         let (mut low, mut high) = (0, DRAWS);
@@ -154,7 +153,7 @@ mod tests {
         low
     }
 
-    /// The paper's formula in whole numbers: the least number of draws that is not below 2^32 · p(x).
+    /// The paper's formula in integers: the least number of draws that is not below 2^32 · p(x).
     fn expected_draws(red: &RedConfig, backlog: u64) -> u64 {
         let (kmin, kmax) = (red.kmin.get(), red.kmax.get());
         if backlog >= kmax {
@@ -195,8 +194,8 @@ mod tests {
         assert_eq!([1_999, 2_000].map(marks), [false, true]);
     }
 
-    /// Chance decides between the thresholds: over many draws with a fixed seed the share of marks is p within four
-    /// standard deviations, which is 4 · sqrt(p(1 − p) / n).
+    /// Over many draws with a fixed seed the share of marks is p within four standard deviations, 4 · sqrt(p(1 − p) /
+    /// n).
     #[test]
     fn the_share_of_marks_is_the_probability() {
         const FRAMES: u32 = 1_000_000;

@@ -1,4 +1,4 @@
-//! rT of section V: what a Receiving Queue keeps free for frames under way.
+//! rT of section V: room that a Receiving Queue keeps free for frames in flight.
 
 use crate::units::{BitRate, Bytes, Duration, LINE_OVERHEAD};
 
@@ -8,21 +8,20 @@ const REPEATS: u64 = 8;
 /// Space that a Receiving Queue keeps free for frames in flight when a Feedback is sent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Reserve {
-    /// Maximum that arrives in the round-trip time, in frames of the length that wastes most of
-    /// their cells.
+    /// Maximum charge of what arrives in the round-trip time, in frames of the length that wastes most of their cells.
     pub round_trip: Bytes,
-    /// A Feedback that restricts is repeated whenever this much has arrived since: several of them in a
-    /// row may get lost, and there is room for what arrives meanwhile.
+    /// A restricting Feedback is repeated whenever this much has arrived since: several in a row may get lost, and
+    /// there is room for what arrives meanwhile.
     pub repeat_after: Bytes,
 }
 
 impl Reserve {
-    /// For a link of `rate` with round trip time `round_trip`; zero when that is.
+    /// For a link of `rate` with round trip time `round_trip`; zero if that is zero.
     pub fn new(rate: BitRate, round_trip: Duration, cell: Bytes, frame_length_max: Bytes) -> Self {
         const SHORTEST: u64 = 60;
         let on_line = rate.bytes_in(round_trip).get();
         let cell = cell.get().max(1);
-        // A frame of one byte more than whole cells wastes most.
+        // A frame one byte longer than whole cells wastes most.
         let charged = (0..=frame_length_max.get() / cell)
             .map(|cells| (cells * cell + 1).max(SHORTEST))
             .map(|length| {
@@ -44,7 +43,7 @@ impl Reserve {
         }
     }
 
-    /// Both together; zero without a round trip time.
+    /// The sum; zero without a round trip time.
     pub fn total(self) -> Bytes {
         if self.round_trip == Bytes::ZERO {
             return Bytes::ZERO;

@@ -1,8 +1,8 @@
-//! When an ingress buffer pauses its neighbour, and lets it resume.
+//! Occupancies at which an ingress buffer pauses and resumes its neighbour.
 
 use crate::units::Bytes;
 
-/// When an ingress buffer pauses its neighbour, and lets it resume. Of two kinds only: xon is below xoff, or the neighbour
+/// Occupancies at which an ingress buffer pauses and resumes its neighbour. Either xon is below xoff, or the neighbour
 /// is paused at any occupancy ([`always_paused`](Self::always_paused)).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct PfcThresholds {
@@ -11,7 +11,7 @@ pub struct PfcThresholds {
     headroom: Bytes,
 }
 
-/// Thresholds under which a neighbour would be paused and resumed at the same occupancy.
+/// Error: the neighbour would be paused and resumed at the same occupancy.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("xon ({xon}) must be below xoff ({xoff})")]
 pub struct XonNotBelowXoff {
@@ -27,7 +27,7 @@ impl PfcThresholds {
     ///
     /// # Errors
     ///
-    /// When `xon` is not below `xoff`.
+    /// `xon` is not below `xoff`.
     pub const fn new(xoff: Bytes, xon: Bytes, headroom: Bytes) -> Result<Self, XonNotBelowXoff> {
         if xon.get() >= xoff.get() {
             return Err(XonNotBelowXoff { xon, xoff });
@@ -45,7 +45,7 @@ impl PfcThresholds {
         Self { headroom, ..self }
     }
 
-    /// Thresholds that are `gap` apart, at least one byte.
+    /// Creates thresholds that are `gap` apart, at least one byte.
     pub fn above_xon(xon: Bytes, gap: Bytes, headroom: Bytes) -> Self {
         Self {
             xoff: xon + gap.max(Bytes::new(1)),
@@ -54,7 +54,7 @@ impl PfcThresholds {
         }
     }
 
-    /// Pauses the neighbour at any occupancy; `headroom` is all the room there is.
+    /// Pauses the neighbour at any occupancy; `headroom` is the whole buffer.
     pub(crate) const fn always_paused(headroom: Bytes) -> Self {
         Self {
             xoff: Bytes::ZERO,
@@ -63,12 +63,12 @@ impl PfcThresholds {
         }
     }
 
-    /// Pause the neighbour when the ingress buffer holds at least this much.
+    /// Occupancy from which the neighbour is paused.
     pub const fn xoff(self) -> Bytes {
         self.xoff
     }
 
-    /// Let it resume when the ingress buffer holds at most this much.
+    /// Occupancy up to which it resumes.
     pub const fn xon(self) -> Bytes {
         self.xon
     }
@@ -78,7 +78,7 @@ impl PfcThresholds {
         self.headroom
     }
 
-    /// The most that the ingress buffer holds: xoff and the headroom.
+    /// Maximum occupancy: xoff + headroom.
     pub fn limit(self) -> Bytes {
         self.xoff + self.headroom
     }

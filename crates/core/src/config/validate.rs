@@ -13,11 +13,11 @@ use crate::switch::check_route;
 use crate::units::{BitRate, Duration, PortId, Priority, Quanta, LINE_OVERHEAD, PORT_COUNT_MAX};
 
 impl SwitchConfig {
-    /// Checks what the types do not.
+    /// Checks constraints that the types do not express.
     ///
     /// # Errors
     ///
-    /// The first thing that cannot work.
+    /// The first violated constraint.
     pub fn validate(&self) -> Result<(), ConfigError> {
         if !(1..=PORT_COUNT_MAX).contains(&self.ports.len()) {
             return Err(ConfigError::PortCount(self.ports.len()));
@@ -111,7 +111,6 @@ impl SwitchConfig {
         Ok(())
     }
 
-    /// Checks the rates of one class by themselves.
     fn validate_scheduler(
         &self,
         priority: Priority,
@@ -129,7 +128,7 @@ impl SwitchConfig {
         }
         let frame = self.frame_length_max;
         let takes = rate_max.time_for(frame + LINE_OVERHEAD);
-        // Between two samples of the detector a frame must leave.
+        // A frame must leave between two samples of the detector.
         match self.detector.map(|detector| detector.detect) {
             Some(detect) if takes.saturating_mul(2) > detect => Err(ConfigError::RateMaxTooLow {
                 priority,
@@ -151,9 +150,9 @@ impl SwitchConfig {
         })
     }
 
-    /// b_i ≥ γmax + rT for every i. The paper asks for it of b_1 alone (equation 23), but its proof of freedom
-    /// from deadlock needs it of all: lemma 3 concludes from m_k ≥ b_k that the Feedback falls below k, and
-    /// with round trips it does so from m_k ≥ γmax + rT only.
+    /// b_i ≥ γmax + rT for every i. The paper requires it of b_1 alone (equation 23), but its proof of freedom from
+    /// deadlock needs it of all: lemma 3 concludes from m_k ≥ b_k that the Feedback falls below k, and with round trips
+    /// that follows only from m_k ≥ γmax + rT.
     fn validate_budgets(&self, priority: Priority, budgets: &Budgets) -> Result<(), ConfigError> {
         let gamma_max = self.gamma_max();
         for (index, budget) in budgets.as_slice().iter().enumerate() {
@@ -260,7 +259,7 @@ impl SwitchConfig {
             size: credits.size,
             cell: self.cell,
         })?;
-        // One longest frame is stored while the next one is under way.
+        // One longest frame is stored while the next one is in flight.
         let needed = terms.cost(self.frame_length_max).saturating_mul(2);
         if terms.limit() < needed {
             return Err(ConfigError::CreditLimit {

@@ -1,18 +1,18 @@
-//! Treatment of tags by a port of a VLAN-aware switch.
+//! Treatment of tags by the ports of a VLAN-aware switch.
 
 use crate::sets::vlans::{VlanId, VlanSet, VlanTag};
 
 crate::named! {
-    /// Which VLANs a port has, and which frames have tags on its line. Names and meanings are those of Open vSwitch.
+    /// VLANs of a port, and which frames are tagged on its line. Names and meanings are those of Open vSwitch.
     #[derive(Clone, Copy, Debug, PartialEq, Eq)]
     pub enum VlanMode {
-        /// One VLAN, without tags.
+        /// One VLAN, untagged.
         Access => "access",
-        /// Several, with tags.
+        /// Several VLANs, tagged.
         Trunk => "trunk",
-        /// Several, with tags; what comes in without a tag is in the native one.
+        /// Several VLANs, tagged; untagged frames belong to the native VLAN.
         NativeTagged => "native-tagged",
-        /// The same, but frames of the native VLAN leave without a tag.
+        /// As `native-tagged`, but frames of the native VLAN leave untagged.
         NativeUntagged => "native-untagged",
     }
 }
@@ -21,15 +21,15 @@ crate::named! {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct VlanPort {
     mode: VlanMode,
-    /// VLAN of frames that arrive without a tag.
+    /// VLAN of frames that arrive untagged.
     untagged_in: VlanId,
-    /// Frames of this VLAN leave without a tag, and those of [`VlanId::UNTAGGED`].
+    /// Frames of this VLAN, and those of [`VlanId::UNTAGGED`], leave untagged.
     untagged_out: VlanId,
     carried: VlanSet,
 }
 
 impl VlanPort {
-    /// One VLAN, without tags.
+    /// Creates a port with one VLAN, untagged.
     pub fn access(vlan: VlanId) -> Self {
         Self {
             mode: VlanMode::Access,
@@ -39,7 +39,7 @@ impl VlanPort {
         }
     }
 
-    /// These VLANs, with tags. That of [frames without a tag](VlanId::UNTAGGED) is one of them, or not.
+    /// Creates a port with these VLANs, tagged. [`VlanId::UNTAGGED`] may be one of them.
     pub const fn trunk(trunks: VlanSet) -> Self {
         Self {
             mode: VlanMode::Trunk,
@@ -49,8 +49,8 @@ impl VlanPort {
         }
     }
 
-    /// These VLANs and the native one, with tags. [`VlanId::UNTAGGED`] is none of them: on this line what has no tag is in the
-    /// native VLAN, so that its frames would cross.
+    /// Creates a port with these VLANs and the native one, all tagged. [`VlanId::UNTAGGED`] is excluded: untagged
+    /// frames on this line belong to the native VLAN, so its frames would change VLAN.
     pub fn native_tagged(native: VlanId, trunks: VlanSet) -> Self {
         let mut port = Self::trunk(trunks);
         port.mode = VlanMode::NativeTagged;
@@ -60,7 +60,7 @@ impl VlanPort {
         port
     }
 
-    /// These VLANs with tags, and the native one without.
+    /// Creates a port with these VLANs tagged and the native one untagged.
     pub fn native_untagged(native: VlanId, trunks: VlanSet) -> Self {
         let mut port = Self::native_tagged(native, trunks);
         port.mode = VlanMode::NativeUntagged;
@@ -68,17 +68,17 @@ impl VlanPort {
         port
     }
 
-    /// Its mode.
+    /// The port's mode.
     pub const fn mode(&self) -> VlanMode {
         self.mode
     }
 
-    /// The VLAN of what comes in without a tag.
+    /// VLAN of frames that arrive untagged.
     pub const fn untagged_in(&self) -> VlanId {
         self.untagged_in
     }
 
-    /// Its VLANs.
+    /// The port's VLANs.
     pub const fn carried(&self) -> &VlanSet {
         &self.carried
     }
@@ -89,8 +89,8 @@ impl VlanPort {
         self.carried.contains(vlan)
     }
 
-    /// Returns the VLAN of a frame that arrives with this tag, or without one; `None` for a frame
-    /// that may not enter. A tag with the number 0 names no VLAN (802.1Q, 9.6).
+    /// Returns the VLAN of a frame that arrives with this tag or untagged; `None` if it may not enter. A tag with the
+    /// number 0 names no VLAN (802.1Q, 9.6).
     #[inline]
     pub fn classify(&self, tag: Option<VlanTag>) -> Option<VlanId> {
         let named = match tag {

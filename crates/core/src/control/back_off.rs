@@ -1,12 +1,12 @@
-//! A loop that comes back as soon as its release ends would flap between locked and released: its frames are
-//! then preferred for a while after the release, longer each time.
+//! Backoff for loops that return. A loop that closes again as soon as its release ends would flap between locked and
+//! released: its frames are preferred for a while after the release, longer each time.
 
 use crate::units::{Duration, Instant};
 
 /// The longest preference, in release periods.
 pub const BACK_OFF_MAX: u64 = 16;
 
-/// Backoff of the preference for one (egress, priority) whose loop came back.
+/// Backoff of the preference for one (egress, priority) whose loop returned.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct BackOff {
     last: Option<Release>,
@@ -16,16 +16,15 @@ pub(super) struct BackOff {
 struct Release {
     /// The preference in release periods: 0, 1, 2, 4, …
     factor: u64,
-    /// Begin of the suspicion that it answered.
+    /// Start of the suspicion that it answered.
     suspicion: Instant,
     until: Instant,
 }
 
 impl BackOff {
-    /// Returns how long the loop's frames are preferred after a release at `now`, in a suspicion
-    /// that began at `suspicion`. Zero the first time; doubles when the release and preference of
-    /// the previous suspicion ended less than `quiet` before this one began. Constant within one
-    /// suspicion.
+    /// Returns how long the loop's frames are preferred after a release at `now`, in a suspicion that began at
+    /// `suspicion`. Zero the first time; doubles if the release and preference of the previous suspicion ended less
+    /// than `quiet` before this one began. Constant within one suspicion.
     pub(super) fn preference(
         &mut self,
         now: Instant,
@@ -66,7 +65,7 @@ mod tests {
     }
 
     #[test]
-    fn doubles_while_the_loop_comes_back_and_begins_anew_after_a_quiet_time() {
+    fn doubles_while_the_loop_returns_and_resets_after_a_quiet_time() {
         let mut back_off = BackOff::default();
         let mut now = 0;
         for factor in [0, 1, 2, 4, 8, 16, 16] {

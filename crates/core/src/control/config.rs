@@ -5,10 +5,10 @@ use crate::sets::PortSet;
 use crate::units::{Bytes, Duration};
 
 crate::named! {
-    /// What is done about a deadlock.
+    /// Reaction to a deadlock.
     #[derive(Clone, Copy, Debug, PartialEq, Eq)]
     pub enum Policy {
-        /// Nothing: it is detected and reported.
+        /// None: it is detected and reported.
         Off => "off",
         /// The Deadlock Breaker releases the loop (CLCM paper, section 3.3).
         Breaker => "breaker",
@@ -16,9 +16,9 @@ crate::named! {
         LoopBreaker => "loop-breaker",
         /// Both: flows move where a path exists, and the loop is released without loss in either case.
         Auto => "auto",
-        /// The storm watchdog takes whatever stands still under a pause for a storm: the naive baseline.
+        /// Every stall under a pause counts as a storm and is left to the storm watchdog: the naive baseline.
         Watchdog => "watchdog",
-        /// What stands at the head of its queue for too long is dropped: InfiniBand's way.
+        /// Frames that stay at the head of their queue for too long are dropped, as in InfiniBand.
         Lifetime => "lifetime",
     }
 }
@@ -41,15 +41,14 @@ impl Policy {
 }
 
 crate::named! {
-    /// What a switch does that has no other path for the flows that wait at a suspected egress
-    /// (CLCM paper, section 3.2.2).
+    /// Action of a switch that has no other path for the flows that wait at a suspected egress (CLCM paper, section
+    /// 3.2.2).
     #[derive(Clone, Copy, Debug, PartialEq, Eq)]
     pub enum NoAlternative {
-        /// It passes on what others began and does not begin itself, so that another switch is elected; only where that
-        /// comes to nothing for long, or ways change, it stands too.
+        /// It forwards the elections of others and does not stand itself, so that another switch is elected. It stands
+        /// only if that has had no result for long, or paths change.
         Forward => "forward",
-        /// It takes part in the election, and reroutes flows that come to the blocked egress from outside the
-        /// loop.
+        /// It takes part in the election, and reroutes flows that reach the blocked egress from outside the loop.
         RerouteEntering => "reroute-entering",
     }
 }
@@ -57,7 +56,7 @@ crate::named! {
 /// Settings of the Loop Breaker.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct LoopBreakerConfig {
-    /// Selects the flows to move.
+    /// The unit to move: flows or buckets.
     pub reroute_by: RerouteBy,
     /// Action of a switch without another path.
     pub no_alternative: NoAlternative,
@@ -83,10 +82,10 @@ impl Default for LoopBreakerConfig {
 pub struct ControlConfig {
     /// Reaction to a deadlock.
     pub policy: Policy,
-    /// Time between two CLCM by one suspected egress.
+    /// Interval between two CLCM of one suspected egress.
     pub clcm_interval: Duration,
-    /// For how long a release holds. When the loop comes back at once its frames go first for a while
-    /// after it ([`BACK_OFF_MAX`](super::BACK_OFF_MAX)).
+    /// Duration of a release. If the loop returns at once, its frames are preferred for a while afterwards
+    /// ([`BACK_OFF_MAX`](super::BACK_OFF_MAX)).
     pub release_period: Duration,
     /// Additional buffer of the loop's ingress port while it is released.
     pub release_extra: Bytes,

@@ -3,10 +3,10 @@
 use super::report::IgnoreReason;
 
 crate::counters! {
-    /// What the control plane has counted since it began.
+    /// Counts of the control plane since its start.
     #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
     ControlCounters, CONTROL_COUNTERS "control_" {
-        /// Messages that went no further, by [`IgnoreReason::index`].
+        /// Ignored messages, by [`IgnoreReason::index`].
         clcm_ignored: [u64; IgnoreReason::COUNT],
     } {
         CLCM_ORIGINATED "weir_clcm_originated_total" [] Always
@@ -38,7 +38,7 @@ crate::counters! {
             { overflows []; }
     }
 
-    /// What a port has counted of LLDP (clause 9.2.6).
+    /// LLDP counters of a port (clause 9.2.6).
     #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
     LldpCounters, LLDP_COUNTERS "lldp_" {} {
         LLDP_FRAMES "weir_lldp_frames_total" ["port", "direction"] Always

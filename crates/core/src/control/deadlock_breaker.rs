@@ -1,5 +1,4 @@
-//! The Deadlock Breaker of the CLCM paper's section 3.3: a message finds the loop and, on its second way round,
-//! releases it.
+//! The Deadlock Breaker of the CLCM paper's section 3.3: a message finds the loop and, on its second pass, releases it.
 
 use super::{ControlPlane, IgnoreReason, ReportKind};
 use crate::command::Command;
@@ -32,8 +31,8 @@ impl ControlPlane {
             self.note_loop(now, egress);
             return;
         }
-        // A loop may run through this switch twice, by other ports: hops of its own do not end the search,
-        // but it does not go the same way again.
+        // A loop may pass this switch twice, by different ports: finding an own hop does not end the search, but the
+        // message does not take the same path again.
         let fresh: PortSet = candidates
             .iter()
             .filter(|egress| self.hop_of(*egress, message).is_none())
@@ -81,7 +80,7 @@ impl ControlPlane {
             .filter(|hop| self.suspects.is_known(now, hop.egress, priority, hop.spuid));
         match known {
             None => self.ignore(now, ingress, message, IgnoreReason::UnknownSpuid),
-            // A neighbour knows the identifier and could have made the rest up.
+            // A neighbour knows the identifier and may have forged the rest.
             Some(hop) if !toward.contains(hop.egress) => {
                 self.ignore(now, ingress, message, IgnoreReason::NotOnLoop);
             }
@@ -98,7 +97,7 @@ impl ControlPlane {
         let preference = self.suspects.get_mut(egress, priority).and_then(|suspect| {
             suspect.is_answered = true;
             let began = suspect.began;
-            // The next suspicion comes a detection time after the lock, which comes some time after the release.
+            // The next suspicion comes one detection time after the lock, which comes some time after the release.
             let quiet = (base + suspect.idle).saturating_mul(8);
             suspect
                 .take_release(now, interval)

@@ -76,7 +76,7 @@ impl ControlPlane {
         mastership.moved += moved;
         if mastership.moved > 0 {
             if releases {
-                // The Deadlock Breaker gets the loop to move without loss: it is told at once.
+                // The Deadlock Breaker can make the loop move without loss: start it at once.
                 suspect.next_detection = suspect.next_detection.min(now);
             } else {
                 self.force(now, ingress, egress, priority);
@@ -88,7 +88,7 @@ impl ControlPlane {
             self.reroute(RerouteSelection::NotFrom(ingress), egress, priority);
             return;
         }
-        // Another switch may have a path: leave the election to the others for a while.
+        // Another switch may have a path: leave the election to others for a while.
         suspect.retire(now, interval);
         self.report(now, egress, priority, ReportKind::NoAlternative { ingress });
     }
@@ -105,7 +105,7 @@ impl ControlPlane {
             return;
         }
         let acted = suspect.mastership.filter(|past| past.ingress == ingress);
-        // Copies of one message may come by several ways.
+        // Copies of one message may arrive on several paths.
         let half = interval.divided_by(2);
         if acted.is_some_and(|past| now.saturating_since(past.acted_at) < half) {
             self.ignore(now, ingress, message, IgnoreReason::AlreadyHere);
@@ -169,7 +169,7 @@ impl ControlPlane {
         );
     }
 
-    /// Sends another switch's message on through `egress`, or returns the reason against it.
+    /// Forwards another switch's message through `egress`, or returns the reason for ignoring it.
     fn pass_on(
         &mut self,
         now: Instant,

@@ -1,32 +1,26 @@
-//! The control plane's state machine: Loop Breaker and Deadlock Breaker of the CLCM paper's section
-//! 3.
+//! State machine of the control plane: Loop Breaker and Deadlock Breaker of the CLCM paper's section 3.
 //!
-//! It sees only [`Event`]s and answers with [`Command`]s, so that a simulator can put latency and
-//! loss between it and the dataplane. Like the dataplane it reads no clock and draws no randomness
-//! but from its seed.
+//! It sees only [`Event`]s and answers with [`Command`]s, so that a simulator can put latency and loss between it and
+//! the dataplane. It reads no clock, and its only randomness comes from its seed.
 //!
-//! # How the paper is read
+//! # Reading of the paper
 //!
-//! * A switch that begins a message records itself as its first hop, exactly as a switch that
-//!   passes it on does. The paper leaves open whether CurIndex 0 is the sender's; recording it
-//!   saves one hop.
-//! * The switch that finds its own identifier at index J is the first hop of the release phase: it
-//!   releases its own {ingress, EgressPorts\[J\]} and sends the message on with CurIndex = J + 1.
-//!   Read literally it would be left out, since the message is dropped at the last entry, before it
-//!   comes back.
-//! * A release is obeyed only where SPUIDs\[CurIndex\] is the identifier that this switch gave that
-//!   egress: old and forged messages release nothing.
+//! * A switch that starts a message records itself as its first hop, as a switch that forwards it does. The paper
+//!   leaves open whether CurIndex 0 is the sender's; recording it saves one hop.
+//! * The switch that finds its own identifier at index J is the first hop of the release phase: it releases its own
+//!   {ingress, EgressPorts\[J\]} and forwards the message with CurIndex = J + 1. Read literally it would be left out,
+//!   since the message is dropped at the last entry, before it returns.
+//! * A release is obeyed only if SPUIDs\[CurIndex\] is the identifier that this switch gave that egress: old and forged
+//!   messages release nothing.
 //! * Only fabric ports take part: no credit loop runs through a host.
-//! * In the election a switch passes a lower SPUID on and goes on sending its own, where the paper
-//!   replaces its own. The lowest SPUID may belong to a switch outside the loop that waits for it;
-//!   kept by all, it would go round for ever, come back to nobody, and the loop would have no
-//!   master. Passed on as the message of its sender, it ends where it meets a switch for the second
-//!   time, and the lowest SPUID of the loop itself comes back to its owner.
-//! * The Loop Breaker also checks that frames received on the message's port wait for the suspected
-//!   egress: without that, crossing loops elect false masters.
-//! * A switch that was elected and could move no flow leaves the election to others, and takes part
-//!   again after a while: paths come and go. The paper has every switch try once. See `suspects.rs`
-//!   for the duration.
+//! * In the election a switch forwards a lower SPUID and keeps sending its own; the paper replaces its own. The lowest
+//!   SPUID may belong to a switch outside the loop that waits for it. If every switch adopted it, it would circulate
+//!   for ever without returning to its owner, and the loop would have no master. Forwarded as its sender's message, it
+//!   ends where it meets a switch for the second time, and the lowest SPUID of the loop itself returns to its owner.
+//! * The Loop Breaker also checks that frames received on the message's port wait for the suspected egress: without
+//!   that, crossing loops elect false masters.
+//! * A switch that was elected but could move no flow leaves the election to others and rejoins after a while, since
+//!   paths come and go. In the paper every switch tries once. See `suspects.rs` for the duration.
 //!
 //! Design: docs/src/internals/design/deadlock.md.
 
@@ -59,14 +53,14 @@ use crate::sets::PortSet;
 use crate::units::{Duration, Instant, PortId, Priority};
 use crate::wire::clcm::{Clcm, Hop, Phase};
 
-/// Commands and reports that wait to be polled at most, each.
+/// Maximum number of commands, and of reports, that wait to be polled.
 pub const QUEUE_CAPACITY: usize = 1024;
 
 /// A suspicion continues the previous one if it begins within this many detection times and CLCM
 /// intervals after its end.
 const RECENT: u64 = 8;
 
-/// Returns how long an identifier is still recognised after the egress moved.
+/// Returns how long an identifier is still recognised after the egress has moved.
 fn identifier_memory(clcm_interval: Duration) -> Duration {
     clcm_interval.saturating_mul(4)
 }
@@ -76,8 +70,8 @@ const UNANSWERED_MAX: u64 = 16;
 
 /// The control plane of one switch. After each call of [`handle_event`](Self::handle_event) or
 /// [`handle_timeout`](Self::handle_timeout), drain [`poll_command`](Self::poll_command) and
-/// [`poll_report`](Self::poll_report), and call [`next_timeout`](Self::next_timeout) again.
-/// Timeouts that come early do nothing.
+/// [`poll_report`](Self::poll_report), and call [`next_timeout`](Self::next_timeout) again. Early timeouts have no
+/// effect.
 #[derive(Debug)]
 #[cfg_attr(feature = "testing", derive(Clone))]
 pub struct ControlPlane {
@@ -90,8 +84,8 @@ pub struct ControlPlane {
 }
 
 impl ControlPlane {
-    /// A control plane that suspects nothing. Switches of one network need different seeds: their
-    /// identifiers must differ.
+    /// Creates a control plane without suspicions. Switches of one network need different seeds, so that their
+    /// identifiers differ.
     pub fn new(config: ControlConfig, seed: u64) -> Self {
         Self {
             suspects: Suspects::new(
@@ -107,9 +101,9 @@ impl ControlPlane {
         }
     }
 
-    /// Applies other settings. Ports and their roles stay. Present suspicions send no more messages
-    /// if the policy sends none; otherwise they go on, and those that the old policy was silent
-    /// about are taken up when the dataplane reports them again ([`Command::SetDetector`]).
+    /// Applies other settings. Ports and their roles stay. Present suspicions send no more messages if the policy sends
+    /// none; otherwise they continue. Suspicions for which the old policy sent no messages are picked up when the
+    /// dataplane reports them again ([`Command::SetDetector`]).
     pub fn reconfigure(&mut self, config: ControlConfig) {
         self.config = ControlConfig {
             port_count: self.config.port_count,
@@ -123,7 +117,7 @@ impl ControlPlane {
         }
     }
 
-    /// Returns the counters.
+    /// The counters.
     pub fn counters(&self) -> &ControlCounters {
         &self.counters
     }
@@ -133,12 +127,12 @@ impl ControlPlane {
         self.commands.pop_front()
     }
 
-    /// The next thing to tell people, oldest first.
+    /// The next report, oldest first.
     pub fn poll_report(&mut self) -> Option<Report> {
         self.reports.pop_front()
     }
 
-    /// Handles an event of the dataplane; `event.at` is now.
+    /// Handles an event of the dataplane, which happened at `event.at`.
     pub fn handle_event(&mut self, event: &Event) {
         let now = event.at;
         match event.kind {
@@ -200,7 +194,7 @@ impl ControlPlane {
         }
     }
 
-    /// Sends what is due. O(ports).
+    /// Sends messages that are due. O(ports).
     pub fn handle_timeout(&mut self, now: Instant) {
         self.judge_due_stalls(now);
         for index in 0..self.config.port_count {
@@ -226,7 +220,7 @@ impl ControlPlane {
         }
     }
 
-    /// When [`handle_timeout`](Self::handle_timeout) is due; `None` while nothing is suspected or stalled.
+    /// The time at which [`handle_timeout`](Self::handle_timeout) is due; `None` while nothing is suspected or stalled.
     pub fn next_timeout(&self) -> Option<Instant> {
         self.suspects
             .iter_current()
@@ -249,7 +243,7 @@ impl ControlPlane {
             return;
         }
         let forwards = self.config.loop_breaker.no_alternative == NoAlternative::Forward;
-        // A loop comes in by a fabric port: what came in from a host is not on the loop's pair.
+        // A loop enters by a fabric port: frames received from a host are not on it.
         let fabric = &self.config.fabric_ports;
         let has_path = alternatives_from.iter().any(|port| fabric.contains(port));
         let interval = self.config.clcm_interval;
@@ -267,8 +261,7 @@ impl ControlPlane {
             suspect.stay_out(now, interval);
         }
         if policy.releases() {
-            // An election that comes first moves flows before the loop moves and no switch suspects
-            // it.
+            // An election that comes first moves flows before the loop moves and no switch suspects it.
             suspect.next_detection = if policy.reroutes() {
                 now + interval
             } else {
@@ -305,8 +298,8 @@ impl ControlPlane {
         self.report(now, egress, priority, ReportKind::ClcmSent { spuid });
     }
 
-    /// Reports once that a suspicion has had no answer: the traffic waits for a host, or a switch
-    /// of the loop does not speak CLCM.
+    /// Reports once that a suspicion has had no answer: either the traffic waits for a host, or a switch of the loop
+    /// does not support CLCM.
     fn look_for_answers(&mut self, now: Instant, egress: PortId, priority: Priority) {
         let limit = self.config.clcm_interval.saturating_mul(UNANSWERED_MAX);
         let Some(suspect) = self.suspects.current_mut(egress, priority) else {

@@ -1,27 +1,24 @@
-//! Discovery of the neighbour on each link: the LLDP agent of IEEE 802.1AB as a state machine, and
-//! the conclusions from announcements.
+//! Discovery of the neighbour on each link: the LLDP agent of IEEE 802.1AB as a state machine, and the conclusions
+//! drawn from announcements.
 //!
 //! Like the rest of the control plane it reads no clock and does no I/O. The caller
 //!
-//! * hands in frames ([`receive`](Neighbours::receive)) and the state of links
-//!   ([`set_link`](Neighbours::set_link)),
-//! * calls [`handle_timeout`](Neighbours::handle_timeout) at
-//!   [`next_timeout`](Neighbours::next_timeout) or later; too early or too often does nothing,
-//! * and after each of these sends what [`poll_transmit`](Neighbours::poll_transmit) gives, and
-//!   drains [`poll_command`](Neighbours::poll_command) and
-//!   [`poll_report`](Neighbours::poll_report).
+//! * passes received frames to [`receive`](Neighbours::receive) and link states to [`set_link`](Neighbours::set_link),
+//! * calls [`handle_timeout`](Neighbours::handle_timeout) at [`next_timeout`](Neighbours::next_timeout) or later (early
+//!   or repeated calls have no effect),
+//! * and after each of these sends the frames of [`poll_transmit`](Neighbours::poll_transmit), and drains
+//!   [`poll_command`](Neighbours::poll_command) and [`poll_report`](Neighbours::poll_report).
 //!
 //! # Sending
 //!
-//! Once in each interval (msgTxInterval, clause 9.2.5.7), to be believed for four of them and a
-//! second (msgTxHold). When a port comes up or a new neighbour appears, [`FAST_FRAMES`] frames go
-//! out a second apart (txFastInit, msgFastTx; clause 9.2.5). No port sends more than one in a
-//! second, whatever it hears, which is stricter than the standard's txCredit.
+//! One frame in each interval (msgTxInterval, clause 9.2.5.7), valid for four intervals and a second (msgTxHold). When
+//! a port comes up or a new neighbour appears, [`FAST_FRAMES`] frames are sent a second apart (txFastInit, msgFastTx;
+//! clause 9.2.5). No port ever sends more than one per second, which is stricter than the standard's txCredit.
 //!
 //! # Conclusions
 //!
-//! See [`judge`]. A port's neighbour is forgotten when its time is over, when it says goodbye, and
-//! when the link goes down: the next one may be another.
+//! See [`judge`]. A port's neighbour is forgotten when its time to live ends, when it sends a shutdown LLDPDU, and when
+//! the link goes down: the next one may be another.
 
 mod judge;
 mod port;
@@ -42,13 +39,13 @@ use crate::wire::lldp::basic::{ChassisId, PortIdentifier, Text, TimeToLive};
 use crate::wire::lldp::dcbx::PfcMismatch;
 use crate::wire::lldp::{Announcement, Content, Lldp};
 
-/// Number of intervals for which an announcement is believed (msgTxHold).
+/// Number of intervals for which an announcement is valid (msgTxHold).
 const HOLD: u64 = 4;
 
 /// Announcements of this switch, and rules for those of neighbours.
 #[derive(Clone, Debug)]
 pub struct NeighboursConfig {
-    /// Our chassis.
+    /// Chassis of this switch.
     pub chassis: ChassisId,
     /// Time between two announcements, 1 s to 3600 s.
     pub interval: Duration,
@@ -63,13 +60,13 @@ pub struct AnnouncedPort {
     pub identifier: PortIdentifier,
     /// Announcement to send; its time to live is replaced by one derived from the interval.
     pub announcement: Announcement,
-    /// Configured kind of neighbour. If none is configured, the neighbour is learnt.
+    /// Configured kind of neighbour; `Unknown` if it is to be discovered.
     pub configured: Neighbour,
     /// True for a fabric port: findings are passed to the dataplane.
     pub is_fabric: bool,
 }
 
-/// Something that people should know.
+/// A report for logs and the API.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct NeighbourReport {
     /// When.
@@ -93,24 +90,24 @@ pub enum NeighbourReportKind {
         /// Its name, if it gave one.
         system_name: Option<Text>,
     },
-    /// A neighbour is there no more.
+    /// A neighbour is no longer heard.
     Lost {
         /// Its system.
         chassis: ChassisId,
         /// Its port.
         identifier: PortIdentifier,
-        /// Why.
+        /// Reason.
         reason: Lost,
     },
-    /// The port's neighbour is spoken to in another way from now on.
+    /// The port treats its neighbour as this kind from now on.
     NeighbourIs(Neighbour),
-    /// The neighbour's PFC configuration has begun to differ from ours.
+    /// The neighbour's PFC configuration now differs from ours.
     PfcMismatch(PfcMismatch),
-    /// It differs no more.
+    /// The PFC configurations agree again.
     PfcMismatchEnded,
-    /// The neighbour's Level protocol has begun to differ from ours.
+    /// The neighbour's Level protocol now differs from ours.
     LevelMismatch(LevelMismatch),
-    /// It differs no more.
+    /// The Level protocols agree again.
     LevelMismatchEnded,
 }
 
@@ -147,7 +144,7 @@ impl Neighbours {
         }
     }
 
-    /// Takes in a whole frame that came in by `port`. What cannot be used is counted.
+    /// Processes a whole frame received on `port`. Counts frames that cannot be used.
     pub fn receive(&mut self, now: Instant, port: PortId, frame: &[u8]) {
         if let Some(state) = self.ports.get_mut(port.index()) {
             let change = state.receive(now, frame);
@@ -162,7 +159,7 @@ impl Neighbours {
         }
     }
 
-    /// Counts a frame of [`poll_transmit`](Self::poll_transmit) that the device did not take.
+    /// Counts a frame of [`poll_transmit`](Self::poll_transmit) that the device refused.
     pub fn count_unsent(&mut self, port: PortId) {
         if let Some(state) = self.ports.get_mut(port.index()) {
             state.counters.tx_frames = state.counters.tx_frames.saturating_sub(1);
@@ -181,7 +178,7 @@ impl Neighbours {
         self.judge(now, port);
     }
 
-    /// Forgets neighbours whose time to live is over, and notes those that have not appeared.
+    /// Forgets neighbours whose time to live is over, and notes prolonged absences.
     pub fn handle_timeout(&mut self, now: Instant) {
         for index in 0..self.ports.len() {
             let Some(port) = PortId::from_index(index) else {
@@ -199,8 +196,8 @@ impl Neighbours {
         }
     }
 
-    /// When [`handle_timeout`](Self::handle_timeout) or [`poll_transmit`](Self::poll_transmit) has
-    /// something to do without any other call.
+    /// The time at which [`handle_timeout`](Self::handle_timeout) or [`poll_transmit`](Self::poll_transmit) next has
+    /// something to do.
     pub fn next_timeout(&self) -> Option<Instant> {
         let next = self
             .ports
@@ -216,7 +213,7 @@ impl Neighbours {
         let port = PortId::from_index(index)?;
         let state = self.ports.get_mut(index)?;
         state.note_sent(now, self.interval);
-        // A command may have been lost on its way; the same one again changes nothing.
+        // A command may have been lost; repeating it has no effect.
         let neighbour = state.neighbour();
         let coding = state.learnt_coding();
         let content = Content::Announcement(state.announcement());
@@ -234,9 +231,8 @@ impl Neighbours {
         Some((port, lldp))
     }
 
-    /// Announces this on `port` from now on, and at once where it is something else than before; its time to live is
-    /// replaced by what follows from the interval. Our side of what was found out follows with the neighbour's next
-    /// announcement.
+    /// Sets the announcement of `port`, and sends it at once if it has changed. Its time to live is replaced by one
+    /// derived from the interval. Our side of the findings follows with the neighbour's next announcement.
     pub fn announce(&mut self, now: Instant, port: PortId, mut announcement: Announcement) {
         announcement.ttl = time_to_live(self.interval);
         if let Some(state) = self.ports.get_mut(port.index()) {
@@ -244,8 +240,8 @@ impl Neighbours {
         }
     }
 
-    /// The frame that makes `port`'s neighbour forget us at once (clause 9.2.7.9, a shutdown LLDPDU).
-    /// `None` when the link is down. Nothing is announced on the port from then on.
+    /// Returns the frame that makes `port`'s neighbour forget us at once (clause 9.2.7.9, a shutdown LLDPDU). `None`
+    /// when the link is down. The port sends no announcements afterwards.
     pub fn take_goodbye(&mut self, port: PortId) -> Option<Lldp> {
         let state = self.ports.get_mut(port.index())?;
         state.take_goodbye().then_some(Lldp {
@@ -255,9 +251,8 @@ impl Neighbours {
         })
     }
 
-    /// Returns the assumed reaction of the neighbour on `port` to a pause that does not end: every
-    /// switch with our TLV tells storms from loops. Announcements take precedence over the
-    /// configuration.
+    /// Returns how the neighbour on `port` is assumed to react to an endless pause: every switch with our TLV
+    /// distinguishes storms from loops. Announcements take precedence over the configuration.
     pub fn storm_neighbour(&self, port: PortId) -> StormNeighbour {
         let Some(state) = self.ports.get(port.index()) else {
             return StormNeighbour::Unknown;
@@ -282,18 +277,18 @@ impl Neighbours {
         self.commands.pop_front()
     }
 
-    /// The next thing to tell people, oldest first.
+    /// The next report, oldest first.
     pub fn poll_report(&mut self) -> Option<NeighbourReport> {
         self.reports.pop_front()
     }
 
-    /// Commands and reports that found their queue full.
+    /// Commands and reports lost because their queue was full.
     pub fn overflows(&self) -> u64 {
         self.overflows
     }
 
-    /// Returns the neighbours heard at `port`, in the order in which they were first heard; empty
-    /// if there is no such port.
+    /// Returns the neighbours heard at `port`, in the order in which they were first heard; empty if the port does not
+    /// exist.
     pub fn entries(&self, port: PortId) -> &[Entry] {
         self.ports
             .get(port.index())

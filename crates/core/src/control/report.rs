@@ -1,13 +1,13 @@
-//! Reports of the control plane for people: logs, the API, metrics.
+//! Reports of the control plane for logs, the API and metrics.
 
 use crate::units::{Bytes, Duration, Instant, PortId, Priority, Spuid};
 
-/// Something the control plane did or decided.
+/// An action or decision of the control plane.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Report {
     /// When.
     pub at: Instant,
-    /// The port it concerns: where a message came in or goes out.
+    /// The port concerned: where a message was received or sent.
     pub port: PortId,
     /// The priority.
     pub priority: Priority,
@@ -18,29 +18,29 @@ pub struct Report {
 /// The kinds of [`Report`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ReportKind {
-    /// A suspected egress has begun to send CLCM under this identifier.
+    /// A suspected egress starts to send CLCM under this identifier.
     SpuidAssigned {
         /// The identifier.
         spuid: Spuid,
     },
-    /// An own message went out by a suspected egress.
+    /// An own message was sent by a suspected egress.
     ClcmSent {
         /// The egress port's identifier.
         spuid: Spuid,
     },
-    /// Another switch's message was passed on.
+    /// Another switch's message was forwarded.
     ClcmForwarded {
         /// Egress port.
         egress: PortId,
-        /// Hops that it has recorded.
+        /// Number of hops recorded in it.
         hops: u8,
     },
-    /// A message went no further.
+    /// A message was not forwarded.
     ClcmIgnored {
-        /// Why.
+        /// Reason.
         reason: IgnoreReason,
     },
-    /// The own identifier came back: a loop runs from `port` to `egress`.
+    /// The own identifier returned: a loop runs from `port` to `egress`.
     LoopFound {
         /// The loop's egress port.
         egress: PortId,
@@ -51,7 +51,7 @@ pub enum ReportKind {
     ReleaseOrdered {
         /// The loop's egress port.
         egress: PortId,
-        /// For how long the loop's frames go first when the release is over.
+        /// Time for which the loop's frames are preferred after the release.
         preference: Duration,
     },
     /// This switch was elected to break the loop from `port` to `egress`.
@@ -61,7 +61,7 @@ pub enum ReportKind {
         /// Switches in the loop.
         length: u8,
     },
-    /// No flow from `ingress` could be moved off `port`: the election goes on without this switch.
+    /// No flow from `ingress` could be moved off `port`: the election continues without this switch.
     NoAlternative {
         /// The loop's ingress port.
         ingress: PortId,
@@ -73,58 +73,58 @@ pub enum ReportKind {
         /// Amount.
         amount: Bytes,
     },
-    /// Nothing has answered for long what is sent through `port`: what waits there waits for a host, or a
-    /// switch of the loop does not speak CLCM.
+    /// Messages sent through `port` have long had no answer: either the traffic waits for a host, or a switch of the
+    /// loop does not support CLCM.
     Unanswered {
         /// For how long the port has been suspected.
         lasted: Duration,
     },
-    /// `port` is stalled by a pause, and that is not called a storm.
+    /// `port` is stalled by a pause, but no storm is declared.
     NoStorm {
-        /// Why not.
+        /// Reason.
         reason: NoStormReason,
     },
 }
 
 crate::named! {
-    /// Why a stall is no storm.
+    /// Reason why a stall is not a storm.
     #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
     pub enum NoStormReason {
-        /// The neighbour tells loops and storms apart itself: this egress is part of a loop, or a victim.
+        /// The neighbour distinguishes loops and storms itself: this egress is part of a loop, or a victim.
         NeighbourJudges => "neighbour_judges",
-        /// Nothing is known of the neighbour.
+        /// The kind of neighbour is unknown.
         UnknownNeighbour => "unknown_neighbour",
     }
 }
 
 crate::named! {
-    /// Why a message went no further.
+    /// Reason why a message was not forwarded.
     #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
     #[repr(u8)]
     pub enum IgnoreReason {
-        /// Nothing here waits for an egress that is suspected: the suspicion upstream is no part of a loop.
+        /// No traffic from this port waits for a suspected egress: the suspicion upstream is not part of a loop.
         NotSuspected => "not_suspected",
-        /// The own identifier is in the message, but what came in by this port does not wait for that egress.
+        /// The own identifier is in the message, but frames received on this port do not wait for that egress.
         NotOnLoop => "not_on_loop",
         /// A release names an identifier that is not ours, or no longer.
         UnknownSpuid => "unknown_spuid",
-        /// The message holds as many hops as it can.
+        /// The message has no room for another hop.
         HopsFull => "hops_full",
-        /// The release went round the whole loop: its way ends here.
+        /// The release has gone round the whole loop.
         LoopComplete => "loop_complete",
         /// The deadlock policy is off.
         PolicyOff => "policy_off",
-        /// The deadlock policy knows nothing of this kind of message.
+        /// The deadlock policy does not use this kind of message.
         OtherPolicy => "other_policy",
         /// This switch's own SPUID is lower.
         Outranked => "outranked",
-        /// The message has been here, or a copy of it just now.
+        /// The message, or a copy of it, was here recently.
         AlreadyHere => "already_here",
     }
 }
 
 impl IgnoreReason {
-    /// As an index into [`ControlCounters::clcm_ignored`](super::ControlCounters::clcm_ignored).
+    /// Index into [`ControlCounters::clcm_ignored`](super::ControlCounters::clcm_ignored).
     pub const fn index(self) -> usize {
         self as usize
     }

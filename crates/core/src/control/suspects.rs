@@ -10,9 +10,9 @@ const PASSED_ON_MAX: usize = 8;
 /// Loops found under one identifier, in one suspicion, before it is replaced.
 const LOOPS_PER_SPUID: u8 = 8;
 
-/// CLCM intervals for which a switch that could move no flow stays out of the election: initial
-/// value, doubled each time up to the maximum. With the default interval of 20 ms that is 0.16 s to
-/// 1.28 s. A switch that stays out sends no messages of its own.
+/// CLCM intervals for which a switch that could move no flow stays out of the election: initial value, doubled each
+/// time up to the maximum. At the default interval of 20 ms that is 0.16 s to 1.28 s. A switch that stays out sends no
+/// messages of its own.
 const STAY_OUT_FIRST: u64 = 8;
 const STAY_OUT_MAX: u64 = 64;
 
@@ -21,7 +21,6 @@ pub(super) struct Suspect {
     pub(super) spuid: Spuid,
     /// When the next Loop Breaker message is due; [`Instant::FAR_FUTURE`] for never.
     pub(super) next_election: Instant,
-    /// End of the stay outside the election.
     stays_out: bool,
     stay_out: u64,
     last_election: Option<Instant>,
@@ -30,7 +29,7 @@ pub(super) struct Suspect {
     pub(super) mastership: Option<Mastership>,
     pub(super) back_off: BackOff,
     pub(super) began: Instant,
-    /// Time for which nothing had left when the suspicion began.
+    /// Time without a departure when the suspicion began.
     pub(super) idle: Duration,
     pub(super) is_answered: bool,
     pub(super) is_reported_unanswered: bool,
@@ -78,8 +77,7 @@ impl Suspect {
         self.next_election = next;
     }
 
-    /// Leaves the election to others for a while, longer each time, because it was elected and
-    /// could move nothing.
+    /// Leaves the election to others for a while, longer each time, because it was elected and could move nothing.
     pub(super) fn retire(&mut self, now: Instant, interval: Duration) {
         self.mastership = None;
         self.stays_out = true;
@@ -87,15 +85,14 @@ impl Suspect {
         self.stay_out = (self.stay_out * 2).min(STAY_OUT_MAX);
     }
 
-    /// Leaves the election to others for the maximum time, because nothing that waits here has
-    /// another known path.
+    /// Leaves the election to others for the maximum time, because no waiting frame has another known path.
     pub(super) fn stay_out(&mut self, now: Instant, interval: Duration) {
         self.stay_out = STAY_OUT_MAX;
         self.retire(now, interval);
     }
 
-    /// Notes that there may be another path now: a suspect that stays out takes part again, no
-    /// sooner than its next message would have been due.
+    /// Notes that there may be another path now: a suspect that stays out rejoins, no sooner than its next message
+    /// would have been due.
     fn note_ways(&mut self, now: Instant, interval: Duration) {
         if self.stays_out && self.is_current() && self.next_election != Instant::FAR_FUTURE {
             let due = self.last_election.map_or(now, |last| last + interval);
@@ -130,9 +127,8 @@ impl Suspect {
         true
     }
 
-    /// Counts a loop found under this identifier. Returns true when that has happened too often for
-    /// the identifier to be right: another switch may have the same, and its messages would be
-    /// taken for ours.
+    /// Counts a loop found under this identifier. Returns true when that has happened too often for the identifier to
+    /// be unique: another switch may have the same, and its messages would be taken for ours.
     fn is_worn_out(&mut self) -> bool {
         self.loops_found = self.loops_found.saturating_add(1);
         self.loops_found > LOOPS_PER_SPUID
@@ -176,9 +172,9 @@ impl Suspects {
         }
     }
 
-    /// Begins a suspicion; `None` if it is already known or there is no such port. It gets a fresh
-    /// identifier unless one ended less than `recent` ago: a loop that locks again before all is
-    /// drained keeps its master, which continues where it stopped.
+    /// Begins a suspicion; `None` if it is already known or the port does not exist. It gets a fresh identifier unless
+    /// one ended less than `recent` ago: a loop that locks again before everything is drained keeps its master, which
+    /// continues where it stopped.
     pub(super) fn begin(
         &mut self,
         now: Instant,
@@ -235,8 +231,8 @@ impl Suspects {
             .filter(|suspect| suspect.is_current())
     }
 
-    /// Counts a loop found under the identifier of (egress, priority); returns a fresh one for the
-    /// next message when this one has served too often.
+    /// Counts a loop found under the identifier of (egress, priority); returns a fresh one for the next message if this
+    /// one has been used too often.
     pub(super) fn note_loop(&mut self, egress: PortId, priority: Priority) -> Option<Spuid> {
         let suspect = self.current_mut(egress, priority)?;
         suspect.is_answered = true;
@@ -250,7 +246,7 @@ impl Suspects {
         Some(fresh)
     }
 
-    /// Returns true if `spuid` stands for this (egress, priority) now, or did a moment ago.
+    /// Returns true if `spuid` identifies this (egress, priority) now, or did recently.
     pub(super) fn is_known(
         &self,
         now: Instant,
@@ -269,7 +265,7 @@ impl Suspects {
             })
     }
 
-    /// Returns true if `spuid` stands for any egress of this priority now.
+    /// Returns true if `spuid` identifies any egress of this priority now.
     pub(super) fn is_own(&self, priority: Priority, spuid: Spuid) -> bool {
         self.table
             .iter()
@@ -293,8 +289,8 @@ impl Suspects {
         self.random.below(count)
     }
 
-    /// Draws a random identifier, never zero, and not in use here. Terminates: there are 2³² of
-    /// them and at most 2048 in use.
+    /// Draws a random identifier, never zero, and not in use here. Terminates: of 2³² identifiers at most 2048 are in
+    /// use.
     fn fresh_spuid(&mut self) -> Spuid {
         loop {
             let spuid = Spuid(self.random.next_u32());

@@ -1,39 +1,37 @@
 //! Verdicts on stalls: storm or not.
 //!
-//! The dataplane reports that a neighbour has held an (egress, priority) for the watchdog's
-//! detection time ([`EventKind::PauseStalled`](crate::event::EventKind::PauseStalled)). Such a
-//! stall is one of three things: the neighbour itself is faulty (a *storm*), the egress is part of
-//! a credit loop, or the neighbour is a switch that is itself held (a *victim* of a storm or a loop
-//! further on).
+//! The dataplane reports that a neighbour has paused an (egress, priority) for the watchdog's detection time
+//! ([`EventKind::PauseStalled`](crate::event::EventKind::PauseStalled)). Such a stall is one of three things: the
+//! neighbour itself is faulty (a *storm*), the egress is part of a credit loop, or the neighbour is a switch that is
+//! itself paused (a *victim* of a storm or loop further on).
 //!
 //! | the egress leads to | verdict |
 //! |---|---|
-//! | a host (edge port) | storm: no loop runs through a host, and behind a host there is nobody |
-//! | a switch that has a Weir TLV in its LLDP, or has sent or returned a CLCM | no storm: the neighbour judges its own egress ports by this table, and a loop is the Deadlock Breaker's |
-//! | a switch that is heard and has none, or is `regular` by configuration | storm, unless a CLCM of ours comes back within four CLCM intervals of the suspicion |
-//! | a switch that nothing is known of | no storm: dropping frames of a victim is worse than waiting |
+//! | a host (edge port) | storm: no loop runs through a host, and there is nothing behind it |
+//! | a switch that has a Weir TLV in its LLDP, or has sent or returned a CLCM | no storm: the neighbour judges its own egress ports by this table, and a loop is left to the Deadlock Breaker |
+//! | a switch with LLDP but without the TLV, or one configured as `regular` | storm, unless a CLCM of ours returns within four CLCM intervals of the suspicion |
+//! | an unknown switch | no storm: dropping frames of a victim is worse than waiting |
 //!
-//! Under [`Policy::Watchdog`] every stall is a storm at once, loop or not: the behaviour of a
-//! switch without CLCM.
+//! Under [`Policy::Watchdog`] every stall is a storm at once, loop or not: the behaviour of a switch without CLCM.
 //!
-//! A verdict of *no storm* holds until something changes: a stall that lasts is judged again when
-//! the neighbour becomes known.
+//! A verdict of *no storm* holds until something changes: a stall that continues is judged again when the neighbour
+//! becomes known.
 
 use super::report::{NoStormReason, ReportKind};
 use super::{ControlPlane, Policy};
 use crate::command::Command;
 use crate::units::{Instant, PortId, Priority, PRIORITY_COUNT};
 
-/// CLCM intervals for which a CLCM may be on its way round a loop.
+/// CLCM intervals after which a CLCM is no longer expected to return round a loop.
 const CLCM_INTERVALS: u64 = 4;
 
 /// Properties of a fabric port's neighbour that matter for storms.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum StormNeighbour {
-    /// Nothing.
+    /// Unknown.
     #[default]
     Unknown,
-    /// It does not tell loops and storms apart: what it holds, it holds on its own account.
+    /// It does not distinguish loops from storms: its pauses are its own.
     Regular,
     /// It judges its own egress ports as we do.
     Judges,
@@ -55,9 +53,9 @@ struct Port {
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Stall {
-    /// Waits for the detector's suspicion: CLCM are sent from then on.
+    /// Waits for the detector's suspicion; CLCM are sent from then on.
     Unsuspected,
-    /// A CLCM may come back until then.
+    /// A CLCM may return until this time.
     Asked(Instant),
     Storm,
     Dismissed(NoStormReason),
@@ -70,7 +68,7 @@ impl Watchdog {
         }
     }
 
-    /// When the next verdict is due. O(ports).
+    /// Returns when the next verdict is due. O(ports).
     pub(super) fn next_timeout(&self) -> Option<Instant> {
         let stalls = self.ports.iter().flat_map(|port| port.stalls);
         stalls
@@ -88,8 +86,7 @@ impl Watchdog {
 }
 
 impl ControlPlane {
-    /// Sets the kind of neighbour known from LLDP or the configuration. A stall that lasts is
-    /// judged again.
+    /// Sets the kind of neighbour known from LLDP or the configuration. A stall that continues is judged again.
     pub fn set_storm_neighbour(&mut self, now: Instant, port: PortId, neighbour: StormNeighbour) {
         let Some(state) = self.watchdog.ports.get_mut(port.index()) else {
             return;
@@ -105,20 +102,20 @@ impl ControlPlane {
         }
     }
 
-    /// Forgets that the neighbour of `port` spoke CLCM: it may be another one now.
+    /// Forgets that the neighbour of `port` sent CLCM: it may now be another one.
     pub fn forget_neighbour(&mut self, port: PortId) {
         if let Some(state) = self.watchdog.ports.get_mut(port.index()) {
             state.speaks_clcm = false;
         }
     }
 
-    /// True while an egress is stalled by a pause: what is known of neighbours matters.
+    /// Returns true while an egress is stalled by a pause, when the kind of neighbour matters.
     pub fn has_stalls(&self) -> bool {
         let mut stalls = self.watchdog.ports.iter().flat_map(|port| port.stalls);
         stalls.any(|stall| stall.is_some())
     }
 
-    /// Since when a stall of this (`egress`, `priority`) is known of.
+    /// Start of the known stall of this (`egress`, `priority`).
     pub fn stall_began(&self, egress: PortId, priority: Priority) -> Option<Instant> {
         let port = self.watchdog.ports.get(egress.index())?;
         port.stalls[priority.index()].map(|_| port.began[priority.index()])

@@ -1,7 +1,8 @@
-//! Credits: a sender counts what its neighbour can surely store, and never exceeds it.
+//! Credits: a sender counts what its neighbour can certainly store, and never exceeds it.
 //!
 //! [`CreditSender`] and [`CreditReceiver`] are the two ends of one direction of a link, for all of its classes with
-//! credits. They do no I/O and read no clock. A switch has one of each at a port; a host that obeys credits has the same two.
+//! credits. They do no I/O and read no clock. A switch has one of each for every port; a host that obeys credits has
+//! the same two.
 //!
 //! Design: docs/src/internals/design/credits.md.
 
@@ -15,7 +16,7 @@ pub use sender::{CreditSender, SendingGauges};
 
 use crate::units::{Bytes, Duration};
 
-/// The largest credit limit: a counter that is further ahead than this is wrong.
+/// Maximum credit limit. A counter that is further ahead than this is wrong.
 pub const CREDIT_LIMIT_MAX: u32 = 1 << 20;
 
 crate::named! {
@@ -33,19 +34,19 @@ crate::named! {
     pub enum CreditState {
         /// The neighbour has not answered.
         Waiting => "waiting" (default),
-        /// Both ends count.
+        /// Both ends count credits.
         Credits => "credits",
         /// The neighbour does not use credits.
         Fallback => "fallback",
     }
 }
 
-/// Credits of a class: its neighbours send only what they were given room for.
+/// Credits of a class: its neighbours send only as much as they were granted room for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct CreditConfig {
-    /// Bytes that a credit stands for: a whole number of cells.
+    /// Bytes per credit: a whole number of cells.
     pub size: Bytes,
-    /// Bytes that storing a frame takes beside its own length, 127 at most.
+    /// Bytes needed to store a frame beside its own length, at most 127.
     pub overhead: u8,
     /// Treatment of a neighbour that does not use credits.
     pub fallback: CreditFallback,
@@ -54,17 +55,17 @@ pub struct CreditConfig {
 /// Times of the messages, and the first epoch.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct CreditTimes {
-    /// Another at every start of the switch, and later than all before: milliseconds of the wall clock are.
+    /// First epoch; must be later than all before at every start of the switch: milliseconds of the wall clock are.
     pub epoch: u32,
     /// An unconfirmed CF_Update is repeated after this time.
     pub refresh: Duration,
     /// Time between two CC_Updates while credits are used.
     pub consumed: Duration,
-    /// Time between two signs of life on a link where both ends agree.
+    /// Time between two keep-alive messages on a link whose ends agree.
     pub idle: Duration,
     /// A neighbour that has not answered for this long does not use credits.
     pub patience: Duration,
-    /// Bytes freed after which a CF_Update is sent at once; `None` for a quarter of the limit, from 6,400 to 262,144.
+    /// Freed bytes after which a CF_Update is sent at once; `None` for a quarter of the limit, from 6,400 to 262,144.
     pub spacing: Option<Bytes>,
 }
 
@@ -90,8 +91,8 @@ pub struct CreditTerms {
 }
 
 impl CreditTerms {
-    /// Credits of `size` bytes with `overhead` bytes added to each frame, `limit` of them at most. `None` for values that
-    /// make no sense: a size below 64 B, an overhead outside of −16 to 127 B, a limit of zero or above
+    /// Creates the terms: credits of `size` bytes, `overhead` bytes added to each frame, at most `limit` credits.
+    /// `None` for invalid values: a size below 64 B, an overhead outside −16 to 127 B, a limit of zero or above
     /// [`CREDIT_LIMIT_MAX`].
     pub const fn new(size: u16, overhead: i8, limit: u32) -> Option<Self> {
         if size < 64 || overhead < -16 || limit == 0 || limit > CREDIT_LIMIT_MAX {
@@ -112,7 +113,7 @@ impl CreditTerms {
         Self::new(size, i8::try_from(config.overhead).ok()?, limit as u32)
     }
 
-    /// Bytes that a credit stands for.
+    /// Bytes per credit.
     pub const fn size(&self) -> u16 {
         self.size
     }
@@ -122,7 +123,7 @@ impl CreditTerms {
         self.overhead
     }
 
-    /// Credits at most.
+    /// Maximum number of credits.
     pub const fn limit(&self) -> u32 {
         self.limit
     }
@@ -134,12 +135,12 @@ impl CreditTerms {
         u32::try_from(credits).unwrap_or(u32::MAX)
     }
 
-    /// Returns the number of freed credits after which the sender is told at once.
+    /// Returns the number of freed credits after which the sender is notified at once.
     fn spacing(&self, configured: Option<Bytes>) -> u32 {
         let size = u64::from(self.size);
         let quarter = (u64::from(self.limit) * size / 4).clamp(6_400, 262_144);
         let bytes = configured.map_or(quarter, Bytes::get);
-        // Never so many that a sender with all but one longest frame's credits used waits for the timer.
+        // Low enough that a sender with credits left for less than one longest frame need not wait for the timer.
         ((bytes / size) as u32).clamp(1, (self.limit / 2).max(1))
     }
 }

@@ -1,7 +1,7 @@
-//! The receiving end: promises room, and counts what has come of its promises.
+//! The receiving end: promises room, and counts what has arrived of its promises.
 //!
-//! R_CF is a promise here. It is only raised to R_CC + window − limit, where the window is what surely can be stored at that
-//! moment. In an epoch without losses that is the number of credits whose frames have left.
+//! R_CF is a promise here. It is only raised to R_CC + window − limit, where the window is the amount that can
+//! certainly be stored at that moment. In an epoch without losses that is the number of credits whose frames have left.
 
 use super::{ahead, CreditState, CreditTerms, CreditTimes, CREDIT_LIMIT_MAX};
 use crate::units::{Bytes, Instant, Priority, PRIORITY_COUNT};
@@ -9,23 +9,23 @@ use crate::wire::credit::{Consumed, CreditRecords, CreditUpdate, Freed};
 
 /// Answers in an epoch after which everything older has been delivered.
 const ANSWERS_NEEDED: u8 = 2;
-/// Deficits in a row under traffic after which credits are withheld, so that they can be told from late frames.
+/// Consecutive deficits under traffic after which credits are withheld, to distinguish losses from late frames.
 const DEFICITS_AT_FIRST: u32 = 2;
-/// The same at most, where such deficits have turned out to be late frames.
+/// Maximum of the above, after deficits that turned out to be late frames.
 const DEFICITS_AT_MOST: u32 = 1024;
 
-/// Gives credits for the room that it surely has.
+/// Gives credits for the room that is certainly available.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct CreditReceiver {
     epoch: u32,
-    /// The sender's; zero if not known.
+    /// The sender's epoch; zero if unknown.
     peer: u32,
     /// CC_Updates of this epoch, up to [`ANSWERS_NEEDED`].
     answers: u8,
     /// Number of the last CC_Update.
     last_number: Option<u8>,
     channels: [Option<Channel>; PRIORITY_COUNT],
-    /// Credits that the rings before the buffer hold; `None` for any number.
+    /// Credits that the rings before the buffer can hold; `None` for unlimited.
     slots: Option<u32>,
     number: u8,
     /// The last CC_Update was implausible.
@@ -37,7 +37,7 @@ pub struct CreditReceiver {
     updates_received: u64,
     updates_ignored: u64,
     updates_implausible: u64,
-    /// Deliberate faults, for an explorer.
+    /// Deliberate faults for the explorer.
     #[cfg(feature = "testing")]
     faults: crate::testing::CreditFaults,
 }
@@ -51,16 +51,16 @@ struct Channel {
     freed: u32,
     /// R_CF in the last CF_Update.
     told: u32,
-    /// R_CF as the sender has repeated it.
+    /// R_CF as repeated by the sender.
     heard: u32,
     /// S_CC of the last plausible CC_Update.
     consumed: u32,
-    /// R_CC when it came.
+    /// R_CC when that message arrived.
     arrived_then: u32,
-    /// CC_Updates in a row under traffic that found a deficit.
+    /// Consecutive CC_Updates under traffic that showed a deficit.
     deficits: u32,
     deficits_needed: u32,
-    /// Nothing is given until the sender has run dry.
+    /// Nothing is given until the sender has used up its credits.
     withholds: bool,
     /// The sender counts this class.
     is_counted: bool,
@@ -78,9 +78,9 @@ pub struct ReceivingGauges {
     pub freed: u32,
     /// Credits given whose frames have not arrived.
     pub outstanding: u32,
-    /// Credits at most.
+    /// Maximum number of credits.
     pub limit: u32,
-    /// Credits of lost frames that were returned.
+    /// Credits returned for lost frames.
     pub returned: u64,
 }
 
@@ -120,8 +120,8 @@ impl Channel {
         ahead(self.given(), self.arrived).max(0) as u32
     }
 
-    /// Returns true if a sender can have consumed as much, and can know this R_CF. It consumes no more than it was given. Less it
-    /// may have, since a message may be late.
+    /// Returns true if a sender can have consumed this many credits and know this R_CF. It consumes at most what it was
+    /// given; it may have consumed less, since a message may be late.
     fn is_plausible(&self, record: &Consumed) -> bool {
         const MOST: i32 = 2 * CREDIT_LIMIT_MAX as i32;
         let unused = ahead(self.given(), record.consumed);
@@ -142,7 +142,7 @@ impl Channel {
         }
     }
 
-    /// Takes S_CC of a CC_Update that follows another one of the epoch.
+    /// Processes S_CC of a CC_Update that follows another one of the epoch.
     fn compare(&mut self, consumed: u32, hurries: bool) {
         let missing = ahead(consumed, self.arrived);
         let is_still = consumed == self.consumed;
@@ -154,13 +154,13 @@ impl Channel {
             }
             (self.deficits, self.withholds) = (0, false);
         } else if missing < 0 {
-            // Frames that were sent after the message may have overtaken it. If nothing has come since the one before, it
-            // was never sent: it is another station's, or a copy.
+            // Frames sent after the message may have overtaken it. If nothing has arrived since the previous message,
+            // the deficit was never sent: the message is another station's, or a copy.
             if is_still && self.arrived == self.arrived_then {
                 self.arrived = consumed;
             }
         } else if is_still || hurries {
-            // Nothing was sent between the two, and what was sent before has been delivered or never will be.
+            // Nothing was sent between the two, and everything sent before has been delivered or never will be.
             self.arrived = consumed;
             self.returned += u64::from(missing.unsigned_abs());
             (self.deficits, self.withholds) = (0, false);
@@ -174,7 +174,7 @@ impl Channel {
 }
 
 impl CreditReceiver {
-    /// Gives credits on these terms.
+    /// Creates a receiver that gives credits on these terms.
     pub fn new(terms: [Option<CreditTerms>; PRIORITY_COUNT], times: &CreditTimes) -> Self {
         Self {
             epoch: times.epoch.max(1),
@@ -197,7 +197,7 @@ impl CreditReceiver {
         }
     }
 
-    /// Begins an epoch: the link is up again. Nothing of the old one counts.
+    /// Begins an epoch after the link has come up. Nothing of the previous one counts.
     pub fn begin_anew(&mut self, now: Instant) {
         self.peer = 0;
         self.begin_epoch(self.epoch);
@@ -215,19 +215,19 @@ impl CreditReceiver {
         self.update_due = true;
     }
 
-    /// Sets the credits that the rings before the buffer hold. Fewer take effect as credits come back:
-    /// [`outstanding`](ReceivingGauges::outstanding) states how many are given.
+    /// Sets the number of credits that the rings before the buffer can hold. A lower number takes effect as credits
+    /// return: [`outstanding`](ReceivingGauges::outstanding) reports how many are given.
     pub fn set_slots(&mut self, slots: Option<u32>) {
         self.slots = slots;
     }
 
-    /// Makes these faults on purpose.
+    /// Injects these faults.
     #[cfg(feature = "testing")]
     pub fn set_faults(&mut self, faults: crate::testing::CreditFaults) {
         self.faults = faults;
     }
 
-    /// Forgets what decides nothing: statistics, and the number of messages, which no sender looks at.
+    /// Clears state that decides nothing: statistics, and the message number, which no sender reads.
     #[cfg(feature = "testing")]
     pub fn fold(&mut self) {
         self.number = 0;
@@ -242,13 +242,13 @@ impl CreditReceiver {
         }
     }
 
-    /// Returns true if both ends count.
+    /// Returns true if both ends count credits.
     pub fn is_open(&self) -> bool {
         self.answers >= ANSWERS_NEEDED
     }
 
-    /// Takes a CC_Update. Returns true if it may have changed what can be promised; then
-    /// [`promise`](Self::promise) is to be called for each class.
+    /// Processes a CC_Update. Returns true if it may have changed what can be promised; then [`promise`](Self::promise)
+    /// must be called for each class.
     pub fn receive(&mut self, times: &CreditTimes, update: &CreditUpdate) -> bool {
         let CreditRecords::Consumed(records) = &update.records else {
             return false;
@@ -260,7 +260,7 @@ impl CreditReceiver {
             return was_open != self.is_open();
         }
         if self.last_number == Some(update.number) {
-            // A repeated message is no second one.
+            // A repetition.
             return false;
         }
         let follows = self.last_number.replace(update.number).is_some();
@@ -279,7 +279,7 @@ impl CreditReceiver {
             let Some(channel) = channel else { continue };
             channel.is_counted = record.is_some();
             let Some(record) = record else {
-                // Nobody else will repeat it.
+                // No later message will repeat it.
                 channel.heard = channel.told;
                 continue;
             };
@@ -291,7 +291,7 @@ impl CreditReceiver {
                 channel.heard = record.heard;
             }
             if !was_open {
-                // Frames that were sent before this epoch are no part of it.
+                // Frames sent before this epoch do not count.
                 (channel.arrived, channel.consumed) = (record.consumed, record.consumed);
             } else if follows {
                 channel.compare(record.consumed, hurries);
@@ -304,8 +304,8 @@ impl CreditReceiver {
         true
     }
 
-    /// Returns true if a sender can be in this state. If not, the message was spoilt on its way, or the ends have lost count of
-    /// each other.
+    /// Returns true if a sender can be in this state. If not, the message was corrupted, or the two ends disagree about
+    /// their counters.
     fn is_plausible(&self, records: &[Option<Consumed>; PRIORITY_COUNT]) -> bool {
         #[cfg(feature = "testing")]
         if self.faults.epoch_ignored {
@@ -318,7 +318,7 @@ impl CreditReceiver {
         })
     }
 
-    /// Returns true if a CC_Update is of the epochs in force. Follows one of another epoch.
+    /// Returns true if a CC_Update belongs to the epochs in force; otherwise adopts a later epoch.
     fn agrees(&mut self, update: &CreditUpdate) -> bool {
         #[cfg(feature = "testing")]
         if self.faults.epoch_ignored && self.peer != 0 {
@@ -326,7 +326,7 @@ impl CreditReceiver {
         }
         let is_later = ahead(update.receiver_epoch, self.epoch) > 0;
         if update.receiver_epoch != 0 && is_later {
-            // The sender has met this receiver before a restart, whose clock was set back.
+            // The sender met this receiver before a restart that set the clock back.
             self.peer = update.sender_epoch;
             self.begin_epoch(update.receiver_epoch);
             return false;
@@ -354,7 +354,7 @@ impl CreditReceiver {
         }
     }
 
-    /// Accounts for a frame that has arrived, whether it is stored or dropped.
+    /// Accounts for a frame that has arrived, whether stored or dropped.
     pub fn note_arrival(&mut self, priority: Priority, length: Bytes) {
         if let Some(channel) = &mut self.channels[priority.index()] {
             let cost = channel.terms.cost(length);
@@ -362,15 +362,15 @@ impl CreditReceiver {
         }
     }
 
-    /// Accounts for frames of `credits` that have arrived and left elsewhere.
+    /// Accounts for frames worth `credits` that arrived and left on another path.
     pub fn note_passed(&mut self, priority: Priority, credits: u32) {
         if let Some(channel) = &mut self.channels[priority.index()] {
             channel.arrived = channel.arrived.wrapping_add(credits);
         }
     }
 
-    /// Promises the sender what there is room for: `room` bytes that are free now. Returns true if the next timer is
-    /// earlier than before.
+    /// Promises the sender the available room: `room` bytes that are free now. Returns true if the next timer becomes
+    /// earlier.
     pub fn promise(&mut self, times: &CreditTimes, priority: Priority, room: Bytes) -> bool {
         if !self.is_open() {
             return false;
@@ -381,7 +381,7 @@ impl CreditReceiver {
             return false;
         };
         let size = u64::from(channel.terms.size());
-        // A sender has no use for more than the limit, and takes an R_CF beyond what it has consumed for a spoilt one.
+        // A sender cannot use more than the limit, and treats an R_CF beyond its consumption as corrupted.
         let mut window = (room.get() / size).min(u64::from(channel.terms.limit()));
         if let Some(slots) = self.slots {
             let share = u64::from(slots) * u64::from(channel.terms.limit()) / limits.max(1);
@@ -405,12 +405,12 @@ impl CreditReceiver {
         is_earlier
     }
 
-    /// Has the sender told of the next promise without delay.
+    /// Makes the next promise go out without delay.
     pub fn tell_at_once(&mut self) {
         self.update_due = true;
     }
 
-    /// Notes what is due at `now`.
+    /// Notes which messages are due at `now`.
     pub fn refresh(&mut self, now: Instant, times: &CreditTimes) {
         if self.next_at <= now {
             self.update_due = true;
@@ -418,7 +418,7 @@ impl CreditReceiver {
         }
     }
 
-    /// When [`refresh`](Self::refresh) is next due.
+    /// The time at which [`refresh`](Self::refresh) is next due.
     pub fn next_at(&self) -> Instant {
         self.next_at
     }
@@ -475,7 +475,7 @@ impl CreditReceiver {
         })
     }
 
-    /// CF_Updates sent, CC_Updates received, and those of them that were ignored: of another epoch, and implausible.
+    /// CF_Updates sent, CC_Updates received, and how many of those were ignored: of another epoch, and implausible.
     pub const fn updates(&self) -> [u64; 4] {
         [
             self.updates_sent,
@@ -488,7 +488,6 @@ impl CreditReceiver {
 
 #[cfg(test)]
 impl CreditReceiver {
-    /// Moves the counters of a class in which nothing is stored.
     pub(super) fn set_counters(&mut self, priority: Priority, to: u32) {
         if let Some(channel) = &mut self.channels[priority.index()] {
             (channel.arrived, channel.freed, channel.told) = (to, to, to);

@@ -5,14 +5,14 @@ use crate::sets::PrioritySet;
 use crate::units::{Bytes, Instant, Priority, PRIORITY_COUNT};
 use crate::wire::credit::{Consumed, CreditRecords, CreditUpdate, Freed};
 
-/// While the neighbour has not answered, a message in this many times the refresh.
+/// Interval between messages until the neighbour has answered, as a multiple of the refresh time.
 const HELLO_REFRESHES: u64 = 10;
 
 /// Sends only what the neighbour has given credits for.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct CreditSender {
     epoch: u32,
-    /// The receiver's; zero if not known.
+    /// The receiver's epoch; zero if unknown.
     peer: u32,
     channels: [Option<Channel>; PRIORITY_COUNT],
     number: u8,
@@ -21,7 +21,7 @@ pub struct CreditSender {
     update_due: bool,
     sent_at: Option<Instant>,
     next_at: Instant,
-    /// When a neighbour that has not answered does not use credits; `None` before the first refresh.
+    /// Time after which a silent neighbour is assumed not to use credits; `None` before the first refresh.
     gives_up_at: Option<Instant>,
     gave_up: bool,
     updates_sent: u64,
@@ -32,7 +32,7 @@ pub struct CreditSender {
 
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 struct Channel {
-    /// As the receiver has told in this epoch.
+    /// As sent by the receiver in this epoch.
     terms: Option<CreditTerms>,
     /// CC.
     consumed: u32,
@@ -50,11 +50,11 @@ pub struct SendingGauges {
     pub consumed: u32,
     /// Credits freed (R_CF) as last received, modulo 2^32.
     pub freed: u32,
-    /// Credits used (CU): consumed and not freed.
+    /// Credits used (CU): consumed and not yet freed.
     pub used: u32,
-    /// The highest number of credits used.
+    /// Highest number of credits used.
     pub watermark: u32,
-    /// Credits at most; zero before the neighbour has told.
+    /// Maximum number of credits; zero until the neighbour has sent it.
     pub limit: u32,
 }
 
@@ -63,7 +63,7 @@ impl Channel {
         self.terms.map_or(0, |terms| terms.limit())
     }
 
-    /// CU. A receiver cannot have freed what was not sent: then nothing is used.
+    /// CU. Zero if the receiver has freed more than was sent, which is impossible.
     fn used(&self) -> u32 {
         ahead(self.consumed, self.freed).max(0) as u32
     }
@@ -74,7 +74,7 @@ impl Channel {
 }
 
 impl CreditSender {
-    /// Sends frames of `classes`. A neighbour that is known not to use credits `is_regular`.
+    /// Creates a sender for `classes`. `is_regular`: the neighbour is known not to use credits.
     pub fn new(classes: impl Iterator<Item = Priority>, times: &CreditTimes) -> Self {
         let mut channels = [const { None }; PRIORITY_COUNT];
         classes.for_each(|priority| channels[priority.index()] = Some(Channel::default()));
@@ -96,7 +96,7 @@ impl CreditSender {
         }
     }
 
-    /// Begins an epoch: the link is up again. Nothing of the old one counts.
+    /// Begins an epoch after the link has come up. Nothing of the previous one counts.
     pub fn begin_anew(&mut self, now: Instant, times: &CreditTimes) {
         self.begin_epoch(self.epoch);
         self.gives_up_at = Some(now + times.patience);
@@ -117,15 +117,15 @@ impl CreditSender {
         self.update_due = true;
     }
 
-    /// Takes a CF_Update. Returns true if it may have changed what can be sent.
+    /// Processes a CF_Update. Returns true if it may have changed what can be sent.
     pub fn receive(&mut self, update: &CreditUpdate) -> bool {
         let CreditRecords::Freed(records) = &update.records else {
             return false;
         };
         self.updates_received += 1;
         if update.sender_epoch != self.epoch || update.receiver_epoch == 0 {
-            // A receiver that does not know this epoch learns it by an answer. One that knows a later one has met this
-            // sender before a restart, whose clock was set back.
+            // A receiver that does not know this epoch learns it from the answer. One that knows a later epoch met this
+            // sender before a restart that set the clock back.
             if update.sender_epoch != 0 && ahead(update.sender_epoch, self.epoch) > 0 {
                 self.begin_epoch(update.sender_epoch);
             }
@@ -135,7 +135,7 @@ impl CreditSender {
         }
         let progress = ahead(update.receiver_epoch, self.peer);
         if self.peer != 0 && progress < 0 {
-            // Late, or from a receiver whose clock was set back: the answer tells it.
+            // Late, or from a receiver whose clock was set back: the answer corrects it.
             self.updates_ignored += 1;
             self.update_due = true;
             return false;
@@ -158,7 +158,7 @@ impl CreditSender {
             self.begin_epoch(self.epoch);
             return true;
         }
-        // An answer to what is repeated, so that the receiver can cease.
+        // Answers a repetition, so that the receiver can stop repeating.
         self.update_due |= is_new || !has_news;
         has_news
     }
@@ -173,8 +173,8 @@ impl CreditSender {
         }
     }
 
-    /// Returns true if the credits cover a frame of `longest`. A sender waits for those of the longest frame, whichever it
-    /// has, so that short ones do not take the credits that a long one waits for.
+    /// Returns true if the credits cover a frame of `longest`. A sender always waits for enough credits for the longest
+    /// frame, so that short frames do not use up those that a long one waits for.
     pub fn may_send(&self, priority: Priority, longest: Bytes) -> bool {
         self.channels[priority.index()]
             .as_ref()
@@ -184,7 +184,7 @@ impl CreditSender {
             })
     }
 
-    /// Accounts for a frame that is sent. Returns true if the next timer is earlier than before.
+    /// Accounts for a frame that is sent. Returns true if the next timer becomes earlier.
     pub fn consume(
         &mut self,
         now: Instant,
@@ -203,8 +203,8 @@ impl CreditSender {
         next_at != core::mem::replace(&mut self.next_at, next_at)
     }
 
-    /// Sets aside up to `most` credits for frames that are sent elsewhere, and returns their number. `longest` stays
-    /// available beside them.
+    /// Sets aside up to `most` credits for frames sent on another path, and returns their number. Enough for `longest`
+    /// remain available.
     pub fn set_aside(&mut self, priority: Priority, most: u32) -> u32 {
         let Some(channel) = &mut self.channels[priority.index()] else {
             return 0;
@@ -215,7 +215,7 @@ impl CreditSender {
         credits
     }
 
-    /// Takes back credits that were set aside in this epoch and not used.
+    /// Returns credits that were set aside in this epoch and not used.
     pub fn take_back(&mut self, priority: Priority, credits: u32) {
         if let Some(channel) = &mut self.channels[priority.index()] {
             let credits = credits.min(channel.used());
@@ -223,7 +223,7 @@ impl CreditSender {
         }
     }
 
-    /// Notes what is due at `now`. Returns true if the state of a class has changed.
+    /// Notes which messages are due at `now`. Returns true if the state of a class has changed.
     pub fn refresh(&mut self, now: Instant, times: &CreditTimes) -> bool {
         let gives_up_at = *self.gives_up_at.get_or_insert(now + times.patience);
         let gives_up = !self.gave_up && self.peer == 0 && gives_up_at <= now;
@@ -243,7 +243,7 @@ impl CreditSender {
         gives_up
     }
 
-    /// When [`refresh`](Self::refresh) is next due.
+    /// The time at which [`refresh`](Self::refresh) is next due.
     pub fn next_at(&self) -> Instant {
         match self.gives_up_at {
             Some(gives_up_at) if !self.gave_up && self.peer == 0 => self.next_at.min(gives_up_at),
@@ -251,13 +251,13 @@ impl CreditSender {
         }
     }
 
-    /// Returns true if a message is due at `now`: answers keep a distance.
+    /// Returns true if a message is due at `now`. Answers keep a minimum interval.
     pub fn is_due(&self, now: Instant, times: &CreditTimes) -> bool {
         let distance = times.refresh.divided_by(2);
         self.update_due && self.sent_at.is_none_or(|sent| sent + distance <= now)
     }
 
-    /// Returns when a message that keeps its distance is due.
+    /// Returns when a message that keeps the minimum interval is due.
     pub fn due_at(&self, times: &CreditTimes) -> Instant {
         let distance = times.refresh.divided_by(2);
         match (self.update_due, self.sent_at) {
@@ -312,7 +312,8 @@ impl CreditSender {
         })
     }
 
-    /// CC_Updates sent, CF_Updates received, and those of them that were ignored: of another epoch or late, and implausible.
+    /// CC_Updates sent, CF_Updates received, and how many of those were ignored: of another epoch or late, and
+    /// implausible.
     pub const fn updates(&self) -> [u64; 4] {
         [
             self.updates_sent,
@@ -322,7 +323,7 @@ impl CreditSender {
         ]
     }
 
-    /// Forgets what decides nothing: statistics, and all but two bits of the messages' number.
+    /// Clears state that decides nothing: statistics, and all but two bits of the message number.
     #[cfg(feature = "testing")]
     pub fn fold(&mut self) {
         self.number %= 4;
@@ -337,7 +338,6 @@ impl CreditSender {
         }
     }
 
-    /// Priorities of its classes.
     pub(crate) fn classes(&self) -> PrioritySet {
         let mut classes = PrioritySet::default();
         for priority in Priority::ALL {
@@ -350,8 +350,8 @@ impl CreditSender {
 }
 
 impl Channel {
-    /// Takes a record of the epoch in force, and returns true if it says something new. `None` if a receiver cannot be in this
-    /// state: the message was spoilt on its way, or the ends have lost count of each other.
+    /// Processes a record of the epoch in force, and returns true if it has news. `None` if a receiver cannot be in
+    /// this state: the message was corrupted, or the two ends disagree about their counters.
     fn receive(&mut self, record: Option<Freed>, begins: bool) -> Option<bool> {
         let terms = record.map(|record| record.terms);
         if begins {
@@ -365,7 +365,7 @@ impl Channel {
             return None;
         }
         let freed = record.map_or(self.freed, |record| record.freed);
-        // No more is freed than was sent.
+        // Cannot free more than was sent.
         if ahead(freed, self.consumed) > 0 {
             return None;
         }
@@ -380,7 +380,6 @@ impl Channel {
 
 #[cfg(test)]
 impl CreditSender {
-    /// Moves the counters of a class in which nothing is used.
     pub(super) fn set_counters(&mut self, priority: Priority, to: u32) {
         if let Some(channel) = &mut self.channels[priority.index()] {
             (channel.consumed, channel.freed) = (to, to);

@@ -1,5 +1,5 @@
-//! Both ends beside a slow model, written from the rules of credit-based flow control: counters without limits, frames in
-//! lists, R_CF the sum of what has left.
+//! Both ends compared with a slow model, written from the rules of credit-based flow control: counters without limits,
+//! frames in lists, R_CF the sum of all departures.
 
 use std::collections::VecDeque;
 
@@ -12,7 +12,7 @@ use crate::wire::credit::{CreditRecords, CreditUpdate};
 const P3: Priority = Priority::ALL[3];
 const LONGEST: Bytes = Bytes::new(1500);
 
-/// All timers are due at any moment.
+/// Makes all timers due at any moment.
 const TIMES: CreditTimes = CreditTimes {
     epoch: 7,
     refresh: Duration::ZERO,
@@ -26,26 +26,24 @@ fn terms(limit: u32) -> CreditTerms {
     CreditTerms::new(512, 16, limit).unwrap()
 }
 
-/// A link, with both ends and the slow model of its counters.
+/// A link: both ends and the slow model of its counters.
 struct Link {
     sender: CreditSender,
     receiver: CreditReceiver,
     terms: CreditTerms,
-    /// Lengths of frames that are under way, in order, with the number of CC_Updates that were sent before.
+    /// Lengths of frames in flight, in order, with the number of CC_Updates sent before each.
     wire: VecDeque<(u64, usize)>,
-    /// Frames stored.
     stored: VecDeque<u64>,
     to_receiver: VecDeque<(CreditUpdate, usize)>,
     to_sender: VecDeque<CreditUpdate>,
-    /// CC, R_CC and R_CF without a limit.
+    /// CC, R_CC and R_CF without wrapping.
     consumed: u64,
     arrived: u64,
     freed: u64,
     lost: u64,
-    /// Frames sent and taken off the wire, to know what a message has behind it.
+    /// Frames sent and frames taken off the wire: tells which data precedes a message.
     sent: usize,
     gone: usize,
-    /// CC_Updates sent and taken off the wire.
     updates_sent: usize,
     updates_gone: usize,
 }
@@ -94,7 +92,7 @@ impl Link {
 
     fn send(&mut self, length: u64) -> bool {
         let may = self.sender.may_send(P3, LONGEST);
-        // CU + cost <= CL by the model, for the longest frame.
+        // CU + cost <= CL in the model, for the longest frame.
         let used = self.consumed.saturating_sub(self.model_heard());
         let model_may = used + self.cost(LONGEST.get()) <= u64::from(self.terms.limit());
         assert_eq!(may, model_may, "CU {used}");
@@ -108,14 +106,14 @@ impl Link {
         may
     }
 
-    /// R_CF that the sender knows, without a limit.
+    /// R_CF known to the sender, without wrapping.
     fn model_heard(&self) -> u64 {
         let gauges = self.sender.gauges(P3).unwrap();
         u64::from(gauges.freed)
     }
 
     fn arrive(&mut self) {
-        // It overtakes one CC_Update at most.
+        // Data overtakes at most one CC_Update.
         let next = self.wire.front();
         if next.is_some_and(|(_, updates)| *updates > self.updates_gone + 1) {
             return;
@@ -157,7 +155,7 @@ impl Link {
         self.to_receiver.extend(update.map(|update| (update, sent)));
     }
 
-    /// Hands over the next CC_Update, if all data before it has been delivered or lost.
+    /// Delivers the next CC_Update, if all data before it has been delivered or lost.
     fn hear_consumed(&mut self) {
         let is_next = |(_, sent): &&(CreditUpdate, usize)| *sent <= self.gone;
         if self.to_receiver.front().filter(is_next).is_none() {
@@ -188,14 +186,14 @@ impl Link {
         let sending = self.sender.gauges(P3).unwrap();
         assert_eq!(u64::from(receiving.arrived), self.arrived, "R_CC");
         assert_eq!(u64::from(sending.consumed), self.consumed, "CC");
-        // Withheld for a moment at most: a promise may be behind what has left, and never ahead of it.
+        // Withheld for a moment at most: a promise may lag behind the departures, and never precedes them.
         assert!(u64::from(receiving.freed) <= self.freed, "R_CF");
         let under_way: u64 = self.wire.iter().map(|(length, _)| self.cost(*length)).sum();
         let claims = u64::from(self.terms.limit()).saturating_sub(u64::from(sending.used));
         assert!(claims + under_way + self.held() <= u64::from(self.terms.limit()));
     }
 
-    /// All messages arrive, and all frames leave, until nothing changes.
+    /// Delivers all messages and lets all frames leave, until nothing changes.
     fn settle(&mut self) {
         for _ in 0..12 {
             while !self.wire.is_empty() || !self.to_receiver.is_empty() {
@@ -241,7 +239,6 @@ proptest! {
                         let gone = link.to_receiver.pop_front();
                         link.updates_gone += usize::from(gone.is_some());
                     }
-                    // Repeated.
                     _ => {
                         link.to_sender.extend(link.to_sender.back().copied());
                         let repeated = link.to_receiver.back().copied();
@@ -252,7 +249,7 @@ proptest! {
             }
             link.check();
         }
-        // Nothing has leaked: all credits are there again.
+        // No credit has leaked.
         link.settle();
         link.check();
         let sending = link.sender.gauges(P3).unwrap();
@@ -263,9 +260,9 @@ proptest! {
 }
 
 #[test]
-fn counters_pass_their_end() {
+fn counters_wrap_round() {
     let mut link = Link::new(8);
-    // As if so many had been sent and told.
+    // As if this many had been sent and reported.
     let far = u32::MAX - 100;
     link.sender.set_counters(P3, far);
     link.receiver.set_counters(P3, far);
@@ -283,7 +280,7 @@ fn counters_pass_their_end() {
 }
 
 impl Link {
-    /// Both messages are exchanged, and nothing is stored.
+    /// Both messages are exchanged; nothing is stored.
     fn settle_cyclic(&mut self) {
         self.promise();
         self.update_sender();
@@ -334,7 +331,7 @@ fn a_lasting_deficit_stops_the_sender_until_it_is_known() {
 }
 
 #[test]
-fn a_repeated_message_is_no_second_one() {
+fn a_repeated_message_counts_once() {
     let mut link = Link::new(12);
     link.send(1500);
     link.lose();
@@ -347,7 +344,7 @@ fn a_repeated_message_is_no_second_one() {
 }
 
 #[test]
-fn what_was_promised_in_another_epoch_does_not_count() {
+fn credits_of_another_epoch_do_not_count() {
     for sender_restarts in [false, true] {
         let mut link = Link::new(12);
         link.send(1500);
@@ -421,13 +418,13 @@ fn slots_are_shared_between_classes_by_their_limits() {
 }
 
 impl Link {
-    /// One end begins an epoch of both, in which the model begins as well.
+    /// Begins an epoch at one end, and in the model.
     fn begin_anew(&mut self) {
         self.receiver.begin_anew(Instant::ZERO);
         (self.consumed, self.arrived, self.freed) = (0, 0, 0);
     }
 
-    /// Each end sends what is due, which `spoil` may change.
+    /// Both ends send what is due; `spoil` may change it.
     fn exchange(&mut self, mut spoil: impl FnMut(&mut CreditUpdate)) {
         self.update_sender();
         if let Some(mut freed) = self.to_sender.pop_front() {
@@ -442,7 +439,7 @@ impl Link {
         self.promise();
     }
 
-    /// All credits come back, and are not more than there is room for.
+    /// All credits return, and do not exceed the room.
     fn assert_heals(&mut self, what: &str) {
         for _ in 0..3 {
             while self.sender.may_send(P3, LONGEST) {
@@ -468,9 +465,9 @@ impl Link {
     }
 }
 
-/// The first ones decide from where an epoch counts, later ones whether frames were lost.
+/// The first messages decide where an epoch starts counting, later ones whether frames were lost.
 #[test]
-fn a_flipped_bit_in_a_cc_update_gives_no_credit_that_nothing_stands_for() {
+fn a_flipped_bit_in_a_cc_update_gives_no_credit_without_a_slot() {
     let mut refused = 0;
     for (turn, bit) in (0..6).flat_map(|turn| (0..64).map(move |bit| (turn, bit))) {
         let mut link = Link::new(12);
@@ -523,9 +520,9 @@ fn a_flipped_bit_in_a_cf_update_gives_no_more_than_the_limit_and_heals() {
     }
 }
 
-/// Frames of another station that come in by the same link.
+/// Frames of another station that arrive on the same link.
 #[test]
-fn ends_that_have_lost_count_of_each_other_begin_anew() {
+fn ends_that_disagree_start_again() {
     for frames in [1, 4, 20, 1000] {
         let mut link = Link::new(12);
         for _ in 0..frames {

@@ -1,4 +1,4 @@
-//! Sets of ports, of priorities and of VLANs: a bit each; and what a VLAN is.
+//! Bitmaps of ports, priorities and VLANs, and the types of a VLAN.
 
 mod ports;
 mod priorities;

@@ -28,7 +28,7 @@ impl PortSet {
         }
     }
 
-    /// Takes `port` out.
+    /// Removes `port`.
     pub fn remove(&mut self, port: PortId) {
         self.words[port.index() / 64] &= !(1 << (port.index() % 64));
     }
@@ -51,13 +51,13 @@ impl PortSet {
             .sum()
     }
 
-    /// The ports in ascending order.
+    /// Iterates over the ports in ascending order.
     pub fn iter(&self) -> impl Iterator<Item = PortId> + '_ {
         let mut rest = *self;
         core::iter::from_fn(move || rest.take_first())
     }
 
-    /// Takes the port of the lowest number out.
+    /// Removes and returns the port with the lowest number.
     #[inline]
     pub fn take_first(&mut self) -> Option<PortId> {
         for (index, word) in self.words.iter_mut().enumerate() {

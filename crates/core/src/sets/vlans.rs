@@ -1,21 +1,20 @@
-//! VLANs as IEEE 802.1Q has them: numbers, tags, and sets of numbers.
+//! VLANs of IEEE 802.1Q: numbers, tags, and sets of numbers.
 
 use crate::units::Priority;
 
 /// Numbers below this one name VLANs: 4095 (0xFFF) is reserved and never on a line (802.1Q, table 9-2).
 pub const VLAN_COUNT: usize = 4095;
 
-/// A VLAN: 1 to 4094, or 0 for [what no VLAN has a tag for](Self::UNTAGGED).
+/// A VLAN: 1 to 4094, or 0 for [untagged frames without one](Self::UNTAGGED).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct VlanId(u16);
 
 impl VlanId {
-    /// VLAN of frames that came in by a trunk without a tag, as in Open vSwitch. Its frames leave
-    /// without a tag everywhere: number 0 in a tag (a *priority tag*) means that the frame has no
-    /// VLAN.
+    /// VLAN of frames that arrive untagged on a trunk, as in Open vSwitch. Its frames leave untagged everywhere: number
+    /// 0 in a tag (a *priority tag*) means that the frame has no VLAN.
     pub const UNTAGGED: Self = Self(0);
 
-    /// `None` from 4095 on.
+    /// Returns a VLAN; `None` from 4095 on.
     pub const fn new(number: u16) -> Option<Self> {
         if (number as usize) < VLAN_COUNT {
             Some(Self(number))
@@ -29,7 +28,7 @@ impl VlanId {
         self.0
     }
 
-    /// As an index into arrays of [`VLAN_COUNT`].
+    /// Index into arrays of [`VLAN_COUNT`].
     pub const fn index(self) -> usize {
         self.0 as usize
     }
@@ -41,28 +40,28 @@ impl core::fmt::Display for VlanId {
     }
 }
 
-/// The tag control information of a tag with EtherType 0x8100 (a C-tag): priority code point, drop eligibility, and the
-/// VLAN's number.
+/// The control information of a tag with EtherType 0x8100 (a C-tag): priority code point, drop eligibility, and VLAN
+/// number.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct VlanTag(u16);
 
 impl VlanTag {
-    /// Returns the tag of this priority and VLAN.
+    /// Creates a tag with this priority and VLAN.
     pub const fn new(priority: Priority, vlan: VlanId) -> Self {
         Self((priority.get() as u16) << 13 | vlan.0)
     }
 
-    /// As it is in a frame.
+    /// Creates a tag from its 16 bits in a frame.
     pub const fn from_bits(bits: u16) -> Self {
         Self(bits)
     }
 
-    /// As it is in a frame.
+    /// The 16 bits in a frame.
     pub const fn bits(self) -> u16 {
         self.0
     }
 
-    /// `None` for the reserved number.
+    /// The VLAN; `None` for the reserved number.
     pub const fn vlan(self) -> Option<VlanId> {
         VlanId::new(self.0 & 0xfff)
     }
@@ -79,10 +78,10 @@ impl VlanTag {
 pub struct VlanSet([u64; 64]);
 
 impl VlanSet {
-    /// None.
+    /// The empty set.
     pub const EMPTY: Self = Self([0; 64]);
 
-    /// All there are, that of frames without a tag included.
+    /// All VLANs, including that of untagged frames.
     pub fn all() -> Self {
         (0..VLAN_COUNT as u16).filter_map(VlanId::new).collect()
     }
@@ -98,17 +97,17 @@ impl VlanSet {
         self.0[usize::from(vlan.0 >> 6) & 63] |= 1 << (vlan.0 & 63);
     }
 
-    /// Takes `vlan` out.
+    /// Removes `vlan`.
     pub fn remove(&mut self, vlan: VlanId) {
         self.0[usize::from(vlan.0 >> 6) & 63] &= !(1 << (vlan.0 & 63));
     }
 
-    /// True without any.
+    /// Returns true if the set is empty.
     pub fn is_empty(&self) -> bool {
         self.0 == [0; 64]
     }
 
-    /// In the order of their numbers.
+    /// Iterates over the VLANs in ascending order.
     pub fn iter(&self) -> impl Iterator<Item = VlanId> + '_ {
         let all = (0..VLAN_COUNT as u16).filter_map(VlanId::new);
         all.filter(|vlan| self.contains(*vlan))
@@ -124,7 +123,7 @@ impl VlanSet {
         both
     }
 
-    /// The first one behind `last`, and after the highest the lowest. O(1).
+    /// The next VLAN after `last`, cyclically. O(1).
     pub fn next_after(&self, last: VlanId) -> Option<VlanId> {
         let begin = usize::from(last.0) + 1;
         let first_in = |index: usize, from: usize| {
@@ -140,7 +139,7 @@ impl VlanSet {
             .or_else(|| (0..=own).find_map(|index| first_in(index, 0)))
     }
 
-    /// As few ranges as there can be, first and last of each, in order.
+    /// The minimal list of ranges (first, last), in ascending order.
     pub fn ranges(&self) -> Vec<(VlanId, VlanId)> {
         let mut ranges: Vec<(VlanId, VlanId)> = Vec::new();
         for vlan in self.iter() {
@@ -200,7 +199,7 @@ mod tests {
     }
 
     #[test]
-    fn a_set_has_what_was_put_into_it() {
+    fn a_set_contains_what_was_inserted() {
         let numbers = [0, 1, 2, 63, 64, 127, 4094];
         let set: VlanSet = numbers.into_iter().map(vlan).collect();
         assert_eq!(set.iter().map(VlanId::get).collect::<Vec<_>>(), numbers);

@@ -1,37 +1,34 @@
-//! Reads ahead the memory that frames will touch: for callers with so many switches that no cache
-//! holds them all.
+//! Prefetches memory that frames will touch, for callers with so many switches that no cache holds them all.
 //!
-//! A frame finds its ports one step after the other: handle, route, port, buffer. A caller that
-//! knows several frames of one switch reads all of the first step, then all of the second:
-//! independent loads overlap. Nothing here changes anything. The results have no use but having
-//! been read: see [`std::hint::black_box`].
+//! A frame needs dependent lookups: handle, route, port, buffer. A caller that knows several frames of one switch can
+//! do the first lookup for all of them, then the second: independent loads overlap. Nothing here changes any state, and
+//! the results are only good for [`std::hint::black_box`].
 
 use crate::frame::FrameHandle;
 use crate::switch::Switch;
 use crate::units::{MacAddress, PortId, Priority};
 
 impl Switch {
-    /// Returns the port by which a frame is likely to leave: by static entries for all VLANs,
-    /// regardless of pins. O(1).
+    /// Returns the port by which a frame is likely to leave: by static entries for all VLANs, regardless of pins. O(1).
     #[inline]
     pub fn likely_egress(&self, destination: MacAddress, flow_hash: u32) -> Option<PortId> {
         self.forwarding.likely_port(destination, flow_hash)
     }
 
-    /// Reads what [`likely_egress`](Self::likely_egress) will look up, and decides nothing by it. O(1).
+    /// Reads what [`likely_egress`](Self::likely_egress) will look up. O(1).
     #[inline]
     pub fn read_route(&self, destination: MacAddress) -> u64 {
         self.forwarding.reads(destination)
     }
 
-    /// The (port, priority) by which a frame that is in the switch came in. O(1).
+    /// Ingress (port, priority) of a frame in the switch. O(1).
     #[inline]
     pub fn origin(&self, handle: FrameHandle) -> Option<(PortId, Priority)> {
         self.charges.origin(handle)
     }
 
-    /// Reads what [`receive`](Self::receive) touches of the port by which a frame comes in, and
-    /// [`complete`](Self::complete) once more. O(1).
+    /// Reads the memory of the ingress port that [`receive`](Self::receive) and [`complete`](Self::complete) touch.
+    /// O(1).
     #[inline]
     pub fn read_ingress(&self, ingress: PortId, priority: Priority) -> u64 {
         let Some(port) = self.ports.get(ingress.index()) else {
@@ -42,7 +39,8 @@ impl Switch {
         u64::from(port.takes_frames) ^ buffer ^ counted
     }
 
-    /// Reads what [`receive`](Self::receive) and [`transmit`](Self::transmit) touch of the port by which a frame leaves. O(1).
+    /// Reads the memory of the egress port that [`receive`](Self::receive) and [`transmit`](Self::transmit) touch.
+    /// O(1).
     #[inline]
     pub fn read_egress(&self, egress: PortId, priority: Priority) -> u64 {
         let Some(port) = self.ports.get(egress.index()) else {

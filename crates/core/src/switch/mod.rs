@@ -1,10 +1,9 @@
 //! The switch's dataplane as a state machine.
 //!
-//! A frame comes in by `admission`, waits in the `virtual_queues`, and leaves by `schedule`;
-//! `forwarding` knows its way. The `link` speaks with the neighbours and `levels` keeps the rules
-//! of those classes that have them. `recovery` handles stalls, `observe` shows them, and `commands`
-//! applies the control plane's commands. The [`Switch`] and its ports are composed of the parts of
-//! all modules, and each module has methods of both.
+//! A frame enters through `admission`, waits in the `virtual_queues`, and leaves through `schedule`; `forwarding` finds
+//! its egress. The `link` exchanges messages with the neighbours, and `levels` implements the rules of classes with
+//! Levels. `recovery` handles stalls, `observe` shows them, and `commands` applies the control plane's commands. The
+//! [`Switch`] and its ports are composed of the parts of all modules, and each module adds methods to both.
 //!
 //! Design: docs/src/internals/design/core.md.
 
@@ -55,12 +54,12 @@ pub use observe::{
     PriorityGauges, StormGauges, EVENT_CAPACITY, HALVINGS, WAYS,
 };
 
-/// Something to send.
+/// A frame to send.
 #[derive(Clone, Copy, Debug, PartialEq)]
 #[must_use = "a transmission that is not sent is lost"]
-#[allow(clippy::large_enum_variant)] // lives on the stack for the moment of sending
+#[allow(clippy::large_enum_variant)] // briefly on the stack
 pub enum Transmission {
-    /// A data frame. Its handle stays with the switch until [`Switch::complete`].
+    /// A data frame. Its handle belongs to the switch until [`Switch::complete`].
     Data {
         /// Handle of the frame's bytes.
         handle: FrameHandle,
@@ -71,7 +70,7 @@ pub enum Transmission {
         /// Mark it Congestion Experienced before it leaves, as with [`Admitted::mark`](crate::frame::Admitted::mark).
         mark: bool,
     },
-    /// A control frame; its bytes come from [`ControlFrame::emit`], in memory of the caller's own.
+    /// A control frame; [`ControlFrame::emit`] writes its bytes into the caller's memory.
     Control(ControlFrame),
 }
 
@@ -79,58 +78,55 @@ pub enum Transmission {
 ///
 /// # The polling contract
 ///
-/// The caller owns time and memory. It calls the mutating methods in any order; after each of them
+/// The caller owns time and memory. It calls the mutating methods in any order, and after each of them
 ///
-/// * [`poll_event`](Self::poll_event) is called until it gives `None`,
-/// * [`transmit`](Self::transmit) is called for each port that can take a frame, until it gives
-///   `None`. What it gives may change with every other call, and with time; a caller with many
-///   ports learns which of them from [`poll_ready`](Self::poll_ready) and
-///   [`next_transmit`](Self::next_transmit);
-/// * [`next_timeout`](Self::next_timeout) is called again, and
-///   [`handle_timeout`](Self::handle_timeout) is called at that moment or later. Calling it too
-///   early or too often does nothing;
-/// * [`poll_discarded`](Self::poll_discarded) is called until it gives `None`.
+/// * calls [`poll_event`](Self::poll_event) until it returns `None`,
+/// * calls [`transmit`](Self::transmit) for each port that can take a frame, until it returns `None`. Its result may
+///   change with every other call, and with time; a caller with many ports learns from [`poll_ready`](Self::poll_ready)
+///   and [`next_transmit`](Self::next_transmit) which ports to ask;
+/// * calls [`next_timeout`](Self::next_timeout) again, and [`handle_timeout`](Self::handle_timeout) at that time or
+///   later. Early or repeated calls have no effect;
+/// * calls [`poll_discarded`](Self::poll_discarded) until it returns `None`.
 ///
-/// `now` never goes back; the switch reads no clock, has no randomness but
-/// [`SwitchConfig::seed`]'s, and given the same configuration and calls gives the same answers.
-/// Nothing allocates after [`touch_memory`](Self::touch_memory).
+/// `now` must never go back. The switch reads no clock, has no randomness but that of [`SwitchConfig::seed`], and
+/// returns the same answers for the same configuration and calls. Nothing allocates after
+/// [`touch_memory`](Self::touch_memory).
 ///
 /// # Memory
 ///
-/// A [`FrameHandle`] belongs to the caller until [`receive`](Self::receive) takes it, and again
-/// after [`complete`](Self::complete) gave it back. One data frame of [`transmit`](Self::transmit)
-/// means one call of `complete`, in any order; a flooded frame comes out of several ports and
-/// returns with the last of them. A frame that was dropped where it waited comes back by
-/// `poll_discarded` instead, and need not come out at all.
+/// A [`FrameHandle`] belongs to the caller until [`receive`](Self::receive) accepts it, and again after
+/// [`complete`](Self::complete) has returned it. Each data frame from [`transmit`](Self::transmit) needs one call of
+/// `complete`, in any order; a flooded frame is transmitted by several ports and returns with the last of them. A frame
+/// that was dropped while waiting returns from `poll_discarded` instead, and may never be transmitted.
 #[derive(Debug)]
 #[cfg_attr(feature = "testing", derive(Clone))]
 pub struct Switch {
     config: SwitchConfig,
     ports: Vec<Port>,
     forwarding: Forwarding,
-    /// Set if tags have a meaning.
+    /// `None` if the switch ignores tags.
     vlans: Option<Box<Vlans>>,
     flows: Flows,
-    /// Room for sorting the flows that a reroute moves.
+    /// Room for sorting the flows moved by a reroute.
     to_move: Vec<recovery::Candidate>,
     queues: VirtualQueues,
     charges: Charges,
     pools: Pools,
     levels: LevelTable,
     ages: Ages,
-    /// Handles that go back to the caller; never more than there are.
+    /// Handles to return to the caller; bounded by the number of handles.
     discarded: VecDeque<Discarded>,
     events: Events,
     lossless: PrioritySet,
     with_levels: PrioritySet,
     /// Classes that mark by the egress backlog that an arriving frame finds.
     marks_arrivals: PrioritySet,
-    /// Set if the ages of frames, their marks or their flows are kept: see `observe_arrival`.
+    /// Set if ages, marks or flows of frames are recorded: see `observe_arrival`.
     observes_arrivals: bool,
     /// Classes that mark by the egress backlog that a frame leaves behind.
     marks_departures: PrioritySet,
     random: SplitMix64,
-    /// Set if addresses are learnt and loops are looked for.
+    /// Set if addresses are learned and loops are detected.
     loops: Option<Box<Loops>>,
     detector: Detector,
     storm_clock: StormClock,
@@ -141,11 +137,11 @@ pub struct Switch {
 }
 
 impl Switch {
-    /// A switch with empty buffers and all links up.
+    /// Creates a switch with empty buffers and all links up.
     ///
     /// # Errors
     ///
-    /// Names what in `config` cannot work, with the numbers.
+    /// The setting of `config` that cannot work, with its numbers.
     pub fn new(config: SwitchConfig) -> Result<Self, ConfigError> {
         config.validate()?;
         let (mut lossless, mut with_levels) = (PrioritySet::default(), PrioritySet::default());
@@ -212,14 +208,14 @@ impl Switch {
             config,
         };
         switch.settle_observation();
-        // The forwarding table has them, and knows what has become of them since.
+        // The forwarding table has them, with later changes.
         switch.config.routes = Vec::new();
         Ok(switch)
     }
 
-    /// Takes all memory that frames, events and commands may need, and writes to it once, so that nothing allocates and no
-    /// frame waits for a page of it later. A switch for which this is not called takes memory when it is first needed: of
-    /// many switches in one process most need little. O(frames).
+    /// Allocates all memory that frames, events and commands may need, and writes to it once, so that later nothing
+    /// allocates and no frame waits for a page. Without this call memory is allocated when first needed: of many
+    /// switches in one process most need little. O(frames).
     pub fn touch_memory(&mut self) {
         self.events.touch();
         self.discarded
@@ -239,12 +235,12 @@ impl Switch {
             self.ages.is_on() || self.flows.is_on() || !self.marks_arrivals.is_empty();
     }
 
-    /// The configuration that the switch runs, without its routes: those are in [`routes`](Self::routes), as they are now.
+    /// The switch's configuration, without its routes: [`routes`](Self::routes) has their present state.
     pub fn config(&self) -> &SwitchConfig {
         &self.config
     }
 
-    /// Frames admitted and not yet completed.
+    /// Number of frames admitted and not yet completed.
     pub fn held_frames(&self) -> usize {
         self.charges.held()
     }
@@ -253,7 +249,7 @@ impl Switch {
     ///
     /// # Panics
     ///
-    /// When the configuration has no such port.
+    /// If the port does not exist.
     pub fn counters(&self, port: PortId) -> &PortCounters {
         &self.ports[port.index()].counters
     }
@@ -278,8 +274,8 @@ impl Switch {
     }
 }
 
-/// Returns how many frames can wait at once. Without flooding a frame waits in one place; a flooded
-/// one waits at every port, and floods beyond this bound are dropped and counted.
+/// Returns how many frames can wait at once. Without flooding a frame waits at one port; a flooded frame waits at every
+/// port, and floods beyond this bound are dropped and counted.
 fn waiting_capacity(config: &SwitchConfig) -> usize {
     const FLOOD_COPIES_MAX: usize = 1 << 20;
     let copies = if config.learning_capacity == 0 && config.flood.tree.is_none() {

@@ -1,4 +1,4 @@
-//! One port's share of the switch: everything that belongs to no other port.
+//! State of one port.
 
 use std::collections::VecDeque;
 
@@ -16,20 +16,20 @@ use crate::sets::PrioritySet;
 use crate::units::{Priority, PRIORITY_COUNT};
 use crate::wire::clcm::Clcm;
 
-/// State of one port. Fields that every frame reads come first, in few cache lines; the further
-/// fields for frames of one priority lie in lines of that priority.
+/// State of one port. Fields that every frame reads come first, in few cache lines; other fields used by frames of one
+/// priority are grouped by priority.
 #[derive(Debug)]
 #[cfg_attr(feature = "testing", derive(Clone))]
 #[repr(C, align(64))]
 pub(super) struct Port {
-    /// The port is up and not reserved: frames may enter, and be flooded, by it.
+    /// The port is up and not reserved: frames may enter and be flooded there.
     pub(super) takes_frames: bool,
-    /// Priorities of the frames that come in: none while it takes no frames.
+    /// Priorities accepted on arrival: none while it accepts no frames.
     pub(super) takes: PrioritySet,
-    /// Those that it may take.
+    /// Configured limit on the priorities.
     priorities: PrioritySet,
     pub(super) up: bool,
-    /// Its device will never send anything again.
+    /// Its device is gone.
     pub(super) gone: bool,
     /// It only sends copies of mirrored frames.
     pub(super) reserved: bool,
@@ -40,17 +40,17 @@ pub(super) struct Port {
     /// Priorities for which frames for this egress are, or may be, dropped on arrival.
     pub(super) refuses: PrioritySet,
     pub(super) forced: PrioritySet,
-    /// Priorities whose departures are more than counted: forced ones, and those by credits.
+    /// Priorities whose departures need more than counting: forced ones, and those by credits.
     pub(super) departs_apart: PrioritySet,
-    /// Set if arrivals are counted beside those in the counters: where frames are granted, or paid for by credits.
+    /// Set if arrivals are counted in addition to the counters: for grants and credits.
     pub(super) counts_arrivals: bool,
     /// Pending messages to the neighbour.
     pub(super) due: Due,
-    /// CLCM messages to send outside the data priorities; never more than [`CLCM_QUEUE_CAPACITY`].
+    /// CLCM messages to send outside the data priorities; at most [`CLCM_QUEUE_CAPACITY`].
     pub(super) clcm_queue: VecDeque<Clcm>,
     pub(super) shaper: Shaper,
     pub(super) turn: PriorityTurn,
-    /// Set if a class has a guaranteed or a highest rate, or is strict.
+    /// Set if a class is strict, or has a guaranteed or maximum rate.
     pub(super) precedence: Option<Box<Precedence>>,
     /// For fabric ports, if a class has Levels or the cable is known.
     pub(super) echo: Option<Box<EchoState>>,
@@ -150,7 +150,6 @@ impl Port {
         self.counts_arrivals = self.coding == FeedbackCoding::Grants || self.credits.is_some();
     }
 
-    /// Touches the memory for all frames that can wait.
     pub(super) fn touch(&mut self) {
         let more = CLCM_QUEUE_CAPACITY - self.clcm_queue.len();
         self.clcm_queue.reserve_exact(more);

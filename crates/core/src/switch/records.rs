@@ -1,8 +1,8 @@
-//! Records by index, up to a bound, in memory that is taken as they are first used, or all at once.
+//! Records by index, up to a bound, in memory that is allocated on first use, or all at once.
 //!
 //! A switch has room for as many frames as its buffers hold, and seldom uses much of it: a simulated network of many
-//! switches takes only the memory that its frames have needed, and what they need lies close together. A daemon takes all of
-//! it at the start ([`touch`](Records::touch)), and nothing is allocated after that.
+//! switches allocates only the memory that its frames have needed, and keeps it dense. A daemon allocates everything at
+//! the start ([`touch`](Records::touch)), and nothing after that.
 
 use core::ops::{Deref, DerefMut};
 
@@ -31,9 +31,8 @@ impl<T: Copy> Records<T> {
         self.capacity
     }
 
-    /// Returns the first of the caller's list of free records, or, if that is [`NONE`](Self::NONE),
-    /// one that has never been used. Either one names the next free one: an empty record must name
-    /// `NONE`. `None` when all are in use.
+    /// Returns the first of the caller's list of free records, or, if that is [`NONE`](Self::NONE), one that has never
+    /// been used. Either one names the next free one, so an empty record must name `NONE`. `None` when all are in use.
     #[inline]
     pub(in crate::switch) fn free_or_new(&mut self, free: u32) -> Option<u32> {
         if free != Self::NONE {
@@ -42,8 +41,7 @@ impl<T: Copy> Records<T> {
         self.add()
     }
 
-    /// Returns the index of a record that has never been used, the lowest one; `None` when all have
-    /// been.
+    /// Returns the index of the lowest record that has never been used; `None` if there is none.
     #[cold]
     fn add(&mut self) -> Option<u32> {
         let index = self.used.len();
@@ -67,8 +65,8 @@ impl<T: Copy> Records<T> {
         }
     }
 
-    /// Takes all of the memory and writes to it once, so that nothing is allocated and no page is
-    /// missing later. Changes nothing else. O(capacity).
+    /// Allocates all of the memory and writes to it once, so that later nothing is allocated and no page is missing.
+    /// Changes nothing else. O(capacity).
     pub(in crate::switch) fn touch(&mut self) {
         let used = self.used.len();
         self.used.reserve_exact(self.capacity - used);
@@ -97,7 +95,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn is_written_as_far_as_it_is_used() {
+    fn records_exist_only_as_far_as_used() {
         let mut records = Records::new(3, 7);
         assert_eq!(records.len(), 0);
         assert_eq!(records.add(), Some(0));

@@ -37,10 +37,9 @@ impl Switch {
         self.sample_for_deadlocks(now);
     }
 
-    /// When [`handle_timeout`](Self::handle_timeout) or [`transmit`](Self::transmit) may next have
-    /// something to do without any other call. `None`: not before the next frame or command. A moment
-    /// that is past means that a port could send at once.
-    /// O(ports × priorities).
+    /// The time at which [`handle_timeout`](Self::handle_timeout) or [`transmit`](Self::transmit) next has something to
+    /// do without any other call. `None`: not before the next frame or command. A time in the past means that a port
+    /// could send at once. O(ports × priorities).
     pub fn next_timeout(&self) -> Option<Instant> {
         let ports = (0..self.ports.len()).filter_map(PortId::from_index);
         let sends = ports.filter_map(|port| self.next_transmit(port)).min();
@@ -49,7 +48,7 @@ impl Switch {
         (next != Instant::FAR_FUTURE).then_some(next)
     }
 
-    /// Returns when the next timer is due, beside those for frames that ports may send.
+    /// Returns when the next timer is due, without those for frames that ports may send.
     fn earliest_timer(&self) -> Instant {
         let of_ports = self.ports.iter().map(|port| self.port_timer(port));
         of_ports.fold(self.common_timer(), Instant::min)

@@ -1,8 +1,7 @@
 //! Checksums of TCP and UDP that a host's kernel leaves to its device (checksum offload).
 //!
-//! Such a kernel writes the sum of the pseudo header instead of the checksum and expects the device
-//! to add the rest. A virtual device never does: the frame is given to the other end with a note
-//! beside it, and AF_XDP loses the note.
+//! Such a kernel writes the sum of the pseudo header instead of the checksum and expects the device to add the rest. A
+//! virtual device never does: it passes the frame to the other end with a note, and AF_XDP loses the note.
 
 use super::ethernet::HEADER_LENGTH;
 
@@ -15,25 +14,25 @@ const IPV4_HEADER_LENGTH: usize = 20;
 const IPV6_HEADER_LENGTH: usize = 40;
 const TCP: u8 = 6;
 const UDP: u8 = 17;
-/// Least lengths of the headers, and the place of the checksum in each.
+/// Minimum header length, and offset of the checksum in the header.
 const TCP_HEADER: (usize, usize) = (20, 16);
 const UDP_HEADER: (usize, usize) = (8, 6);
 /// More fragments, or an offset.
 const FRAGMENT: u16 = 0x3FFF;
 
-/// The place of an unfinished checksum.
+/// Location of an unfinished checksum.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Unfinished {
-    /// The first byte that the checksum covers, from the frame's beginning.
+    /// Offset of the first covered byte from the beginning of the frame.
     pub start: usize,
-    /// Bytes that it covers.
+    /// Number of covered bytes.
     pub length: usize,
     /// Offset from the beginning of the frame, in bytes.
     pub at: usize,
 }
 
-/// Finds a checksum that holds the pseudo header's sum alone, in as much of a frame as has its headers. One in 65,536 finished
-/// checksums looks alike; finishing it again changes nothing.
+/// Finds a checksum that holds only the pseudo header's sum; `frame` must include all headers. One in 65,536 finished
+/// checksums looks the same; finishing it again changes nothing.
 pub fn unfinished(frame: &[u8]) -> Option<Unfinished> {
     let (ethertype, packet_at) = network_layer(frame)?;
     let packet = frame.get(packet_at..)?;
@@ -87,7 +86,7 @@ fn ipv4(packet: &[u8]) -> Option<Layers<'_>> {
     Some((head[9], packet.get(12..20)?, header, length))
 }
 
-/// Extension headers are left alone: kernels finish such packets themselves, or send none.
+/// Skips packets with extension headers: kernels finish those themselves, or send none.
 fn ipv6(packet: &[u8]) -> Option<Layers<'_>> {
     let head = packet.first_chunk::<IPV6_HEADER_LENGTH>()?;
     if head[0] >> 4 != 6 {
@@ -101,7 +100,7 @@ fn word(bytes: &[u8], at: usize) -> Option<u16> {
     Some(u16::from_be_bytes(*bytes.get(at..)?.first_chunk()?))
 }
 
-/// The sum of 16-bit words in one's complement (RFC 1071), over parts of any length.
+/// One's complement sum of 16-bit words (RFC 1071), over parts of any length.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Sum {
     sum: u64,
@@ -141,7 +140,7 @@ impl Sum {
         sum as u16
     }
 
-    /// The checksum of what was added, the pseudo header's sum among it. It is never zero, which UDP takes for none.
+    /// The checksum of everything added, which includes the pseudo header's sum. Never zero, which UDP takes for none.
     pub fn checksum(self) -> u16 {
         match !self.folded() {
             0 => 0xFFFF,
@@ -217,7 +216,7 @@ mod tests {
     }
 
     #[test]
-    fn an_unfinished_checksum_is_found_and_finished() {
+    fn a_partial_checksum_is_found_and_completed() {
         for is_v6 in [false, true] {
             for protocol in [TCP, UDP] {
                 for tags in 0..=2 {

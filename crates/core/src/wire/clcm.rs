@@ -9,11 +9,11 @@
 //! | 16 | 1 | version 1 |
 //! | 17 | 1 | kind: 1 Loop Breaker, 2 Deadlock Breaker |
 //! | 18 | 1 | priority, 0 to 7 |
-//! | 19 | 1 | CurPhase: 1 detection, 2 release (Deadlock Breaker alone) |
+//! | 19 | 1 | CurPhase: 1 detection, 2 release (Deadlock Breaker only) |
 //! | 20 | 1 | CurIndex |
 //! | 21 | 1 | number of hops, 1 to 64 |
 //! | 22 | 2 | reserved, zero |
-//! | 24 | 4 | SPUID of the switch that began this message: SPUIDs\[0\] |
+//! | 24 | 4 | SPUID of the switch that started this message: SPUIDs\[0\] |
 //! | 28 | 8 × hops | for each hop SPUIDs\[i\] (4) and EgressPorts\[i\] (2), reserved, zero (2) |
 
 use super::ethernet::HEADER_LENGTH;
@@ -21,7 +21,7 @@ use super::message::Protocol;
 use super::WireError;
 use crate::units::{MacAddress, PortId, Priority, Spuid};
 
-/// Hops that one message can record.
+/// Maximum number of hops in a message.
 pub const HOPS_MAX: usize = 64;
 /// Length in bytes of a frame with [`HOPS_MAX`] hops.
 pub const FRAME_LENGTH_MAX: usize = HEADER_LENGTH + FIXED_LENGTH + HOPS_MAX * HOP_LENGTH;
@@ -37,31 +37,31 @@ const PHASE_RELEASE: u8 = 2;
 const FIXED_LENGTH: usize = 14;
 const HOP_LENGTH: usize = 8;
 
-/// One switch on the way of a message: the identifier it gave its suspected egress port, and the port.
+/// One switch on the path of a message: the identifier of its suspected egress port, and the port.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Hop {
     /// SPUIDs\[i\].
     pub spuid: Spuid,
-    /// EgressPorts\[i\]: a number that means something to that switch alone.
+    /// EgressPorts\[i\]: a number that only that switch interprets.
     pub egress: PortId,
 }
 
 /// Purpose of a message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Phase {
-    /// Loop Breaker: it elects the switch that reroutes; every hop adds itself at the end.
+    /// Loop Breaker: elects the switch that reroutes; every hop appends itself.
     Election,
-    /// Deadlock Breaker: it looks for a loop; every hop adds itself at the end.
+    /// Deadlock Breaker: searches for a loop; every hop appends itself.
     Detection,
-    /// It goes round the loop that was found; the next switch is hop `current`.
+    /// Goes round the loop that was found; the next switch is hop `current`.
     Release {
         /// CurIndex.
         current: u8,
     },
 }
 
-/// A message of the Loop Breaker or of the Deadlock Breaker. CurIndex names an existing hop in the release
-/// phase and is the number of hops before; no other value can be built.
+/// A message of the Loop Breaker or of the Deadlock Breaker. In the release phase CurIndex is that of an existing hop,
+/// otherwise the number of hops; no other value can be built.
 #[derive(Clone, Copy, Debug)]
 pub struct Clcm {
     priority: Priority,
@@ -79,19 +79,19 @@ impl PartialEq for Clcm {
 
 impl Eq for Clcm {}
 
-/// The message has [`HOPS_MAX`] hops already.
+/// Error: the message already has [`HOPS_MAX`] hops.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("the message already has {HOPS_MAX} hops")]
 pub struct HopsFull;
 
 impl Clcm {
-    /// A new Deadlock Breaker message of the switch that gave `first.egress` the identifier
-    /// `first.spuid`: detection phase, with the sender itself as the first hop.
+    /// Creates a Deadlock Breaker message of the switch that gave `first.egress` the identifier `first.spuid`:
+    /// detection phase, with the sender itself as the first hop.
     pub fn begin(priority: Priority, first: Hop) -> Self {
         Self::begin_phase(priority, first, Phase::Detection)
     }
 
-    /// Begins a message of the Loop Breaker.
+    /// Creates a message of the Loop Breaker.
     pub fn begin_election(priority: Priority, first: Hop) -> Self {
         Self::begin_phase(priority, first, Phase::Election)
     }
@@ -107,12 +107,12 @@ impl Clcm {
         }
     }
 
-    /// The priority that is locked.
+    /// The locked priority.
     pub fn priority(&self) -> Priority {
         self.priority
     }
 
-    /// The identifier of the egress port that this message began at.
+    /// The identifier of the egress port where this message started.
     pub fn origin(&self) -> Spuid {
         self.hops[0].spuid
     }
@@ -142,8 +142,7 @@ impl Clcm {
         Ok(())
     }
 
-    /// Returns this message in the release phase, to be handled by hop `index` next; `None` when
-    /// there is no such hop.
+    /// Returns this message in the release phase, to be handled by hop `index` next; `None` if there is no such hop.
     pub fn released_at(&self, index: usize) -> Option<Self> {
         (index < self.hops().len()).then_some(Self {
             phase: Phase::Release {
@@ -153,16 +152,16 @@ impl Clcm {
         })
     }
 
-    /// Reads a whole frame. Bytes after the last hop are padding and ignored.
+    /// Parses a whole frame. Ignores padding after the last hop.
     ///
     /// # Errors
     ///
-    /// What does not fit.
+    /// See [`WireError`].
     pub fn parse(frame: &[u8]) -> Result<Self, WireError> {
         ClcmView::new_checked(frame)?.to_repr()
     }
 
-    /// Writes the whole frame and gives its length in bytes; `None` when `buffer` is too small.
+    /// Writes the whole frame and returns its length in bytes; `None` if `buffer` is too small.
     pub fn emit(&self, source: MacAddress, buffer: &mut [u8]) -> Option<usize> {
         let length = HEADER_LENGTH + FIXED_LENGTH + self.hops().len() * HOP_LENGTH;
         let frame = PROTOCOL.start(buffer, length, source)?;
@@ -190,7 +189,7 @@ impl Clcm {
     }
 }
 
-/// The bytes of a CLCM frame whose fixed part and hops are all there.
+/// The bytes of a CLCM frame with complete fixed part and hops.
 #[derive(Clone, Copy, Debug)]
 pub struct ClcmView<'a> {
     fixed: &'a [u8; FIXED_LENGTH],
@@ -202,7 +201,7 @@ impl<'a> ClcmView<'a> {
     ///
     /// # Errors
     ///
-    /// What does not fit.
+    /// See [`WireError`].
     pub fn new_checked(frame: &'a [u8]) -> Result<Self, WireError> {
         let (fixed, rest) = PROTOCOL.split::<FIXED_LENGTH>(frame)?;
         if !matches!(fixed[3], KIND_LOOP_BREAKER | KIND_DEADLOCK_BREAKER) {

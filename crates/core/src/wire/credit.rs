@@ -1,5 +1,5 @@
-//! Credit updates: the receiver's CF_Update and the sender's CC_Update. Names and meaning of the counters are those of
-//! Ultra Ethernet's credit-based flow control; the frame format is this project's own.
+//! Credit updates: the receiver's CF_Update and the sender's CC_Update. Names and meaning of the counters follow Ultra
+//! Ethernet's credit-based flow control; the frame format is specific to this project.
 //!
 //! | offset | length | field |
 //! |---|---|---|
@@ -11,8 +11,8 @@
 //! | 17 | 1 | kind: 1 CF_Update, 2 CC_Update |
 //! | 18 | 1 | virtual channels with a record: bit p is priority p |
 //! | 19 | 1 | number of the message, modulo 256 |
-//! | 20 | 4 | epoch of the data's sender, zero if not known |
-//! | 24 | 4 | epoch of the data's receiver, zero if not known |
+//! | 20 | 4 | epoch of the data's sender, zero if unknown |
+//! | 24 | 4 | epoch of the data's receiver, zero if unknown |
 //! | 28 | 12 or 8 each | records, lowest priority first |
 //!
 //! A record of a CF_Update: R_CF (4), credit limit in credits (4), credit size in bytes (2), packet overhead in bytes
@@ -55,20 +55,20 @@ pub struct Consumed {
 /// Records by priority.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum CreditRecords {
-    /// CF_Update, from the receiver of data to their sender.
+    /// CF_Update, from the receiver of data to the sender.
     Freed([Option<Freed>; PRIORITY_COUNT]),
-    /// CC_Update, from the sender of data to their receiver.
+    /// CC_Update, from the sender of data to the receiver.
     Consumed([Option<Consumed>; PRIORITY_COUNT]),
 }
 
 /// One message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct CreditUpdate {
-    /// Another one than that of the message before, so that a repeated message is recognised.
+    /// Differs from that of the previous message, so that a repetition is recognised.
     pub number: u8,
-    /// Epoch of the data's sender, zero if not known.
+    /// Epoch of the data's sender, zero if unknown.
     pub sender_epoch: u32,
-    /// Epoch of the data's receiver, zero if not known.
+    /// Epoch of the data's receiver, zero if unknown.
     pub receiver_epoch: u32,
     /// Contents.
     pub records: CreditRecords,
@@ -80,11 +80,11 @@ impl CreditUpdate {
         PROTOCOL.is_of(frame)
     }
 
-    /// Reads a whole frame.
+    /// Parses a whole frame.
     ///
     /// # Errors
     ///
-    /// What does not fit.
+    /// See [`WireError`].
     pub fn parse(frame: &[u8]) -> Result<Self, WireError> {
         let (fixed, rest) = PROTOCOL.split::<FIXED_LENGTH>(frame)?;
         let named = fixed[4];
@@ -125,7 +125,7 @@ impl CreditUpdate {
         })
     }
 
-    /// Writes the whole frame, padded to 60 B, and gives its length in bytes; `None` when `buffer` is too small.
+    /// Writes the whole frame, padded to 60 B, and returns its length in bytes; `None` if `buffer` is too small.
     pub fn emit(&self, source: MacAddress, buffer: &mut [u8]) -> Option<usize> {
         let (kind, named, record_length) = match &self.records {
             CreditRecords::Freed(records) => (KIND_FREED, named(records), FREED_LENGTH),
@@ -210,7 +210,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn what_is_written_is_read(
+        fn written_messages_are_read_back(
             heads in any::<(u8, u32, u32)>(),
             freed in prop::array::uniform8(freed()),
             consumed in prop::array::uniform8(consumed()),
@@ -229,7 +229,7 @@ mod tests {
             let length = update.emit(MacAddress([2, 0, 0, 0, 0, 1]), &mut buffer).unwrap();
             prop_assert!(length >= FRAME_LENGTH_MIN);
             prop_assert_eq!(CreditUpdate::parse(&buffer[..length]), Ok(update));
-            // Cut anywhere before the padding, it is refused or says less, and nothing panics.
+            // Cut before the padding, it is refused or has fewer records, and nothing panics.
             for cut in 0..length {
                 let _ = CreditUpdate::parse(&buffer[..cut]);
             }

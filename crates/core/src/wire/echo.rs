@@ -1,4 +1,4 @@
-//! Echo: how long the way to the neighbour and back is (T of Karol, section V).
+//! Echo messages: measure the round trip time to the neighbour (T of Karol, section V).
 //!
 //! | offset | length | field |
 //! |---|---|---|
@@ -29,15 +29,15 @@ const BODY_LENGTH: usize = 26;
 /// One echo message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Echo {
-    /// To be answered at once, outside the data priorities.
+    /// Must be answered at once, outside the data priorities.
     Request {
-        /// Comes back in the reply.
+        /// Returned in the reply.
         id: u32,
-        /// Data frames that the sender has sent on this link so far, by priority, modulo 65536. They all
-        /// have arrived before this message, or never will.
+        /// Data frames that the sender has sent on this link so far, by priority, modulo 65536. All of them have
+        /// arrived before this message, or never will.
         sent: [u16; PRIORITY_COUNT],
     },
-    /// The answer.
+    /// The reply.
     Reply {
         /// The request's.
         id: u32,
@@ -50,11 +50,11 @@ impl Echo {
         PROTOCOL.is_of(frame)
     }
 
-    /// Reads a whole frame.
+    /// Parses a whole frame.
     ///
     /// # Errors
     ///
-    /// What does not fit.
+    /// See [`WireError`].
     pub fn parse(frame: &[u8]) -> Result<Self, WireError> {
         let (body, _) = PROTOCOL.split::<BODY_LENGTH>(frame)?;
         if body[4..6] != [0, 0] {
@@ -73,8 +73,7 @@ impl Echo {
         }
     }
 
-    /// Writes the whole frame, padded to 60 B, and gives its length in bytes; `None` when `buffer` is
-    /// too small.
+    /// Writes the whole frame, padded to 60 B, and returns its length in bytes; `None` if `buffer` is too small.
     pub fn emit(&self, source: MacAddress, buffer: &mut [u8]) -> Option<usize> {
         let frame = PROTOCOL.start(buffer, FRAME_LENGTH_MIN, source)?;
         let body = &mut frame[HEADER_LENGTH..];

@@ -1,4 +1,4 @@
-//! Congestion Experienced (RFC 3168) in a frame's IP header, under any number of VLAN tags up to two.
+//! Congestion Experienced (RFC 3168) in a frame's IP header, behind up to two VLAN tags.
 
 use super::ethernet::HEADER_LENGTH;
 
@@ -18,15 +18,15 @@ const CE: u8 = 0b11;
 /// Result of marking a frame.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Marking {
-    /// It carries Congestion Experienced now.
+    /// It now carries Congestion Experienced.
     Marked,
-    /// It did so already, and is as it was.
+    /// It already did, and is unchanged.
     MarkedBefore,
-    /// Its transport does not know ECN, or it is no IP: it is as it was.
+    /// Its transport does not support ECN, or it is not IP: it is unchanged.
     NotCapable,
 }
 
-/// Returns the result that [`mark_congestion`] would have on a frame, which stays as it is.
+/// Returns the result that [`mark_congestion`] would have, without changing the frame.
 pub fn marking_of(frame: &[u8]) -> Marking {
     /// Header, tags, and a whole IPv4 header.
     const PART: usize = HEADER_LENGTH + TAGS_MAX * TAG_LENGTH + IPV4_HEADER_LENGTH;
@@ -81,7 +81,7 @@ fn mark_ipv4(packet: &mut [u8]) -> Marking {
     Marking::Marked
 }
 
-/// The traffic class lies across the first two bytes; its low two bits are bits 5 and 4 of the second.
+/// The traffic class spans the first two bytes; its low two bits are bits 5 and 4 of the second.
 fn mark_ipv6(packet: &mut [u8]) -> Marking {
     const SHIFT: u32 = 4;
     let Some([first, second]) = packet.first_chunk_mut::<2>() else {
@@ -175,7 +175,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_ip_or_cut_short_is_left_alone() {
+    fn other_and_truncated_frames_are_left_alone() {
         let whole = ipv4(1, &[ETHERTYPE_CTAG]);
         for length in 0..whole.len() {
             let mut frame = whole[..length].to_vec();

@@ -1,4 +1,4 @@
-//! Ethernet II framing (IEEE 802.3 clause 3), as far as control frames need it.
+//! Ethernet II framing (IEEE 802.3 clause 3) for control frames.
 
 use super::WireError;
 use crate::units::MacAddress;
@@ -16,17 +16,17 @@ pub const MAC_CONTROL_ADDRESS: MacAddress = MacAddress([0x01, 0x80, 0xc2, 0x00, 
 /// Destination of CLCM frames: nearest bridge, never forwarded (IEEE 802.1Q table 8-1).
 pub const NEAREST_BRIDGE_ADDRESS: MacAddress = MacAddress([0x01, 0x80, 0xc2, 0x00, 0x00, 0x0e]);
 
-/// True for 01-80-C2-00-00-00 to -0F, which a bridge never forwards (IEEE 802.1Q table 8-1).
+/// Returns true for 01-80-C2-00-00-00 to -0F, which a bridge never forwards (IEEE 802.1Q table 8-1).
 pub fn is_link_local(address: MacAddress) -> bool {
     matches!(address.0, [0x01, 0x80, 0xc2, 0x00, 0x00, last] if last < 0x10)
 }
 
-/// A frame with a whole header.
+/// A frame with a complete header.
 #[derive(Clone, Copy, Debug)]
 pub struct EthernetView<'a>(&'a [u8]);
 
 impl<'a> EthernetView<'a> {
-    /// Checks that the header is there.
+    /// Checks that the header is complete.
     ///
     /// # Errors
     ///
@@ -65,8 +65,8 @@ impl<'a> EthernetView<'a> {
     }
 }
 
-/// Zeroes `length` bytes (at least [`FRAME_LENGTH_MIN`]) of `buffer` and writes a header. Returns
-/// the frame with its padding, `None` when it does not fit.
+/// Zeroes `length` bytes (at least [`FRAME_LENGTH_MIN`]) of `buffer` and writes a header. Returns the frame with its
+/// padding, `None` if it does not fit.
 pub(super) fn start_frame(
     buffer: &mut [u8],
     length: usize,

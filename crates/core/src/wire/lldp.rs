@@ -9,8 +9,8 @@
 //! | | | optional TLVs in any order |
 //! | | 2 | End Of LLDPDU TLV, zero (clause 8.5.1) |
 //!
-//! A TLV begins with 7 bits of type and 9 bits of length of what follows (clause 8.4). These are
-//! read and written; any other is skipped and counted:
+//! A TLV begins with 7 bits of type and 9 bits of length of the value (clause 8.4). These are read and written; any
+//! other is skipped and counted:
 //!
 //! | type | OUI, subtype | TLV |
 //! |---|---|---|
@@ -19,14 +19,12 @@
 //! | 127 | 00-80-C2, 9 | ETS Configuration (IEEE 802.1Q clause D.2.8, from 802.1Qaz) |
 //! | 127 | 00-80-C2, 11 | PFC Configuration (D.2.10) |
 //! | 127 | 00-80-C2, 12 | Application Priority (D.2.11) |
-//! | 127 | 02-57-45, 1 | [`weir`]: what one Weir switch tells another |
+//! | 127 | 02-57-45, 1 | [`weir`]: exchanged between Weir switches |
 //!
-//! How strict the parser is: a frame is refused for what makes it doubtful whose announcement it
-//! is, or where a TLV ends. A bad optional TLV costs that TLV alone, as the standard's
-//! rxProcessFrame() has it, and is counted in [`Skipped`]. Bytes behind those that a TLV's
-//! definition knows are ignored, so that a later edition may add some. The End TLV is written
-//! always but not asked for: the edition of 2016 made it optional, and a frame may end where a TLV
-//! does.
+//! The parser refuses a frame if its sender, or the end of a TLV, is in doubt. A bad optional TLV is skipped alone, as
+//! in the standard's rxProcessFrame(), and counted in [`Skipped`]. Bytes after those in a TLV's definition are ignored,
+//! so that a later edition may add some. The End TLV is always written but not required: the edition of 2016 made it
+//! optional, and a frame may end where a TLV does.
 
 pub mod application;
 pub mod basic;
@@ -66,7 +64,7 @@ const _: () = assert!(FRAME_LENGTH_MAX <= 1500);
 /// One LLDP frame, without its source address.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Lldp {
-    /// The sender. Together with `port` it names what is announced, or withdrawn (the MSAP identifier).
+    /// The sender. Together with `port` it identifies the announcement (the MSAP identifier).
     pub chassis: ChassisId,
     /// The sender's port.
     pub port: PortIdentifier,
@@ -76,40 +74,39 @@ pub struct Lldp {
 
 /// Contents of a frame about its sender.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[allow(clippy::large_enum_variant)] // one lives in each port's neighbour entry, most of them filled
+#[allow(clippy::large_enum_variant)] // one in each port's neighbour entry, most of them filled
 pub enum Content {
     /// A Time To Live of zero: forget this sender. Such a frame has no optional TLVs.
     Shutdown,
-    /// Anything else.
+    /// An announcement.
     Announcement(Announcement),
 }
 
-/// Properties of the sender until its time to live is over, or it announces again: a property that
-/// a new announcement leaves out no longer holds.
+/// Properties of the sender, valid until its time to live is over or the next announcement, which replaces all of them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Announcement {
     /// Lifetime of the announcement.
     pub ttl: TimeToLive,
-    /// The port in words.
+    /// Description of the port.
     pub port_description: Option<Text>,
     /// The system's name, on most systems its host name.
     pub system_name: Option<Text>,
-    /// Hardware and software in words.
+    /// Description of hardware and software.
     pub system_description: Option<Text>,
     /// Kind of system.
     pub capabilities: Option<SystemCapabilities>,
     /// Sharing of bandwidth.
     pub ets: Option<EtsConfiguration>,
-    /// Which priorities it pauses.
+    /// Priorities that it pauses.
     pub pfc: Option<PfcConfiguration>,
-    /// Which applications use which priority.
+    /// Priorities of applications.
     pub applications: Option<ApplicationTable>,
-    /// Sent by Weir alone.
+    /// Sent only by Weir.
     pub weir: Option<Weir>,
 }
 
 impl Announcement {
-    /// An announcement without any optional TLV.
+    /// Creates an announcement without any optional TLV.
     pub const fn new(ttl: TimeToLive) -> Self {
         Self {
             ttl,
@@ -125,32 +122,32 @@ impl Announcement {
     }
 }
 
-/// A frame that was read, and what of it was not.
+/// A parsed frame, and its skipped parts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Received {
     /// The frame.
     pub lldp: Lldp,
-    /// Parts that are missing.
+    /// Skipped parts.
     pub skipped: Skipped,
 }
 
-/// Counts of the parts that a parser left out of an announcement.
+/// Counts of the parts of an announcement that the parser skipped.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Skipped {
-    /// TLVs that are not known here (statsTLVsUnrecognizedTotal).
+    /// Unknown TLVs (statsTLVsUnrecognizedTotal).
     pub unknown: u16,
-    /// TLVs that are known and hold what they must not (statsTLVsDiscardedTotal).
+    /// Known TLVs with invalid contents (statsTLVsDiscardedTotal).
     pub malformed: u16,
-    /// TLVs of a kind that may come once and had come already; the first is kept.
+    /// Repeated TLVs of a kind that may occur once; the first is kept.
     pub repeated: u16,
     /// Entries of an Application Priority TLV with a reserved selector, or beyond
     /// [`ENTRIES_MAX`](application::ENTRIES_MAX).
     pub applications: u16,
 }
 
-/// The TLVs that an LLDPDU cannot do without.
+/// The mandatory TLVs of an LLDPDU.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[allow(missing_docs)] // the names are the standard's
+#[allow(missing_docs)] // names are the standard's
 pub enum Mandatory {
     ChassisId,
     PortId,
@@ -169,9 +166,9 @@ impl fmt::Display for Mandatory {
     }
 }
 
-/// Why a frame is refused. Offsets are in bytes from the frame's first.
+/// Reason for refusing a frame. Offsets are in bytes from the start of the frame.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-#[allow(missing_docs)] // the messages say what the fields are
+#[allow(missing_docs)] // the messages describe the fields
 pub enum LldpError {
     #[error("offset {length}: the frame ends inside its Ethernet header")]
     NoHeader { length: usize },
@@ -199,7 +196,7 @@ pub enum LldpError {
     Repeated { offset: usize, tlv: Mandatory },
 }
 
-/// Nothing was written.
+/// Error: the buffer is too small; nothing was written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("the frame needs {needed} B and the buffer has {available} B")]
 pub struct BufferTooSmall {
@@ -209,18 +206,17 @@ pub struct BufferTooSmall {
     pub available: usize,
 }
 
-/// The bytes of a frame to LLDP's address and of its EtherType, in which every TLV is whole.
+/// The bytes of an LLDP frame in which every TLV is complete.
 #[derive(Clone, Copy, Debug)]
 pub struct LldpView<'a>(&'a [u8]);
 
 impl<'a> LldpView<'a> {
-    /// Checks the header and that each TLV ends within the frame. Bytes after the End TLV are padding
-    /// and ignored.
+    /// Checks the header and that each TLV ends within the frame. Bytes after the End TLV are padding and ignored.
     ///
     /// # Errors
     ///
-    /// What does not fit. Agents for the other group addresses (nearest non-TPMR bridge, nearest
-    /// customer bridge) have neighbours of their own that need not be at the other end of this link.
+    /// See [`LldpError`]. Frames to the other group addresses (nearest non-TPMR bridge, nearest customer bridge) are
+    /// refused: their senders need not be at the other end of this link.
     pub fn new_checked(frame: &'a [u8]) -> Result<Self, LldpError> {
         let ethernet = EthernetView::new_checked(frame).map_err(|_| LldpError::NoHeader {
             length: frame.len(),
@@ -264,7 +260,7 @@ impl<'a> LldpView<'a> {
     }
 }
 
-/// Returns the next TLV, which has to be `expected`, as parsed by `read`.
+/// Returns the next TLV, which must be `expected`, as parsed by `read`.
 fn mandatory<T>(
     tlvs: &mut Tlvs<'_>,
     expected: Mandatory,
@@ -348,7 +344,7 @@ impl Announcement {
         }
     }
 
-    /// Hands each TLV's type and the two parts of its value to `put`.
+    /// Passes each TLV's type and the two parts of its value to `put`.
     fn for_each_tlv(&self, put: &mut impl FnMut(u8, &[u8], &[u8])) {
         for (kind, text) in [
             (tlv::PORT_DESCRIPTION, &self.port_description),
@@ -374,7 +370,7 @@ impl Announcement {
             let (bytes, length) = applications.to_wire();
             organisation(&application::ORGANISATION, &bytes[..length]);
         }
-        // We cannot write what we could not read.
+        // An unknown version cannot be written.
         if let Some(Weir::V1(weir)) = &self.weir {
             organisation(&weir::ORGANISATION, &weir.to_wire());
         }
@@ -382,21 +378,20 @@ impl Announcement {
 }
 
 impl Lldp {
-    /// Reads a whole frame.
+    /// Parses a whole frame.
     ///
     /// # Errors
     ///
-    /// What does not fit, and where.
+    /// See [`LldpError`].
     pub fn parse(frame: &[u8]) -> Result<Received, LldpError> {
         LldpView::new_checked(frame)?.to_repr()
     }
 
-    /// Writes the whole frame with `source` as its source address, padded to 60 B, and gives its length
-    /// in bytes.
+    /// Writes the whole frame with `source` as its source address, padded to 60 B, and returns its length in bytes.
     ///
     /// # Errors
     ///
-    /// [`BufferTooSmall`]; [`FRAME_LENGTH_MAX`] bytes always do.
+    /// [`BufferTooSmall`], which is impossible with [`FRAME_LENGTH_MAX`] bytes.
     pub fn emit(&self, source: MacAddress, buffer: &mut [u8]) -> Result<usize, BufferTooSmall> {
         let mut length = HEADER_LENGTH + TLV_HEADER_LENGTH;
         self.for_each_tlv(&mut |_, head, tail| {
@@ -424,7 +419,7 @@ impl Lldp {
             write(head);
             write(tail);
         });
-        // The End TLV is zero, as is all that nothing was written to.
+        // The End TLV is zero, like all unwritten bytes.
         Ok(frame.len())
     }
 

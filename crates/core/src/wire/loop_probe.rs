@@ -1,13 +1,13 @@
-//! Probes for loops of flooded frames: a frame to a group address that every bridge floods, and that comes back to its sender
-//! only round a loop. In a VLAN it has the VLAN's tag behind its source.
+//! Probes for loops of flooded frames: a frame to a group address that every bridge floods, and that returns to its
+//! sender only round a loop. In a VLAN it has the VLAN's tag after its source.
 //!
-//! Every host hears probes, and can send frames that look like them. A probe therefore carries a nonce that is new for each port
-//! and round, and that only the switch can compute. A station that returns it has heard the probe of that port, so there is a path
-//! from the port to the station.
+//! Every host receives probes, and can send frames that look like them. A probe therefore carries a nonce that is new
+//! for each port and round, and that only the switch can compute. A station that returns it has received the probe of
+//! that port, so there is a path from the port to the station.
 //!
 //! | offset | length | field |
 //! |---|---|---|
-//! | 0 | 6 | destination 03-57-45-49-52-01, a group address of local scope; or the broadcast address, where addresses move as in a loop whose devices let no such frame through |
+//! | 0 | 6 | destination 03-57-45-49-52-01, a group address of local scope; or the broadcast address, if addresses move as round a loop whose devices let no such frame through |
 //! | 6 | 1 | source: 0x06, an individual address of local scope |
 //! | 7 | 4 | source: the switch's identifier |
 //! | 11 | 1 | source: the port that sent it |
@@ -24,7 +24,7 @@ use super::ethernet::{start_frame, FRAME_LENGTH_MIN, HEADER_LENGTH};
 use crate::sets::vlans::VlanTag;
 use crate::units::{MacAddress, PortId};
 
-/// Where probes go.
+/// Destination of probes.
 pub const LOOP_PROBE_ADDRESS: MacAddress = MacAddress([0x03, 0x57, 0x45, 0x49, 0x52, 0x01]);
 const ETHERTYPE: u16 = 0x88b6;
 const TAG_ETHERTYPE: u16 = 0x8100;
@@ -56,7 +56,7 @@ pub struct LoopProbe {
 }
 
 impl ProbeSender {
-    /// Of a frame to [`LOOP_PROBE_ADDRESS`] from this address; `None` for one that no switch has sent.
+    /// Decodes the source address of a probe; `None` if it is not one.
     pub fn from_source(source: MacAddress) -> Option<Self> {
         let [begin, a, b, c, d, port] = source.0;
         (begin == SOURCE_BEGIN).then(|| Self {
@@ -65,7 +65,7 @@ impl ProbeSender {
         })
     }
 
-    /// The probe of this round, with the nonce that follows from the switch's secret.
+    /// Creates the probe of this round, with the nonce derived from the switch's secret.
     pub fn probe(self, secret: u64, round: u32) -> Option<LoopProbe> {
         let mut code = <Hmac<Sha256> as Mac>::new_from_slice(&secret.to_be_bytes()).ok()?;
         code.update(&self.source().0);
@@ -78,7 +78,7 @@ impl ProbeSender {
         })
     }
 
-    /// The address that it is from.
+    /// Its source address.
     pub fn source(self) -> MacAddress {
         let [a, b, c, d] = self.id.to_be_bytes();
         MacAddress([SOURCE_BEGIN, a, b, c, d, self.port.get()])
@@ -86,7 +86,7 @@ impl ProbeSender {
 }
 
 impl LoopProbe {
-    /// Of a whole frame, with its tag if it has one; `None` for one that is no probe.
+    /// Parses a whole frame, and its tag if it has one; `None` if it is not a probe.
     pub fn parse(frame: &[u8]) -> Option<(Self, Option<VlanTag>)> {
         let (header, rest) = frame.split_first_chunk::<HEADER_LENGTH>()?;
         let source = MacAddress(*header.get(6..12)?.first_chunk()?);
@@ -113,7 +113,7 @@ impl LoopProbe {
         Some((probe, tag))
     }
 
-    /// Writes the whole frame and gives its length in bytes; `None` when `buffer` is too small.
+    /// Writes the whole frame and returns its length in bytes; `None` if `buffer` is too small.
     pub fn emit(self, form: ProbeForm, buffer: &mut [u8]) -> Option<usize> {
         let destination = match form.is_broadcast {
             true => MacAddress::BROADCAST,
@@ -140,12 +140,12 @@ impl LoopProbe {
     }
 }
 
-/// How a probe leaves.
+/// Form in which a probe is sent.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct ProbeForm {
-    /// The tag of its VLAN, where frames of that VLAN leave with one.
+    /// The tag of its VLAN, if frames of that VLAN leave tagged.
     pub tag: Option<VlanTag>,
-    /// To the broadcast address.
+    /// Sends it to the broadcast address.
     pub is_broadcast: bool,
 }
 
@@ -163,7 +163,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_written_is_read_again() {
+    fn written_probes_are_read_back() {
         let probe = probe();
         let mut buffer = [0xff; 64];
         let plain = ProbeForm::default();

@@ -19,19 +19,19 @@ const PFC_LENGTH: usize = 2 + 2 * PRIORITY_COUNT;
 /// Contents of a MAC control frame.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum MacControl {
-    /// 802.3x: hold all data frames for this long, or not at all.
+    /// 802.3x: stop all data frames for this long.
     Pause {
         /// Zero resumes.
         quanta: Quanta,
     },
-    /// 802.1Qbb: for each priority that is named, hold it for this long or, with zero, let it go.
+    /// 802.1Qbb: for each given priority, stop it for this long or, with zero, resume it.
     Pfc {
-        /// By priority; `None` where the class-enable bit is off.
+        /// By priority; `None` if the class-enable bit is off.
         times: [Option<Quanta>; PRIORITY_COUNT],
     },
 }
 
-/// The bytes of a MAC control frame whose opcode is known and whose parameters are all there.
+/// The bytes of a MAC control frame with a known opcode and complete parameters.
 #[derive(Clone, Copy, Debug)]
 pub struct MacControlView<'a> {
     opcode: u16,
@@ -43,8 +43,7 @@ impl<'a> MacControlView<'a> {
     ///
     /// # Errors
     ///
-    /// What does not fit. The destination is not looked at: Annex 31B also allows the station's own
-    /// address.
+    /// See [`WireError`]. The destination is not checked: Annex 31B also allows the station's own address.
     pub fn new_checked(frame: &'a [u8]) -> Result<Self, WireError> {
         let ethernet = EthernetView::new_checked(frame)?;
         if ethernet.ethertype() != ETHERTYPE_MAC_CONTROL {
@@ -77,12 +76,12 @@ impl<'a> MacControlView<'a> {
 }
 
 impl MacControl {
-    /// Reads a whole frame. The upper byte of PFC's class-enable vector is reserved and ignored on
-    /// receipt (Annex 31D).
+    /// Parses a whole frame. The upper byte of PFC's class-enable vector is reserved and ignored on receipt (Annex
+    /// 31D).
     ///
     /// # Errors
     ///
-    /// What does not fit.
+    /// See [`WireError`].
     pub fn parse(frame: &[u8]) -> Result<Self, WireError> {
         let view = MacControlView::new_checked(frame)?;
         if view.opcode() == OPCODE_PAUSE {
@@ -97,7 +96,7 @@ impl MacControl {
         Ok(Self::Pfc { times })
     }
 
-    /// Writes the whole frame, 60 B, and gives its length; `None` when `buffer` is shorter.
+    /// Writes the whole frame, 60 B, and returns its length; `None` if `buffer` is shorter.
     pub fn emit(&self, source: MacAddress, buffer: &mut [u8]) -> Option<usize> {
         let frame = start_frame(
             buffer,

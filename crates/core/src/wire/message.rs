@@ -1,5 +1,5 @@
-//! Common parts of CLCM, echo messages and greetings: EtherType and destination, then a subtype (2
-//! bytes) and a version (1 byte) before the rest.
+//! Common parts of CLCM, echo messages and greetings: EtherType and destination, then a subtype (2 bytes) and a version
+//! (1 byte).
 
 use super::ethernet::{
     start_frame, EthernetView, ETHERTYPE_CLCM, HEADER_LENGTH, NEAREST_BRIDGE_ADDRESS,
@@ -29,12 +29,12 @@ impl Protocol {
         })
     }
 
-    /// Returns the first `N` bytes behind the Ethernet header of a whole frame, subtype and version
-    /// among them, and the rest.
+    /// Returns the first `N` bytes after the Ethernet header of a whole frame, including subtype and version, and the
+    /// rest.
     ///
     /// # Errors
     ///
-    /// What does not fit.
+    /// See [`WireError`].
     pub(super) fn split<const N: usize>(
         self,
         frame: &[u8],
@@ -55,8 +55,8 @@ impl Protocol {
         Ok((fixed, rest))
     }
 
-    /// Begins a frame of `length` bytes, or the minimum length of a frame, in `buffer`: zero except
-    /// its header, subtype and version. `None` when it does not fit.
+    /// Begins a frame of `length` bytes, or the minimum length of a frame, in `buffer`: zero except for its header,
+    /// subtype and version. `None` if it does not fit.
     pub(super) fn start(
         self,
         buffer: &mut [u8],

@@ -1,4 +1,4 @@
-//! Wire formats: a checked view of bytes, and a representation that holds only legal states.
+//! Wire formats: a checked view of the bytes, and a representation that holds only valid states.
 //!
 //! No parser here panics on any input.
 
@@ -21,10 +21,10 @@ use crate::units::MacAddress;
 /// Length in bytes of the longest control frame that [`ControlFrame::emit`] writes.
 pub const CONTROL_FRAME_LENGTH_MAX: usize = clcm::FRAME_LENGTH_MAX + seal::SEAL_LENGTH;
 
-/// Why bytes are not the frame that they were taken for.
+/// Reason why bytes are not a frame of the expected kind.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum WireError {
-    /// Fewer bytes than the format's fixed part, or than its own length field.
+    /// Fewer bytes than the format's fixed part, or than its own length field says.
     #[error("frame too short")]
     TooShort,
     /// Another protocol.
@@ -33,35 +33,35 @@ pub enum WireError {
     /// A MAC control opcode other than PAUSE and PFC.
     #[error("unknown MAC control opcode {0:#06x}")]
     UnknownOpcode(u16),
-    /// A version, subtype or kind that this implementation does not speak.
+    /// An unsupported version, subtype or kind.
     #[error("unknown version, subtype or kind")]
     UnknownVersion,
-    /// A field with a value that has no meaning.
+    /// A field with an invalid value.
     #[error("field {0} has an invalid value")]
     BadField(&'static str),
 }
 
 /// A control frame that a switch sends.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[allow(clippy::large_enum_variant)] // Copy values that live in bounded queues
+#[allow(clippy::large_enum_variant)] // copied, and kept in bounded queues
 pub enum ControlFrame {
     /// PAUSE or PFC.
     Mac(mac_control::MacControl),
     /// Credit Loop Control Message.
     Clcm(clcm::Clcm),
-    /// The link's round trip time.
+    /// Measures the link's round trip time.
     Echo(echo::Echo),
     /// Credits given or consumed.
     Credit(credit::CreditUpdate),
-    /// CLCM, echo, credit update or greeting, with proof of who sent it and when.
+    /// CLCM, echo, credit update or greeting, with proof of sender and time.
     Sealed(seal::Sealed),
-    /// For who floods; it has a source address of its own.
+    /// A probe for loops, with a separate source address.
     Probe(loop_probe::LoopProbe, loop_probe::ProbeForm),
 }
 
 impl ControlFrame {
-    /// Writes the whole frame with `source` as its source address, padded to 60 B, and gives its
-    /// length in bytes. `None` when `buffer` is too small ([`CONTROL_FRAME_LENGTH_MAX`] always does).
+    /// Writes the whole frame with `source` as its source address, padded to 60 B, and returns its length in bytes.
+    /// `None` if `buffer` is smaller than needed ([`CONTROL_FRAME_LENGTH_MAX`] always suffices).
     pub fn emit(&self, source: MacAddress, buffer: &mut [u8]) -> Option<usize> {
         match self {
             Self::Mac(frame) => frame.emit(source, buffer),

@@ -1,4 +1,4 @@
-//! Reflection: what a device is tested with against a neighbour that sends back what it gets.
+//! Reflection: tests a device against a neighbour that returns the frames sent to it.
 //!
 //! | offset | length | field |
 //! |---|---|---|
@@ -8,29 +8,29 @@
 //! | 12 | 2 | EtherType 0x88B6 |
 //! | 14 | 2 | subtype 0x5752 ("WR") |
 //! | 16 | 1 | version 1 |
-//! | 17 | 1 | kind: 1 hello, 2 welcome, 3 data, 4 echo, 5 query, 6 account, 7 request of pauses |
+//! | 17 | 1 | kind: 1 hello, 2 welcome, 3 data, 4 echo, 5 query, 6 account, 7 request for pauses |
 //! | 18 | 8 | run: a random number, the same in every frame of a test |
-//! | 26 | 4 | number: of a frame; of a request of pauses |
-//! | 30 | 2 | length in bytes from the subtype to the end, as it was sent |
-//! | 32 | 2 | tag as it was sent, 0xFFFF for none |
-//! | 34 | 2 | echo: tag with which the data frame came, 0xFFFF for none |
-//! | 36 | 2 | echo: length in bytes with which the data frame came |
-//! | 38 | 1 | echo: 1 if its bytes were as they had been sent; request of pauses: priority |
-//! | 39 | 1 | request of pauses: how many frames |
-//! | 40 | | data, echo: bytes that follow from run, number and kind; welcome: longest frame (2), device (16); account: data frames (4), unreadable ones (4), and by priority PFC frames that came (8 × 4) and were sent (8 × 4) |
+//! | 26 | 4 | number: of a frame; of a request for pauses |
+//! | 30 | 2 | length in bytes from the subtype to the end, as sent |
+//! | 32 | 2 | tag as sent, 0xFFFF for none |
+//! | 34 | 2 | echo: tag of the received data frame, 0xFFFF for none |
+//! | 36 | 2 | echo: length in bytes of the received data frame |
+//! | 38 | 1 | echo: 1 if its bytes were unchanged; request for pauses: priority |
+//! | 39 | 1 | request for pauses: number of frames |
+//! | 40 | | data, echo: bytes derived from run, number and kind; welcome: longest frame (2), device (16); account: data frames (4), unreadable ones (4), and by priority PFC frames received (8 × 4) and sent (8 × 4) |
 
 use super::ethernet::{EthernetView, FRAME_LENGTH_MIN, HEADER_LENGTH};
 use super::WireError;
 use crate::random::SplitMix64;
 use crate::units::{MacAddress, Priority, PRIORITY_COUNT};
 
-/// EtherType: local experimental EtherType 2 (IEEE 802), so that switches take it for data.
+/// EtherType: local experimental EtherType 2 (IEEE 802), which switches treat as data.
 pub const ETHERTYPE_REFLECTION: u16 = 0x88b6;
-/// Bytes of the longest device name (`IFNAMSIZ`).
+/// Length in bytes of the longest device name (`IFNAMSIZ`).
 pub const DEVICE_LENGTH: usize = 16;
-/// Length in bytes of the longest frame that is not data or echo.
+/// Length in bytes of the longest frame other than data or echo.
 pub const MESSAGE_LENGTH_MAX: usize = HEADER_LENGTH + HEAD_LENGTH + ACCOUNT_LENGTH;
-/// Bytes of a tag.
+/// Length in bytes of a tag.
 pub const TAG_LENGTH: usize = 4;
 
 const SUBTYPE: u16 = 0x5752;
@@ -50,7 +50,7 @@ pub struct Tag {
 }
 
 impl Tag {
-    /// A tag; `None` for a VLAN identifier above 4094.
+    /// Creates a tag; `None` for a VLAN identifier above 4094.
     pub const fn new(priority: Priority, vlan: u16) -> Option<Self> {
         if vlan < 0xfff {
             Some(Self { priority, vlan })
@@ -81,16 +81,16 @@ pub struct Arrival {
     pub tag: Option<Tag>,
     /// Bytes from the subtype to the end.
     pub length: u16,
-    /// They are those that were sent, as far as they came.
+    /// True if the bytes that arrived are those that were sent.
     pub is_unchanged: bool,
 }
 
-/// A device's name, cut to [`DEVICE_LENGTH`] bytes.
+/// A device's name, truncated to [`DEVICE_LENGTH`] bytes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct DeviceName([u8; DEVICE_LENGTH]);
 
 impl DeviceName {
-    /// From text.
+    /// Creates a name from text.
     pub fn new(name: &str) -> Self {
         let mut bytes = [0; DEVICE_LENGTH];
         for (place, byte) in bytes.iter_mut().zip(name.bytes()) {
@@ -99,7 +99,7 @@ impl DeviceName {
         Self(bytes)
     }
 
-    /// Its printable ASCII characters up to the first NUL: it comes from the network, and goes to a terminal.
+    /// Its printable ASCII characters up to the first NUL: it comes from the network, and is written to a terminal.
     pub fn chars(&self) -> impl Iterator<Item = char> + '_ {
         let named = self.0.iter().take_while(|byte| **byte != 0);
         named
@@ -113,24 +113,24 @@ impl DeviceName {
 pub struct Account {
     /// Data frames.
     pub data: u32,
-    /// Frames of this EtherType that were none of this protocol.
+    /// Frames of this EtherType that could not be parsed.
     pub unreadable: u32,
-    /// PFC frames that came, by priority.
+    /// PFC frames received, by priority.
     pub pauses_came: [u32; PRIORITY_COUNT],
-    /// PFC frames that were sent, by priority.
+    /// PFC frames sent, by priority.
     pub pauses_sent: [u32; PRIORITY_COUNT],
 }
 
 /// Contents of a frame.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Message {
-    /// Searches for reflectors. Begins a run.
+    /// Searches for reflectors, and begins a run.
     Hello,
-    /// The answer.
+    /// The answer to a hello.
     Welcome {
-        /// Bytes of the longest frame that is reflected, without a tag.
+        /// Length in bytes of the longest reflected frame, without a tag.
         longest: u16,
-        /// The device that it came to.
+        /// The receiving device.
         device: DeviceName,
     },
     /// To be reflected.
@@ -138,22 +138,22 @@ pub enum Message {
         /// Counts up from 0.
         number: u32,
     },
-    /// A data frame's reflection: as long, and with the same tag.
+    /// A data frame's reflection, with the same length and tag.
     Echo {
-        /// The data frame's.
+        /// Number of the data frame.
         number: u32,
         /// Arrival of the data frame.
         arrival: Arrival,
     },
     /// Requests the counts.
     Query,
-    /// The answer.
+    /// The answer to a query.
     Account(Account),
-    /// PFC frames are to be sent.
+    /// Requests PFC frames.
     PausesPlease {
-        /// A request that comes twice is answered once.
+        /// A repeated request is answered once.
         number: u32,
-        /// Priority of the counts.
+        /// Priority to pause.
         priority: Priority,
         /// Number of frames.
         count: u8,
@@ -177,7 +177,7 @@ impl Message {
 /// One frame.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Reflection {
-    /// The number of the test that it belongs to.
+    /// The number of its test run.
     pub run: u64,
     /// The tag that it is sent with.
     pub tag: Option<Tag>,
@@ -185,7 +185,7 @@ pub struct Reflection {
     pub message: Message,
 }
 
-/// The bytes of a frame whose head is there.
+/// The bytes of a frame with a complete head.
 #[derive(Clone, Copy, Debug)]
 pub struct ReflectionView<'a> {
     source: MacAddress,
@@ -219,11 +219,11 @@ fn split(frame: &[u8]) -> Result<(Option<Tag>, &[u8]), WireError> {
 }
 
 impl<'a> ReflectionView<'a> {
-    /// Checks EtherType, subtype and version, and that the fixed part is there.
+    /// Checks EtherType, subtype and version, and that the fixed part is complete.
     ///
     /// # Errors
     ///
-    /// What does not fit.
+    /// See [`WireError`].
     pub fn new_checked(frame: &'a [u8]) -> Result<Self, WireError> {
         let (tag, body) = split(frame)?;
         let head: &[u8; HEAD_LENGTH] = body.first_chunk().ok_or(WireError::TooShort)?;
@@ -245,12 +245,12 @@ impl<'a> ReflectionView<'a> {
         self.source
     }
 
-    /// The length in bytes from the subtype to the end that it was sent with.
+    /// The length in bytes from the subtype to the end, as sent.
     pub fn sent_length(&self) -> u16 {
         self.word(16)
     }
 
-    /// Returns the state on arrival. Padding of short frames is not included.
+    /// Returns the state on arrival, without the padding of short frames.
     pub fn arrival(&self) -> Arrival {
         let sent = usize::from(self.sent_length());
         let tag = if self.tag.is_some() { TAG_LENGTH } else { 0 };
@@ -272,7 +272,7 @@ impl<'a> ReflectionView<'a> {
     ///
     /// # Errors
     ///
-    /// What does not fit.
+    /// See [`WireError`].
     pub fn read(&self) -> Result<Reflection, WireError> {
         let number = self.number();
         let rest = &self.body[HEAD_LENGTH..];
@@ -327,7 +327,7 @@ impl<'a> ReflectionView<'a> {
         u32::from(self.word(12)) << 16 | u32::from(self.word(14))
     }
 
-    /// Two bytes of the head; `at` is a constant below its length.
+    /// Reads two bytes of the head; `at` is a constant below its length.
     fn word(&self, at: usize) -> u16 {
         u16::from_be_bytes([self.head[at], self.head[at + 1]])
     }
@@ -357,8 +357,8 @@ fn account(bytes: &[u8]) -> Result<Account, WireError> {
 }
 
 impl Reflection {
-    /// Writes the whole frame, `length` bytes with a tag and at least as long as it must be, and gives its length; `None`
-    /// when `buffer` is too small.
+    /// Writes the whole frame, `length` bytes with a tag or the minimum length if longer, and returns its length;
+    /// `None` if `buffer` is too small.
     pub fn emit(
         &self,
         destination: MacAddress,

@@ -1,8 +1,8 @@
-//! Requests for the MAC address of a network address, as hosts send them to a group because they do not know it: ARP
+//! Requests for the MAC address of a network address, which hosts send to a group because they do not know it: ARP
 //! requests (RFC 826) and IPv6 neighbor solicitations (RFC 4861, section 4.3).
 //!
-//! What is sent to a group for all to hear is none of them: announcements and probes of a host's own address (RFC 5227,
-//! sections 2.1.1 and 2.3), and duplicate address detection (RFC 4862, section 5.4.2).
+//! Excludes messages that all hosts must receive: announcements and probes of a host's own address (RFC 5227, sections
+//! 2.1.1 and 2.3), and duplicate address detection (RFC 4862, section 5.4.2).
 
 use core::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
@@ -22,7 +22,7 @@ const ARP_LENGTH: usize = 28;
 
 const IPV6_HEADER_LENGTH: usize = 40;
 const PROTOCOL_ICMPV6: u8 = 58;
-/// Hop limit of every message of Neighbor Discovery: no router has forwarded it.
+/// Hop limit of every message of Neighbor Discovery: proves that no router has forwarded it.
 const HOP_LIMIT: u8 = 255;
 const NEIGHBOR_SOLICITATION: u8 = 135;
 /// Type, code, checksum, reserved, and the target address.
@@ -32,8 +32,8 @@ const SOLICITED_NODE: [u8; 13] = [0xFF, 0x02, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1, 0xFF
 /// Groups of IPv6 on Ethernet: 33:33, and the last four bytes of the network address (RFC 2464, section 7).
 const SOLICITED_NODE_MAC: [u8; 3] = [0x33, 0x33, 0xFF];
 
-/// The address whose holder a whole frame asks a group for; `None` for any other frame, for one with more tags than one
-/// that gives a priority only, for one that is malformed or cut short, and for one that is to be heard by all.
+/// The address requested from a group by a whole frame. `None` for any other frame, for one with tags other than a
+/// single priority tag, for one that is malformed or truncated, and for one that all hosts must receive.
 pub fn requested_address(frame: &[u8]) -> Option<IpAddr> {
     let ethernet = EthernetView::new_checked(frame).ok()?;
     let destination = ethernet.destination();
@@ -50,7 +50,7 @@ pub fn requested_address(frame: &[u8]) -> Option<IpAddr> {
     }
 }
 
-/// Sends a whole frame to `destination`. One that is shorter than a header stays as it is.
+/// Changes the destination of a whole frame. One shorter than a header is unchanged.
 pub fn redirect(frame: &mut [u8], destination: MacAddress) {
     if frame.len() >= HEADER_LENGTH {
         if let Some(field) = frame.first_chunk_mut() {
@@ -59,7 +59,7 @@ pub fn redirect(frame: &mut [u8], destination: MacAddress) {
     }
 }
 
-/// Returns EtherType and packet behind a tag that names no VLAN.
+/// Returns EtherType and packet after a tag that names no VLAN.
 fn under_priority_tag(tagged: &[u8]) -> Option<(u16, &[u8])> {
     let ([control_high, control_low, type_high, type_low], packet) =
         tagged.split_first_chunk::<TAG_LENGTH>()?;
@@ -81,7 +81,7 @@ fn solicited(destination: MacAddress, packet: &[u8]) -> Option<Ipv6Addr> {
     let (header, rest) = packet.split_first_chunk::<IPV6_HEADER_LENGTH>()?;
     let length = usize::from(u16::from_be_bytes([header[4], header[5]]));
     let message = rest.get(..length)?.first_chunk::<SOLICITATION_LENGTH>()?;
-    // An extension header, a fragment's among them, is another next header.
+    // An extension header, such as a fragment's, has another next header.
     let is_solicitation = header[0] >> 4 == 6
         && header[6..8] == [PROTOCOL_ICMPV6, HOP_LIMIT]
         && message[..2] == [NEIGHBOR_SOLICITATION, 0];
@@ -139,7 +139,7 @@ mod tests {
     }
 
     #[test]
-    fn a_request_names_whom_it_looks_for() {
+    fn a_request_names_its_target() {
         let tags: [&[[u8; 4]]; 2] = [&[], &[PRIORITY_TAG]];
         for tags in tags {
             let mut request = arp(tags, 1, [10, 0, 0, 1], [10, 0, 0, 2]);
@@ -156,7 +156,7 @@ mod tests {
     }
 
     #[test]
-    fn what_all_are_to_hear_asks_for_nobody() {
+    fn announcements_to_all_ask_for_no_one() {
         let (a, b) = ([10, 0, 0, 1], [10, 0, 0, 2]);
         for (frame, why) in [
             (arp(&[], 1, a, a), "an announcement"),
@@ -175,9 +175,9 @@ mod tests {
         }
     }
 
-    /// Changes every byte that identifies the frame: another value makes it another frame.
+    /// Every byte that identifies a request matters: another value makes it another frame.
     #[test]
-    fn one_that_is_not_quite_a_request_is_none() {
+    fn near_requests_are_not_requests() {
         let changed = |frame: &[u8], at: usize| {
             let mut frame = frame.to_vec();
             frame[at] ^= 0x40;
@@ -199,7 +199,7 @@ mod tests {
     }
 
     #[test]
-    fn one_that_is_cut_short_is_none() {
+    fn truncated_requests_are_not_requests() {
         let arp = arp(&[PRIORITY_TAG], 1, [10, 0, 0, 1], [10, 0, 0, 2]);
         let solicitation = solicitation(&[PRIORITY_TAG], "fd00::1", "fd00::2");
         for frame in [arp, solicitation] {

@@ -1,17 +1,16 @@
-//! Proof that a CLCM, echo or credit frame comes from a switch that knows the fabric's key, and is current:
-//! a trailer behind the message, including its padding, which switches without authentication treat
-//! as padding.
+//! Proof that a CLCM, echo or credit frame comes from a switch that has the fabric's key, and is current: a trailer
+//! after the message and its padding, which switches without authentication treat as padding.
 //!
 //! | offset from the end | length | field |
 //! |---|---|---|
 //! | 28 | 2 | mark 0x5753 ("WS") |
 //! | 26 | 1 | version 1 |
 //! | 25 | 1 | reserved, zero |
-//! | 24 | 8 | sequence number of the sender at this port, above all before |
+//! | 24 | 8 | sequence number of the sender at this port, above all earlier ones |
 //! | 16 | 16 | HMAC-SHA-256 (RFC 2104) with the fabric's key, its first 128 bits |
 //!
-//! The HMAC covers all bytes before it, destination address first, and for all but greetings of the
-//! receiver's nonce (8 bytes, which are not sent) behind that. A greeting contains the nonce:
+//! The HMAC covers all bytes before it, starting with the destination address, followed (except for greetings) by the
+//! receiver's nonce (8 bytes, not sent). A greeting contains the nonce:
 //!
 //! | offset | length | field |
 //! |---|---|---|
@@ -22,7 +21,7 @@
 //! | 16 | 1 | version 1 |
 //! | 17 | 3 | reserved, zero |
 //! | 20 | 8 | nonce of the sender for this link, not zero |
-//! | 28 | 8 | nonce of the neighbour as the sender has heard it; zero for none |
+//! | 28 | 8 | nonce of the neighbour as received by the sender; zero for none |
 //! | 36 | 24 | padding |
 
 use hmac::{Hmac, Mac};
@@ -51,7 +50,7 @@ const BODY_LENGTH: usize = 22;
 pub enum Sealable {
     /// Credit Loop Control Message.
     Clcm(Clcm),
-    /// The link's round trip time.
+    /// Measures the link's round trip time.
     Echo(Echo),
     /// Credits given or consumed.
     Credit(CreditUpdate),
@@ -59,12 +58,12 @@ pub enum Sealable {
     Greeting(Greeting),
 }
 
-/// The nonces of a link's two sides, as one of them knows them.
+/// The nonces of the two ends of a link, as one of them knows them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Greeting {
-    /// The sender's; what is sent to it is sealed with it. Not zero.
+    /// The sender's, used to seal messages to it. Not zero.
     pub own: u64,
-    /// The neighbour's, zero when it is not known.
+    /// The neighbour's; zero if unknown.
     pub heard: u64,
 }
 
@@ -74,11 +73,11 @@ impl Greeting {
         PROTOCOL.is_of(frame)
     }
 
-    /// Reads a whole frame.
+    /// Parses a whole frame.
     ///
     /// # Errors
     ///
-    /// What does not fit.
+    /// See [`WireError`].
     pub fn parse(frame: &[u8]) -> Result<Self, WireError> {
         let (body, _) = PROTOCOL.split::<BODY_LENGTH>(frame)?;
         if body[3..6] != [0; 3] {
@@ -94,8 +93,7 @@ impl Greeting {
         })
     }
 
-    /// Writes the whole frame, padded to 60 B, and gives its length in bytes; `None` when `buffer` is
-    /// too small.
+    /// Writes the whole frame, padded to 60 B, and returns its length in bytes; `None` if `buffer` is too small.
     pub fn emit(&self, source: MacAddress, buffer: &mut [u8]) -> Option<usize> {
         let frame = PROTOCOL.start(buffer, FRAME_LENGTH_MIN, source)?;
         let body = &mut frame[HEADER_LENGTH..];
@@ -105,21 +103,21 @@ impl Greeting {
     }
 }
 
-/// A message with all that its trailer is made of.
+/// A message with the inputs of its trailer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Sealed {
     /// The message.
     pub message: Sealable,
     /// The fabric's key.
     pub key: FabricKey,
-    /// The receiver's nonce; without meaning for a greeting.
+    /// The receiver's nonce; unused for a greeting.
     pub nonce: u64,
-    /// Above that of the frame before.
+    /// Must exceed that of the previous frame.
     pub sequence: u64,
 }
 
 impl Sealed {
-    /// Writes the whole frame and gives its length in bytes; `None` when `buffer` is too small.
+    /// Writes the whole frame and returns its length in bytes; `None` if `buffer` is too small.
     pub fn emit(&self, source: MacAddress, buffer: &mut [u8]) -> Option<usize> {
         let (length, nonce) = match &self.message {
             Sealable::Clcm(message) => (message.emit(source, buffer)?, Some(self.nonce)),
@@ -137,20 +135,20 @@ impl Sealed {
     }
 }
 
-/// The sequence number of a whole frame that was sealed with `key`, and with `nonce` unless it is a greeting;
-/// `None` when it was not.
+/// The sequence number of a whole frame sealed with `key`, and with `nonce` unless it is a greeting; `None` if it was
+/// not.
 pub fn sequence_of(frame: &[u8], key: &FabricKey, nonce: Option<u64>) -> Option<u64> {
     let (signed, tag) = frame.split_last_chunk::<TAG_LENGTH>()?;
     let trailer = signed.last_chunk::<{ SEAL_LENGTH - TAG_LENGTH }>()?;
     if !trailer.starts_with(&MARK) {
         return None;
     }
-    // Takes as long for a tag that is nearly right as for one that is not.
+    // Constant time, whether the code is nearly right or not.
     code(key, signed, nonce)?.verify_truncated_left(tag).ok()?;
     Some(number(&trailer[4..]))
 }
 
-/// `None` never occurs: a key may have any length.
+/// Never `None`: a key may have any length.
 fn code(key: &FabricKey, signed: &[u8], nonce: Option<u64>) -> Option<Hmac<Sha256>> {
     let mut code = <Hmac<Sha256> as Mac>::new_from_slice(key.bytes()).ok()?;
     code.update(signed);

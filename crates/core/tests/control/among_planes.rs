@@ -1,4 +1,4 @@
-//! The Deadlock Breaker's control planes among themselves.
+//! The Deadlock Breaker's control planes with each other.
 
 use crate::control::control_net::{
     config, ended, plane, port, received, suspected, whole_ring, Net, INTERVAL, PORTS, PRIORITY,
@@ -15,7 +15,7 @@ fn every_switch_of_a_ring_is_released_between_its_ring_ports() {
     for switches in [2, 3, 4, 5, 6, 64] {
         let mut net = Net::ring(switches, 7);
         net.suspect_all();
-        // Twice round at 1 ms a hop at most.
+        // Two rounds at up to 1 ms per hop.
         net.run(Duration::from_millis(2 * switches as u64 + 1));
         assert_eq!(net.released, whole_ring(switches), "ring of {switches}");
     }
@@ -59,7 +59,7 @@ fn a_chain_without_a_loop_is_never_released() {
 }
 
 #[test]
-fn what_waits_for_a_loop_is_no_part_of_it() {
+fn a_queue_that_waits_for_a_loop_is_not_part_of_it() {
     // 3 → 0 → 1 → 2 → 0: switch 3 is suspected as well, and its messages go round the loop.
     let mut net = Net::ring(3, 5);
     net.planes.push(plane(99));
@@ -126,7 +126,7 @@ fn switches_with_the_same_identifier_find_new_ones() {
 }
 
 #[test]
-fn a_loop_through_a_switch_without_clcm_is_told_and_left_alone() {
+fn a_loop_through_a_switch_without_clcm_is_reported_and_left_alone() {
     let mut net = Net::ring(4, 3);
     net.planes[1] = ControlPlane::new(config(Policy::Off), 9);
     net.suspect_all();
@@ -219,7 +219,7 @@ fn a_found_loop_needs_waiting_frames_and_a_lasting_suspicion() {
 }
 
 #[test]
-fn a_release_that_arrives_late_is_still_obeyed_but_not_for_ever() {
+fn a_late_release_is_obeyed_within_a_bound() {
     let mut plane = plane(1);
     plane.handle_event(&suspected(Instant::ZERO, 0));
     let Some(Command::SendClcm { message: own, .. }) = plane.poll_command() else {
@@ -325,12 +325,12 @@ fn input() -> impl Strategy<Value = Input> {
 }
 
 proptest! {
-    /// Whatever comes in: a release is ordered only for an egress that is, or was a moment ago, suspected.
+    /// Whatever is received, a release is ordered only for an egress that is, or recently was, suspected.
     #[test]
     fn only_own_suspects_are_released(inputs in prop::collection::vec(input(), 0..60)) {
         let mut plane = plane(42);
         let mut now = Instant::ZERO;
-        // SPUIDs that were really sent, so that messages can name them; the first entries are made up.
+        // SPUIDs that were really sent, so that messages can contain them; the first entries are forged.
         let mut spuids = vec![Spuid(1), Spuid(2)];
         let mut ever = BTreeSet::new();
         for input in inputs {

@@ -1,6 +1,6 @@
-//! Control planes among themselves: no dataplane, messages delayed, lost and duplicated by seed.
+//! A network of control planes without dataplane: messages are delayed, lost and duplicated by seed.
 
-#![allow(dead_code)] // each test uses its own part
+#![allow(dead_code)] // each test uses some of it
 
 use std::collections::{BTreeSet, VecDeque};
 
@@ -46,7 +46,6 @@ pub fn plane(seed: u64) -> ControlPlane {
 pub struct Wait {
     pub switch: usize,
     pub egress: u8,
-    /// The switch and port at the other end.
     pub to: (usize, u8),
 }
 
@@ -58,15 +57,15 @@ pub struct Net {
     /// (switch, ingress, egress): frames from the ingress wait for the egress.
     pub toward: BTreeSet<(usize, u8, u8)>,
     messages: VecDeque<(Instant, usize, u8, Clcm)>,
-    /// (switch, ingress, egress) that were released.
+    /// Released (switch, ingress, egress).
     pub released: BTreeSet<(usize, u8, u8)>,
     /// Released at [`OTHER_PRIORITY`].
     pub released_other: BTreeSet<(usize, u8, u8)>,
-    /// Reroutes that were ordered: (switch, selection, egress).
+    /// Ordered reroutes: (switch, selection, egress).
     pub reroutes: Vec<(usize, RerouteSelection, u8)>,
     /// Steps of traffic releases: (switch, ingress, egress, bytes).
     pub forced: Vec<(usize, u8, u8, u64)>,
-    /// (switch, egress) where some flow has another path.
+    /// (switch, egress) at which some flow has another path.
     pub alternatives: BTreeSet<(usize, u8)>,
     pub reports: Vec<(usize, Report)>,
     pub sent: u64,
@@ -145,7 +144,7 @@ impl Net {
         }
     }
 
-    /// Every egress also becomes suspected at [`OTHER_PRIORITY`].
+    /// Makes every egress suspected at [`OTHER_PRIORITY`] as well.
     pub fn suspect_all_of_the_other_priority(&mut self) {
         for wait in self.waits.clone() {
             let mut event = suspected(self.now, wait.egress);
@@ -157,7 +156,7 @@ impl Net {
         }
     }
 
-    /// Takes commands; messages arrive after a random delay, or not, or twice.
+    /// Takes commands; messages arrive after a random delay, are lost, or arrive twice.
     pub fn collect(&mut self, switch: usize) {
         while let Some(report) = self.planes[switch].poll_report() {
             self.reports.push((switch, report));
@@ -317,7 +316,7 @@ pub fn received(at: Instant, ingress: u8, message: Clcm, toward: &[u8]) -> Event
     }
 }
 
-/// The whole ring, each switch between its ring ports.
+/// All pairs of the ring: each switch between its ring ports.
 pub fn whole_ring(switches: usize) -> BTreeSet<(usize, u8, u8)> {
     (0..switches).map(|switch| (switch, 1, 0)).collect()
 }

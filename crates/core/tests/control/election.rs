@@ -1,4 +1,4 @@
-//! The Loop Breaker's election among control planes: one master for each loop, none without a loop.
+//! The Loop Breaker's election: one master for each loop, none without a loop.
 
 use std::collections::BTreeSet;
 
@@ -56,7 +56,7 @@ fn the_lowest_spuid_of_a_ring_is_its_only_master() {
 fn a_lower_spuid_outside_the_loop_does_not_keep_it_from_having_a_master() {
     let mut lowest_outside = 0;
     for seed in 1..=40 {
-        // 3 → 0 → 1 → 2 → 0: switch 3 waits for the loop and is not in it.
+        // 3 → 0 → 1 → 2 → 0: switch 3 waits for the loop but is not part of it.
         let mut net = ring(3, seed);
         net.planes.push(
             Net::with(1, seed + 500, config(Policy::LoopBreaker))
@@ -130,13 +130,13 @@ fn the_master_is_a_switch_that_has_another_path() {
 }
 
 #[test]
-fn who_turns_out_to_have_no_path_leaves_it_to_another() {
+fn a_master_without_a_path_leaves_the_role_to_another() {
     for seed in 1..=20 {
         let mut net = ring(4, seed);
         net.suspect_all();
         let mut order = spuids(&net);
         order.sort_unstable();
-        // Frames that waited there had a path, but the loop's flows have none.
+        // Frames waiting there had another path, but the loop's flows have none.
         net.alternatives.remove(&(order[0].1, 0));
         net.run(Duration::from_millis(30));
         let both = [order[0].1, order[1].1].map(|switch| (switch, 1, 0));
@@ -150,7 +150,7 @@ fn who_turns_out_to_have_no_path_leaves_it_to_another() {
 }
 
 #[test]
-fn with_no_path_anywhere_nobody_begins_or_flows_from_outside_move() {
+fn with_no_path_anywhere_no_switch_begins_or_flows_from_outside_move() {
     let mut net = Net::ring_with(4, 5, config(Policy::LoopBreaker));
     net.suspect_all();
     net.run(Duration::from_millis(100));
@@ -233,7 +233,7 @@ fn two_loops_through_one_switch_have_a_master_each() {
 }
 
 #[test]
-fn messages_do_not_multiply_where_everything_waits_for_everything() {
+fn messages_do_not_multiply_when_all_queues_wait_for_each_other() {
     let mut net = Net::with(4, 3, config(Policy::LoopBreaker));
     for from in 0..4usize {
         for egress in 0..3u8 {
@@ -253,7 +253,7 @@ fn messages_do_not_multiply_where_everything_waits_for_everything() {
     let intervals = 20;
     net.run(INTERVAL.saturating_mul(intervals));
     assert!(!masters(&net).is_empty());
-    // Each of 12 ports sends its own, and passes each of 11 others on at most twice in an interval.
+    // Each of 12 ports sends its own, and forwards each of the 11 others at most twice in an interval.
     let bound = 12 * (1 + 2 * 11) * (intervals + 1);
     assert!(net.sent < bound, "{} messages", net.sent);
 }
@@ -278,7 +278,7 @@ fn auto_moves_flows_where_it_can_and_releases_the_loop_in_either_case() {
 }
 
 #[test]
-fn who_only_reroutes_leaves_the_deadlock_breakers_messages_alone() {
+fn rerouting_alone_ignores_the_deadlock_breakers_messages() {
     let mut net = ring(3, 1);
     let breaker = Net::with(1, 77, config(Policy::Breaker)).planes.remove(0);
     net.planes[2] = breaker;

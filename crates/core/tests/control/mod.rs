@@ -1,4 +1,4 @@
-//! The control plane: loops, elections, storms, and a switch that takes part again.
+//! The control plane: loops, elections, storms, and a switch that rejoins an election.
 
 mod among_planes;
 mod control_net;

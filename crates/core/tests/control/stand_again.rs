@@ -1,5 +1,5 @@
-//! The Loop Breaker when no flow has another path at its first election: a switch that left the
-//! election takes part again after its time and when paths change, and sends little meanwhile.
+//! The Loop Breaker when no flow has another path at its first election: a switch that left the election rejoins after
+//! its time and when paths change, and sends little meanwhile.
 
 use crate::control::control_net::{config, Net, INTERVAL};
 use weir_core::control::{ControlConfig, LoopBreakerConfig, NoAlternative, Policy, ReportKind};
@@ -41,13 +41,13 @@ fn ways_changed(net: &mut Net) {
 }
 
 #[test]
-fn who_gave_up_stands_again_in_its_time() {
+fn a_candidate_that_gave_up_stands_again_after_its_time() {
     for seed in 1..=20 {
         let mut net = deluded(seed, NoAlternative::Forward);
         net.run(INTERVAL.saturating_mul(6));
         assert_eq!(gave_up(&net), 4, "seed {seed}: each tried");
         assert!(net.forced.is_empty());
-        // Two links come back, without any notification.
+        // Two links return, without any notification.
         net.alternatives.insert((2, 0));
         net.run(INTERVAL.saturating_mul(12));
         assert!(!net.forced.is_empty(), "seed {seed}");
@@ -56,7 +56,7 @@ fn who_gave_up_stands_again_in_its_time() {
 }
 
 #[test]
-fn who_has_no_way_tries_ever_more_seldom() {
+fn a_switch_without_a_path_tries_ever_less_often() {
     for seed in 1..=20 {
         let mut net = deluded(seed, NoAlternative::Forward);
         let mut tried = Vec::new();
@@ -65,7 +65,7 @@ fn who_has_no_way_tries_ever_more_seldom() {
             let (sent, before) = (net.sent, gave_up(&net));
             net.run(INTERVAL.saturating_mul(span));
             tried.push(gave_up(&net) - before);
-            // A try takes a way round the loop, of four messages, beside those that are outranked on theirs.
+            // An attempt goes once round the loop, with four messages, in addition to those outranked on their way.
             assert!(net.sent - sent <= 4 * 4 * 2, "{}", net.sent - sent);
         }
         assert_eq!(tried, [4; 6], "seed {seed}");
@@ -73,7 +73,7 @@ fn who_has_no_way_tries_ever_more_seldom() {
 }
 
 #[test]
-fn who_gave_up_stands_again_when_ways_change() {
+fn a_candidate_that_gave_up_stands_again_when_paths_change() {
     for seed in 1..=20 {
         let mut net = deluded(seed, NoAlternative::Forward);
         // By now they stay out for the longest time.
@@ -91,7 +91,7 @@ fn who_gave_up_stands_again_when_ways_change() {
 }
 
 #[test]
-fn ways_that_change_all_the_time_bring_no_storm() {
+fn constantly_changing_paths_cause_no_storm_of_messages() {
     let mut net = deluded(3, NoAlternative::Forward);
     let start = net.sent;
     let intervals = 40;
@@ -99,7 +99,7 @@ fn ways_that_change_all_the_time_bring_no_storm() {
         ways_changed(&mut net);
         net.run(INTERVAL.divided_by(50));
     }
-    // Each of four ports begins one in an interval, and passes on each of three others twice.
+    // Each of four ports starts one in an interval, and forwards each of three others twice.
     let bound = 4 * (1 + 2 * 3) * (intervals + 1);
     let sent = net.sent - start;
     assert!(
@@ -109,7 +109,7 @@ fn ways_that_change_all_the_time_bring_no_storm() {
 }
 
 #[test]
-fn who_had_no_way_when_it_began_stands_when_ways_change_or_after_the_longest_time() {
+fn a_switch_that_began_without_a_path_stands_on_a_change_or_after_the_longest_time() {
     for told in [true, false] {
         let mut net = Net::ring_with(4, 5, config(Policy::LoopBreaker));
         net.suspect_all();
@@ -137,7 +137,7 @@ fn a_policy_that_does_not_speak_stays_silent_whatever_changes() {
     let sent = net.sent;
     ways_changed(&mut net);
     net.run(INTERVAL.saturating_mul(100));
-    // Messages under way may not be passed on any more either.
+    // Messages in flight may not be forwarded any more either.
     assert_eq!(net.sent, sent);
     assert!(net
         .planes

@@ -1,4 +1,4 @@
-//! Which stall the control plane calls a storm.
+//! Stalls that the control plane declares a storm.
 
 use weir_core::control::{
     ControlConfig, ControlPlane, LoopBreakerConfig, NoStormReason, Policy, ReportKind,
@@ -147,7 +147,7 @@ fn a_neighbour_that_judges_by_itself_makes_a_victim() {
 }
 
 #[test]
-fn the_naive_policy_asks_nobody() {
+fn the_naive_policy_asks_no_neighbour() {
     let mut bench = Bench::new(Policy::Watchdog);
     bench.know(FABRIC, StormNeighbour::Judges);
     bench.stall(FABRIC);
@@ -188,7 +188,7 @@ fn a_clcm_that_comes_back_makes_no_storm_of_a_regular_neighbour() {
 }
 
 #[test]
-fn who_sends_clcm_is_not_regular() {
+fn a_neighbour_that_sends_clcm_is_not_regular() {
     let mut bench = Bench::new(Policy::Breaker);
     bench.know(FABRIC, StormNeighbour::Regular);
     bench.clcm_from(FABRIC, foreign(), PortSet::EMPTY);

@@ -1,5 +1,5 @@
-//! One switch of a class with Levels, to be poked at.
-#![allow(dead_code)] // each test file uses its own part
+//! One switch of a class with Levels, driven by hand.
+#![allow(dead_code)] // each test file uses some of it
 
 use weir_core::config::{LevelRules, RouteConfig};
 use weir_core::switch::LevelGauges;
@@ -82,7 +82,7 @@ impl Node {
         }
     }
 
-    /// A switch with five budgets of one frame each, so that every frame behind a link costs a Level.
+    /// A switch with five budgets of one frame each, so that every frame behind a link raises a Level.
     pub fn tight() -> Self {
         Self::new(config(&[GAMMA; 5]))
     }
@@ -121,7 +121,7 @@ impl Node {
         m.iter().map(|m| m.get() / GAMMA.get()).collect()
     }
 
-    /// Pause times of the class in all frames of control that `number` sends now.
+    /// Pause times of the class in all control frames that `number` sends now.
     pub fn told(&mut self, number: u8) -> Vec<u16> {
         let mut told = Vec::new();
         while let Some(Transmission::Control(frame)) = self.switch.transmit(NOW, port(number)) {
@@ -147,7 +147,7 @@ impl Node {
             .unwrap();
     }
 
-    /// The next data frame by `number`, control frames left out.
+    /// The next data frame of `number`, without control frames.
     pub fn data(&mut self, number: u8) -> Option<u32> {
         loop {
             match self.switch.transmit(NOW, port(number))? {

@@ -1,4 +1,4 @@
-//! Protocol P, example by example: Figure 4 of the Karol paper, the wire, and what is refused.
+//! Examples of protocol P: Figure 4 of the Karol paper, the wire format, and refused frames.
 
 use crate::level_node::{address, config, port, Node, EDGE, GAMMA, LENGTH, NOW, P3, X, Y, Z};
 use weir_core::config::ConfigError;
@@ -18,7 +18,7 @@ fn figure_4_number_for_number() {
     a.receive(1, Z).unwrap();
     assert_eq!([X, Y, Z].map(|n| a.level_of(n).unwrap()), [1, 1, 2]);
 
-    // B's: X 4, Y 1. Three frames to others behind the same link make the fourth, to X, come to Level 4.
+    // B's: X 4, Y 1. Three frames to others behind the same link raise the fourth, to X, to Level 4.
     b.receive(1, Y).unwrap();
     for other in 4..6 {
         b.receive(1, other).unwrap();
@@ -27,7 +27,7 @@ fn figure_4_number_for_number() {
     assert_eq!([X, Y].map(|n| b.level_of(n).unwrap()), [4, 1]);
     assert_eq!(b.link(0).feedback_sent, Level::ZERO);
 
-    // C's: X 1, Y 1, Z 3. Its link from B holds one frame, so that its Feedback there is 1.
+    // C's: X 1, Y 1, Z 3. Its link from B holds one frame, so its Feedback there is 1.
     c.receive(0, Y).unwrap();
     c.receive(1, X).unwrap();
     c.receive(2, 4).unwrap();
@@ -59,7 +59,7 @@ fn figure_4_number_for_number() {
     }
     assert!(sent.contains(&x), "{sent:?}");
 
-    // At C the entry for X goes to 2, and with it the frame that is buffered there behind another link.
+    // At C the entry for X rises to 2, and with it the frame buffered there behind another link.
     assert_eq!(c.m(1), [0, 1, 2, 3, 4]);
     c.receive(0, X).unwrap();
     assert_eq!(c.level_of(X), Some(2));
@@ -84,7 +84,7 @@ fn frames_below_the_feedback_stay_and_leave_once_it_falls() {
     assert_eq!(node.link(3).held_frames, 1);
     assert_eq!(node.link(3).held, LENGTH);
     assert_eq!(node.link(3).eligible, Bytes::ZERO);
-    // Lifted by a frame that comes from another switch, it may leave, and leaves first.
+    // Lifted by a frame from another switch, it may leave, and leaves first.
     let behind = node.receive(1, X).unwrap();
     assert_eq!(node.link(3).held, Bytes::ZERO);
     assert_eq!(node.link(3).eligible, LENGTH + LENGTH);
@@ -142,7 +142,7 @@ fn an_enhanced_neighbour_gets_one_frame_and_is_understood() {
     let mut node = Node::new(config);
     node.receive(0, X).unwrap();
     assert_eq!(node.told(0), [2]);
-    // Frames held by a regular pause go on with the next Feedback.
+    // Frames blocked by a regular pause continue with the next Feedback.
     node.tell(3, 65_535);
     assert_eq!(node.data(3), None);
     node.tell(3, 2);
@@ -167,10 +167,9 @@ fn a_regular_neighbour_gets_xoff_and_xon_alone() {
     assert!(node.data(3).is_some());
 }
 
-/// The neighbour may be a switch that treats this one as enhanced, and sends no more than that when
-/// nothing may be sent.
+/// The neighbour may be a switch that treats this one as enhanced, and sends only this when nothing may be sent.
 #[test]
-fn what_a_regular_neighbour_says_like_feedback_holds_until_its_next_word() {
+fn a_regular_neighbours_pause_that_looks_like_feedback_lasts_until_its_next() {
     for next in [0, 1, 65_535] {
         let mut config = config(&[GAMMA; 5]);
         config.ports[3].neighbour = Neighbour::Regular;
@@ -202,7 +201,7 @@ fn becomes(node: &mut Node, number: u8, neighbour: Neighbour) {
 }
 
 #[test]
-fn a_neighbour_that_turns_out_enhanced_learns_f_after_an_xoff() {
+fn a_neighbour_that_turns_out_enhanced_gets_feedback_after_an_xoff() {
     let mut node = Node::tight();
     for n in 0..5 {
         node.receive(0, n).unwrap();
@@ -244,7 +243,7 @@ fn a_neighbour_that_turns_out_regular_is_stopped_by_an_xoff() {
 }
 
 #[test]
-fn what_an_enhanced_neighbour_said_counts_until_it_expires_once_it_is_regular() {
+fn feedback_of_a_neighbour_that_becomes_regular_counts_until_it_expires() {
     let mut config = config(&[GAMMA; 5]);
     config.ports[3].neighbour = Neighbour::Enhanced;
     let mut node = Node::new(config);
@@ -278,7 +277,7 @@ fn a_host_is_paused_by_plain_pfc() {
 }
 
 #[test]
-fn a_route_longer_than_d_is_counted_and_told() {
+fn a_route_longer_than_d_is_counted_and_reported() {
     let mut node = Node::tight();
     for _ in 0..5 {
         node.receive(0, 12).unwrap();
@@ -303,7 +302,7 @@ fn a_route_longer_than_d_is_counted_and_told() {
 }
 
 #[test]
-fn draining_takes_what_is_under_way_and_asks_for_no_more() {
+fn draining_admits_frames_on_the_line_and_asks_for_no_more() {
     let mut node = Node::tight();
     node.switch.apply(NOW, Command::Drain).unwrap();
     assert_eq!(node.told(0), [65_535]);
@@ -342,7 +341,7 @@ fn there_is_nothing_to_release() {
 }
 
 #[test]
-fn budgets_and_round_trips_that_cannot_work_are_refused_with_their_numbers() {
+fn impossible_budgets_and_round_trips_are_refused_with_their_numbers() {
     let small = config(&[GAMMA, Bytes::new(1024), GAMMA]);
     let error = Switch::new(small).unwrap_err();
     assert_eq!(
@@ -352,8 +351,8 @@ fn budgets_and_round_trips_that_cannot_work_are_refused_with_their_numbers() {
     let mut long = config(&[Bytes::new(64 * 1024), Bytes::new(72 * 1024)]);
     assert_eq!(long.reserve(&long.ports[1]), Bytes::ZERO);
     long.ports[1].round_trip = Duration::from_micros(100);
-    // 12,500 B on the line; frames of 60 B charge 256 B for each 84 B of them. Eight repeats, each
-    // after a sixteenth of that.
+    // 12,500 B on the line; frames of 60 B charge 256 B for each 84 B of them. Eight repeats, each after a sixteenth of
+    // that.
     let reserve = Bytes::new(38_096 + 8 * 2_381);
     assert_eq!(long.reserve(&long.ports[1]), reserve);
     assert_eq!(long.validate(), Ok(()));

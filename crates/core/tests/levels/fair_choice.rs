@@ -1,5 +1,5 @@
-//! A frame that may leave repeatedly leaves (Karol, Definition 4), whatever the neighbour releases
-//! in between: Feedback and pauses that change in step with the turns.
+//! A frame that may leave repeatedly leaves (Karol, Definition 4), whatever the neighbour releases meanwhile: Feedback
+//! and pauses that change in step with the turns.
 
 use crate::level_node::{address, config, port, EDGE, GAMMA, LENGTH, NOW, P3};
 use weir_core::wire::mac_control::MacControl;
@@ -8,7 +8,7 @@ use weir_core::{
     Switch, Transmission,
 };
 
-/// Port by which all frames leave.
+/// Egress port of all frames.
 const EGRESS: u8 = 3;
 const STEPS: u64 = 20_000;
 const P0: Priority = Priority::ALL[0];
@@ -17,7 +17,7 @@ const P2: Priority = Priority::ALL[2];
 const PAUSED: Quanta = Quanta(65_535);
 const OPEN: Quanta = Quanta(0);
 
-/// Frames of one kind that always wait, and the one that has to leave.
+/// Frames of one kind that always wait, and the one that must leave.
 #[derive(Clone, Copy)]
 struct Kind {
     ingress: u8,
@@ -36,7 +36,7 @@ const fn kind(ingress: u8, destination: u8, priority: Priority) -> Kind {
 struct Node {
     switch: Switch,
     free: Vec<u32>,
-    /// By handle: the kind's place in `others`.
+    /// By handle: the kind's index in `others`.
     owner: Vec<usize>,
     others: Vec<Kind>,
 }
@@ -85,9 +85,8 @@ impl Node {
         handle
     }
 
-    /// Returns at how many opportunities `victim` was eligible until it left, or `None` when it has
-    /// not in all steps. `tell` returns the neighbour's Feedback before each, and whether the
-    /// victim may then leave.
+    /// Returns the number of opportunities at which `victim` was eligible until it left, or `None` if it never left.
+    /// `tell` returns the neighbour's Feedback before each, and whether the victim may then leave.
     fn wait_of(
         &mut self,
         victim: Kind,
@@ -152,7 +151,7 @@ fn a_level_leaves_under_feedback_that_alternates() {
     }
 }
 
-/// Three priorities with turns of two frames each. The middle one is paused whenever the turn goes past it.
+/// Three priorities with turns of two frames each. The middle one is paused whenever the turn passes it.
 #[test]
 fn a_priority_leaves_under_pauses_that_alternate() {
     let others = [kind(0, 1, P0), kind(1, 2, P2)];
@@ -168,8 +167,7 @@ fn a_priority_leaves_under_pauses_that_alternate() {
     }
 }
 
-/// The Feedback blocks Level 0 whenever it is its priority's turn, and releases it at the other
-/// priority's.
+/// The Feedback blocks Level 0 during its priority's turn, and releases it during the other priority's.
 #[test]
 fn a_level_leaves_under_feedback_in_step_with_the_turns_of_priorities() {
     let others = [kind(0, 1, P3), kind(1, 2, P0)];

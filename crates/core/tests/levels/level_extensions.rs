@@ -24,7 +24,7 @@ fn with_rules(rules: LevelRules) -> SwitchConfig {
 }
 
 #[test]
-fn a_class_that_ignores_feedback_sends_on_and_tells_none() {
+fn a_class_that_ignores_feedback_keeps_sending_and_gives_none() {
     let mut node = Node::new(with_rules(LevelRules {
         obeys_feedback: false,
         ..LevelRules::default()
@@ -36,7 +36,7 @@ fn a_class_that_ignores_feedback_sends_on_and_tells_none() {
     node.tell(3, 6);
     node.tell(3, 0);
     assert!(node.data(3).is_some(), "Feedback D");
-    // Its buffer is its own; what does not fit there is lost and counted.
+    // Its buffer is separate; excess frames are lost and counted.
     assert_eq!(node.receive(0, X), Err(DropReason::HeadroomExceeded));
     node.tell(3, 65_535);
     assert_eq!(node.data(3), None, "a pause is no Feedback");
@@ -114,7 +114,7 @@ fn a_frame_that_waits_for_too_long_is_dropped_and_counted() {
 }
 
 #[test]
-fn aging_keeps_the_order_and_leaves_alone_what_is_with_the_transmitter() {
+fn aging_keeps_the_order_and_spares_frames_at_the_transmitter() {
     let mut node = aging();
     let sent = node.receive(0, X).unwrap();
     assert_eq!(node.data(3), Some(sent));
@@ -152,8 +152,8 @@ fn a_zero_age_limit_is_refused() {
     assert_eq!(Switch::new(config).unwrap_err(), ConfigError::ZeroAge(P3));
 }
 
-/// Returns the frames that a policed host sends until the first is refused, and how many of them
-/// are to be marked.
+/// Returns the number of frames that a policed host sends until the first is refused, and the number of them to be
+/// marked.
 fn fill(police: Police) -> (usize, usize, Node) {
     let mut config = config(&[GAMMA; 5]);
     config.ports[usize::from(EDGE) + 1].police = police;
@@ -183,7 +183,7 @@ fn fill(police: Police) -> (usize, usize, Node) {
 
 #[test]
 fn a_host_that_does_not_obey_is_policed_instead_of_paused() {
-    // xoff is 8 KiB, headroom 8 KiB: 10 frames of 1536 B; a single one would be dropped before only after 8 KiB more.
+    // xoff is 8 KiB, headroom 8 KiB: 10 frames of 1536 B; a first single drop would need 8 KiB more.
     let (admitted, marked, mut node) = fill(Police::Drop);
     assert_eq!((admitted, marked), (10, 0));
     assert_eq!(node.told(EDGE + 1), Vec::<u16>::new());
@@ -229,7 +229,7 @@ fn whole_link(neighbour: Neighbour) -> Node {
 }
 
 #[test]
-fn a_whole_link_is_told_by_pause_frames() {
+fn feedback_for_a_whole_link_is_sent_as_pause_frames() {
     let mut node = whole_link(Neighbour::Unknown);
     node.receive(0, X).unwrap();
     assert_eq!(paused(&mut node, 0), [2, 0], "PAUSE(1+f), PAUSE(0)");
@@ -298,7 +298,7 @@ fn echo(node: &mut Node, at: Instant, round_trip: Duration) {
 }
 
 #[test]
-fn a_round_trip_that_the_buffers_are_too_small_for_is_told() {
+fn a_round_trip_too_long_for_the_buffers_is_reported() {
     let mut config = config(&[Bytes::new(128 * 1024); 2]);
     config.ports[3].round_trip = Duration::from_micros(100);
     let mut node = Node::new(config);
@@ -325,14 +325,14 @@ fn a_round_trip_that_the_buffers_are_too_small_for_is_told() {
 }
 
 #[test]
-fn a_measured_round_trip_makes_the_reserve() {
+fn a_measured_round_trip_sets_the_reserve() {
     let first = Bytes::new(128 * 1024);
     let mut config = config(&[first; 2]);
     config.ports[3].round_trip_measured = true;
     config.ports[3].round_trip = Duration::from_micros(100);
     let (rate, cell) = (config.ports[3].rate, config.cell);
     let mut node = Node::new(config);
-    // Frames that fit before Feedback 1.
+    // Number of frames that fit before Feedback 1.
     let fits = |node: &mut Node| {
         let mut frames = 0;
         while node.link(3).feedback_sent == Level::ZERO {
@@ -361,7 +361,7 @@ fn a_measured_round_trip_makes_the_reserve() {
     echo(&mut node, at, Duration::from_micros(60));
     let (after, expected) = (fits(&mut node), room(Duration::from_micros(120)));
     assert_eq!(after, expected, "twice what was measured");
-    // 1 ms does not fit: all the buffer but one frame is reserve, and it is told.
+    // 1 ms does not fit: all of the buffer but one frame is reserve, which is reported.
     let at = NOW + Duration::from_secs(3);
     echo(&mut node, at, Duration::from_millis(1));
     assert_eq!(fits(&mut node), 1);

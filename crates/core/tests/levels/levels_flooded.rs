@@ -1,5 +1,5 @@
-//! Floods under Levels: broadcasts in a chain of switches go through each link in both directions,
-//! and no Level climbs to D for it.
+//! Floods under Levels: broadcasts in a chain of switches cross each link in both directions, and do not raise any
+//! Level to D.
 
 use weir_core::config::LevelRules;
 use weir_core::event::EventKind;
@@ -39,7 +39,7 @@ fn switch(index: usize) -> Switch {
     let mut classes = [lossy; 8];
     classes[P3.index()].mode = ClassMode::Level {
         rules: LevelRules::default(),
-        // The least that is legal without a round trip time.
+        // The legal minimum without a round trip time.
         budgets: Budgets::new(&[GAMMA; DEPTH]).unwrap(),
         edge: PfcThresholds::new(
             Bytes::new(8 * 1024),
@@ -71,7 +71,7 @@ struct Chain {
     frames: Vec<Vec<Option<(usize, MacAddress, u64)>>>,
     now: Instant,
     sent: [u64; SWITCHES],
-    /// By receiver and sender: copies, and the number of the last one.
+    /// By receiver and sender: number of copies, and the number of the last one.
     received: [[(u64, u64); SWITCHES]; SWITCHES],
     too_long: u64,
 }
@@ -110,13 +110,12 @@ impl Chain {
         };
         match self.switches[at].receive(self.now, port, frame) {
             Ok(_) => self.frames[at][free] = Some(what),
-            // A frame for the host that it came from, or that was flooded towards it.
+            // A frame for the host that it came from, or flooded towards it.
             Err(reason) => assert_eq!(reason, DropReason::Hairpin, "a frame is lost"),
         }
     }
 
-    /// Lets `senders` broadcast, or send to `to`, while they may; host `at` takes a frame if
-    /// `takes(at)`.
+    /// Lets `senders` broadcast, or send to `to`, while they may; host `at` accepts a frame if `takes(at)`.
     fn step(&mut self, senders: &[(usize, MacAddress)], takes: impl Fn(usize) -> bool) {
         self.now = self.now + Duration::from_micros(13);
         for at in 0..SWITCHES {
@@ -137,7 +136,7 @@ impl Chain {
         }
     }
 
-    /// Sends at most one data frame, after the control frames that are due.
+    /// Sends at most one data frame, after the due control frames.
     fn send(&mut self, at: usize, port: PortId, takes: bool) {
         if port == HOST && !takes {
             return;
@@ -195,9 +194,8 @@ impl Chain {
     }
 }
 
-/// Both ends broadcast at line rate to hosts that take every third frame, so that all buffers are
-/// full. With one entry for both directions, frames to the left lift those to the right and the
-/// other way round.
+/// Both ends broadcast at line rate to hosts that accept every third frame, so that all buffers are full. With one
+/// entry for both directions, frames in one direction would lift those in the other.
 #[test]
 fn broadcasts_from_both_ends_meet_below_level_d_and_all_arrive() {
     let mut chain = Chain::new();
@@ -215,8 +213,8 @@ fn broadcasts_from_both_ends_meet_below_level_d_and_all_arrive() {
     }
 }
 
-/// Frames to an unknown destination are flooded, and take one path once it is learnt: both kinds of
-/// frames of a flow keep their order, with broadcasts between them.
+/// Frames to an unknown destination are flooded, and take one path once it is learned: both kinds of frames of a flow
+/// keep their order, with broadcasts between them.
 #[test]
 fn a_flow_keeps_its_order_when_its_destination_is_learnt() {
     let mut chain = Chain::new();

@@ -1,4 +1,4 @@
-//! Protocol P as a switch does it, and as the papers have it.
+//! Protocol P in a switch, compared with the papers.
 
 mod examples;
 mod fair_choice;

@@ -1,4 +1,4 @@
-//! Any announcement and any bytes.
+//! Random announcements and random bytes.
 
 use proptest::prelude::*;
 use weir_core::wire::lldp::application::{
@@ -167,7 +167,7 @@ fn any_tlv() -> impl Strategy<Value = Vec<u8>> {
     ]
 }
 
-/// Checks that an accepted frame can be written, and reads the same.
+/// Checks that an accepted frame can be written, and parses to the same value.
 fn check_accepted(received: &Received) -> Result<(), TestCaseError> {
     let mut sent = received.lldp;
     if let Content::Announcement(announcement) = &mut sent.content {
@@ -233,7 +233,7 @@ proptest! {
     }
 
     #[test]
-    fn weights_become_shares(weights in any::<[u16; 8]>()) {
+    fn weights_are_converted_to_shares(weights in any::<[u16; 8]>()) {
         let table = BandwidthTable::from_weights(weights);
         prop_assert_eq!(BandwidthTable::new(table.percent()), Some(table));
         let total: f64 = weights.iter().copied().map(f64::from).sum();

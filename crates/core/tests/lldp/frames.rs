@@ -15,7 +15,7 @@ use weir_core::{Level, MacAddress, Priority};
 pub const SOURCE: MacAddress = MacAddress([0x02, 0x57, 0, 0, 0, 0x99]);
 pub const CHASSIS: MacAddress = MacAddress([0x02, 0x57, 0, 0, 0, 0x01]);
 
-/// The announcement of [`golden`], one TLV a line.
+/// The announcement of [`golden`], one TLV per line.
 #[rustfmt::skip]
 pub const GOLDEN: &[&[u8]] = &[
     &[0x01, 0x80, 0xc2, 0x00, 0x00, 0x0e, 0x02, 0x57, 0x00, 0x00, 0x00, 0x99, 0x88, 0xcc],
@@ -105,17 +105,16 @@ pub fn organisation(oui_and_subtype: [u8; 4], value: &[u8]) -> Vec<u8> {
     tlv(127, &[&oui_and_subtype, value].concat())
 }
 
-/// A frame of these TLVs and nothing else.
+/// A frame with only these TLVs.
 pub fn frame(tlvs: &[Vec<u8>]) -> Vec<u8> {
     [GOLDEN[0].to_vec(), tlvs.concat()].concat()
 }
 
-/// A frame of the mandatory TLVs, these, and End.
+/// A frame with the mandatory TLVs, these, and End.
 pub fn announcing(optional: &[Vec<u8>]) -> Vec<u8> {
     [GOLDEN[..4].concat(), optional.concat(), vec![0, 0]].concat()
 }
 
-/// Returns the contents of a frame of these optional TLVs, and the skipped parts.
 pub fn read(optional: &[Vec<u8>]) -> (Announcement, Skipped) {
     let received = Lldp::parse(&announcing(optional)).unwrap();
     match received.lldp.content {

@@ -33,7 +33,7 @@ fn a_shutdown_has_a_ttl_of_zero_and_no_optional_tlvs() {
 }
 
 #[test]
-fn the_longest_frame_has_the_length_that_is_said() {
+fn the_longest_frame_has_the_declared_length() {
     let long = Text::new(&[b'x'; 255]);
     let entry = ApplicationEntry {
         application: Application::Dscp(46),
@@ -75,7 +75,7 @@ fn a_buffer_that_is_too_small_gets_nothing() {
 }
 
 #[test]
-fn a_frame_that_is_cut_is_refused_or_reads_as_one_that_ends_there() {
+fn a_truncated_frame_is_refused_or_read_as_one_that_ends_there() {
     let whole = GOLDEN.concat();
     let mut boundaries = Vec::new();
     let mut end = 0;
@@ -86,7 +86,7 @@ fn a_frame_that_is_cut_is_refused_or_reads_as_one_that_ends_there() {
     for length in 0..whole.len() {
         let result = Lldp::parse(&whole[..length]);
         match boundaries.iter().position(|&boundary| boundary == length) {
-            // The mandatory TLVs are there, and a number of optional ones.
+            // The mandatory TLVs are present, and some optional ones.
             Some(part) if part >= 3 => {
                 let tlvs = &GOLDEN[4..=part];
                 let tlvs: Vec<Vec<u8>> = tlvs.iter().map(|tlv| tlv.to_vec()).collect();
@@ -195,7 +195,7 @@ fn a_refusal_says_what_is_wrong_and_where() {
 }
 
 #[test]
-fn names_come_from_any_name_space() {
+fn names_of_any_subtype_are_read() {
     let read = |chassis: &[u8], port: &[u8]| {
         let ttl = GOLDEN[3].to_vec();
         let received = Lldp::parse(&frame(&[tlv(1, chassis), tlv(2, port), ttl])).unwrap();
@@ -219,14 +219,14 @@ fn names_come_from_any_name_space() {
     assert_eq!(chassis.as_interface_name(), Some("br0"));
     assert_eq!(port.to_string(), "2001:db8::1");
 
-    // A network address of no known kind, and a number that the table does not have.
+    // A network address of unknown kind, and a number missing from the table.
     let (chassis, port) = read(&[5, 1, 192, 0, 2], &[200, 0]);
     assert_eq!(chassis.to_string(), "\\u{1}\\xc0\\0\\u{2}");
     assert_eq!((port.subtype(), port.as_bytes()), (200, &[0][..]));
 }
 
 #[test]
-fn identifiers_hold_nothing_illegal() {
+fn identifiers_are_legal() {
     assert_eq!(ChassisId::new(4, &[0; 5]), None);
     assert_eq!(PortIdentifier::new(3, &[0; 7]), None);
     assert_eq!(PortIdentifier::new(7, &[]), None);
@@ -235,7 +235,7 @@ fn identifiers_hold_nothing_illegal() {
 }
 
 #[test]
-fn text_from_a_neighbour_does_not_drive_a_terminal() {
+fn text_from_a_neighbour_has_no_terminal_escapes() {
     let text = Text::new(b"a\x1b[31m\"\xc3\xa9\xff\xe2\x80\xae").unwrap();
     assert_eq!(text.to_string(), "a\\u{1b}[31m\"\u{e9}\\xff\\u{202e}");
     assert_eq!(text.as_str(), None);

@@ -1,4 +1,4 @@
-//! LLDP, byte by byte, on any input, and against tshark.
+//! LLDP, byte by byte, on random input, and compared with tshark.
 
 mod any_bytes;
 mod frames;

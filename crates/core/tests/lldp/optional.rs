@@ -1,4 +1,4 @@
-//! Optional TLVs: unknown, bad, repeated, of other versions.
+//! Optional TLVs: unknown, malformed, repeated, of other versions.
 
 use weir_core::wire::lldp::application::{Application, ApplicationEntry, ApplicationTable};
 use weir_core::wire::lldp::basic::Text;
@@ -12,7 +12,7 @@ use weir_core::{FeedbackCoding, Priority};
 use crate::lldp::frames::*;
 
 #[test]
-fn what_is_unknown_is_skipped_and_counted() {
+fn unknown_tlvs_are_skipped_and_counted() {
     let (announcement, skipped) = read(&[
         tlv(8, &[5, 1, 192, 0, 2, 1, 2, 0, 0, 0, 1, 0]),
         tlv(9, b""),
@@ -50,10 +50,10 @@ fn the_first_of_two_counts() {
 }
 
 #[test]
-fn a_bad_optional_tlv_costs_itself_alone() {
+fn only_the_bad_optional_tlv_is_dropped() {
     assert_malformed(tlv(4, &[b'x'; 256]));
     assert_malformed(tlv(7, &[0, 4, 0]));
-    // Enabled and not supported.
+    // Enabled but not supported.
     assert_malformed(tlv(7, &[0, 4, 0, 0x14]));
     assert_malformed(tlv(127, &[0x00, 0x80, 0xc2]));
     for length in 0..21 {
@@ -75,7 +75,7 @@ fn a_bad_optional_tlv_costs_itself_alone() {
 }
 
 #[test]
-fn what_is_reserved_or_behind_is_ignored() {
+fn reserved_and_trailing_bytes_are_ignored() {
     let mut longer: Vec<Vec<u8>> = GOLDEN[7..12]
         .iter()
         // Of fixed length: all but application priority.
@@ -104,7 +104,7 @@ fn what_is_reserved_or_behind_is_ignored() {
 }
 
 #[test]
-fn no_more_applications_than_there_is_room_for() {
+fn applications_are_bounded_by_the_room() {
     let mut value = vec![0];
     for number in 0..20 {
         value.extend([0x41, 0, number]);
@@ -128,7 +128,7 @@ fn no_more_applications_than_there_is_room_for() {
 }
 
 #[test]
-fn another_version_of_weir_is_known_to_be_there() {
+fn another_version_of_weir_is_recognised() {
     for version in [0, 2, 255] {
         let (announcement, skipped) = read(&[organisation([2, 0x57, 0x45, 1], &[version])]);
         let Some(Weir::Unknown(unknown)) = announcement.weir else {
@@ -144,7 +144,7 @@ fn another_version_of_weir_is_known_to_be_there() {
 
 /// Uses bits that were reserved: an older switch sends zero there, and reads the rest as before.
 #[test]
-fn weir_says_whom_it_hears_and_how_it_tells_feedback() {
+fn the_tlv_names_heard_neighbours_and_the_form_of_feedback() {
     for (flags, hears, coding) in [
         (0b0001, false, None),
         (0b0110, true, Some(FeedbackCoding::Pfc)),
@@ -165,7 +165,7 @@ fn weir_says_whom_it_hears_and_how_it_tells_feedback() {
 }
 
 #[test]
-fn every_contradiction_of_weir_is_malformed() {
+fn a_self_contradictory_tlv_is_malformed() {
     let good = [1, 1, 0, 0, 0, 0, 0, 0x44, 0x20, 0, 0, 0];
     let (announcement, _) = read(&[organisation([2, 0x57, 0x45, 1], &good)]);
     let Some(Weir::V1(weir)) = announcement.weir else {
@@ -180,7 +180,7 @@ fn every_contradiction_of_weir_is_malformed() {
             AnnouncedMode::Pfc
         ]
     );
-    // Level without a D; a D without Level; a mode without a meaning.
+    // Level without a D; a D without Level; an unknown mode.
     for (at, byte) in [(7, 0x40), (8, 0x21), (4, 0x01), (4, 0x60), (11, 0xff)] {
         let mut value = good;
         value[at] = byte;

@@ -1,4 +1,4 @@
-//! Reading of our frames by tshark.
+//! Our frames, decoded by tshark.
 
 use std::path::Path;
 use std::process::Command;
@@ -41,7 +41,7 @@ fn write_capture(path: &Path, frames: &[Vec<u8>]) {
 fn tshark_reads_every_value_that_we_write() {
     let capture = Path::new(env!("CARGO_TARGET_TMPDIR")).join("lldp.pcap");
     let shutdown = bytes_of(&lldp(Content::Shutdown));
-    // That the objections below are seen is shown by a frame that deserves one.
+    // A frame that deserves objections shows that they would be seen.
     let pfc_too_short = announcing(&[organisation([0, 0x80, 0xc2, 11], &[])]);
     write_capture(&capture, &[bytes_of(&golden()), shutdown, pfc_too_short]);
     let objections = tshark(
@@ -89,7 +89,7 @@ fn tshark_reads_every_value_that_we_write() {
         ("lldp.dcbx.ieee.pfc.numtcs", "8"),
         ("lldp.dcbx.ieee.app.reserved", "0x00"),
         ("lldp.dcbx.ieee.app.prio", "3,4"),
-        // Wireshark spells it so.
+        // Wireshark's spelling.
         ("lldp.dcbx.iee.app.sf", "1,3"),
         ("lldp.dcbx.feature.app.proto", "0x8915,0x12b7"),
         ("lldp.unknown_subtype", "1"),

@@ -3,14 +3,14 @@
 use super::*;
 
 #[test]
-fn the_same_protocol_makes_an_enhanced_neighbour_until_it_goes() {
+fn the_same_protocol_makes_a_neighbour_enhanced_until_it_goes() {
     for goes in [Lost::Expired, Lost::Goodbye] {
         let mut agent = agent();
         agent.receive(seconds(0), P0, &announce(announcement(level(3))));
         assert_eq!(commands(&mut agent), [(P0, Neighbour::Enhanced)]);
         assert_eq!(reports(&mut agent), ["neighbour_found", "neighbour_kind"]);
         assert_eq!(agent.neighbour(P0), Neighbour::Enhanced);
-        // Again: nothing new.
+        // Repeated: nothing new.
         agent.receive(seconds(10), P0, &announce(announcement(level(3))));
         agent.handle_timeout(seconds(130));
         assert_eq!(commands(&mut agent), []);
@@ -101,7 +101,7 @@ fn lldp_without_our_tlv_is_a_regular_switch_once_that_has_lasted() {
     agent.handle_timeout(seconds(121));
     assert_eq!(commands(&mut agent), [(P0, Neighbour::Regular)]);
     assert_eq!(agent.findings(P0).level, None, "that is no mistake");
-    // A switch that appears later restarts it.
+    // The appearance of a switch restarts the wait.
     let ours = Content::Announcement(deaf(level(3)));
     agent.receive(seconds(200), P0, &frame(2, ours));
     assert_eq!(agent.neighbour(P0), Neighbour::Unknown);
@@ -114,10 +114,10 @@ fn lldp_without_our_tlv_is_a_regular_switch_once_that_has_lasted() {
     assert_eq!(agent.neighbour(P0), Neighbour::Regular);
 }
 
-/// Feedback without an XOFF is for neighbours that announce that they obey it, and that know that
-/// it is obeyed here.
+/// Feedback without an XOFF is only for neighbours that announce that they obey it, and that know that it is obeyed
+/// here.
 #[test]
-fn enhanced_is_who_hears_us_too() {
+fn a_neighbour_is_enhanced_only_if_it_hears_us() {
     let hears = |agent: &mut Neighbours, now| {
         let Content::Announcement(said) = sent(agent, now, P0).unwrap().content else {
             panic!("a goodbye")
@@ -137,9 +137,9 @@ fn enhanced_is_who_hears_us_too() {
     assert!(!hears(&mut agent, seconds(4)), "nobody with our D");
 }
 
-/// Regardless of its announcements about Levels: with our TLV it tells storms from loops itself.
+/// Regardless of its announcements about Levels: a neighbour with our TLV distinguishes storms from loops itself.
 #[test]
-fn who_judges_storms_is_heard_first_and_configured_second() {
+fn who_judges_storms_is_taken_from_lldp_before_the_configuration() {
     let plain = plain();
     let mut agent = agent();
     for (port, configured) in [
@@ -150,7 +150,7 @@ fn who_judges_storms_is_heard_first_and_configured_second() {
         assert_eq!(agent.storm_neighbour(port), configured);
         agent.receive(seconds(0), port, &announce(plain));
         assert_eq!(agent.storm_neighbour(port), StormNeighbour::Regular);
-        // An LLDP agent beside a switch of ours says nothing against it.
+        // An LLDP agent beside one of our switches is no counter-evidence.
         let ours = Content::Announcement(announcement(level(7)));
         agent.receive(seconds(1), port, &frame(2, ours));
         assert_eq!(agent.storm_neighbour(port), StormNeighbour::Judges);
@@ -165,7 +165,7 @@ fn who_judges_storms_is_heard_first_and_configured_second() {
 
 /// A switch and an LLDP agent beside it, or one switch under two names.
 #[test]
-fn several_at_one_port_are_told_so_that_all_understand() {
+fn several_neighbours_at_one_port_get_feedback_that_all_understand() {
     let mut agent = agent();
     let said = |announcement| Content::Announcement(announcement);
     agent.receive(seconds(0), P0, &frame(1, said(announcement(level(3)))));
@@ -246,7 +246,7 @@ fn a_pfc_mismatch_begins_once_and_ends_once() {
 }
 
 #[test]
-fn what_is_configured_is_believed_unless_a_switch_of_ours_says_otherwise() {
+fn the_configuration_counts_unless_a_weir_neighbour_contradicts() {
     let mut agent = agent();
     for number in [EDGE, REGULAR, ENHANCED] {
         agent.receive(seconds(0), number, &announce(plain()));
@@ -258,7 +258,7 @@ fn what_is_configured_is_believed_unless_a_switch_of_ours_says_otherwise() {
     assert_eq!(commands(&mut agent), []);
     assert_eq!(agent.neighbour(REGULAR), Neighbour::Regular);
     assert_eq!(agent.neighbour(ENHANCED), Neighbour::Enhanced);
-    // Announcement of a port of plain PFC, and another D.
+    // Announcement of a port with plain PFC, and with another D.
     for theirs in [AnnouncedMode::Pfc, level(4)] {
         for number in [EDGE, REGULAR, ENHANCED] {
             agent.receive(seconds(201), number, &announce(announcement(theirs)));
@@ -272,9 +272,9 @@ fn what_is_configured_is_believed_unless_a_switch_of_ours_says_otherwise() {
     }
 }
 
-/// Grants are for two that count frames; a switch that announces nothing about it is assumed to.
+/// Grants need two ends that count frames; a switch that announces nothing about it is assumed to.
 #[test]
-fn grants_are_given_up_where_the_neighbour_tells_feedback_otherwise() {
+fn grants_are_given_up_if_the_neighbour_uses_another_form_of_feedback() {
     let with = |coding| {
         let weir = WeirV1 {
             coding,

@@ -1,4 +1,4 @@
-//! The LLDP agent: when it sends, whom it knows, and what follows.
+//! The LLDP agent: sending, neighbours, and conclusions.
 
 mod judging;
 mod neighbour_changes;
@@ -22,7 +22,7 @@ use weir_core::{
 
 const P0: PortId = PortId::new(0);
 const P1: PortId = PortId::new(1);
-/// Further down the list: a host's port, one configured regular, one configured enhanced.
+/// Further ports: a host's, one configured regular, one configured enhanced.
 const EDGE: PortId = PortId::new(2);
 const REGULAR: PortId = PortId::new(3);
 const ENHANCED: PortId = PortId::new(4);
@@ -69,7 +69,7 @@ fn deaf(of_level: AnnouncedMode) -> Announcement {
     }
 }
 
-/// Announcement of a switch that has no Levels and is none of ours.
+/// Announcement of another vendor's switch without Levels.
 fn plain() -> Announcement {
     Announcement {
         weir: None,
@@ -77,7 +77,7 @@ fn plain() -> Announcement {
     }
 }
 
-/// A switch with one class of D = 3 and one under plain PFC.
+/// A switch with one class of D = 3 and one with plain PFC.
 fn announcement(of_level: AnnouncedMode) -> Announcement {
     Announcement {
         system_name: Some(Text::truncated("s2")),

@@ -1,9 +1,8 @@
-//! Two switches on one link change their assumptions about each other at any moment, and no frame
-//! is lost, whatever they assume and however different their D and their coding of Feedback.
+//! Two switches on one link change their assumptions about each other at any time, and no frame is lost, whatever their
+//! assumptions, D and coding of Feedback.
 //!
-//! One pair of assumptions is left out: both assume the other to be enhanced, and their D differ.
-//! `control/neighbours/judge.rs` prevents it, and `crates/core/tests/neighbours/neighbours_agree.rs`
-//! shows.
+//! One pair of assumptions is excluded: both assume the other to be enhanced, and their D differ.
+//! `control/neighbours/judge.rs` prevents it, as `crates/core/tests/neighbours/neighbours_agree.rs` shows.
 
 use std::collections::VecDeque;
 
@@ -24,16 +23,16 @@ const HOST: PortId = PortId::new(1);
 const DESTINATIONS: u8 = 6;
 const LENGTH: Bytes = Bytes::new(1522);
 const STEP: Duration = Duration::from_micros(10);
-/// One way, between the transmitter's end and the receiver's.
+/// One direction, from the transmitter's end to the receiver's.
 const DELAY: Duration = Duration::from_micros(50);
-/// From a Feedback to the last frame sent without it: both delays, a frame under way, and a step each.
+/// From a Feedback to the last frame sent without it: both delays, a frame in flight, and a step each.
 const ROUND_TRIP: Duration = Duration::from_micros(400);
 
 #[derive(Clone, Copy, Debug)]
 enum Op {
     /// Time passes, in steps.
     Wait(u16),
-    /// The host behind a switch holds it, or releases it.
+    /// The host behind a switch pauses or resumes it.
     Hold { switch: usize, hold: bool },
     /// A switch changes its neighbour setting.
     Becomes { switch: usize, neighbour: Neighbour },
@@ -120,7 +119,7 @@ fn config(me: usize, setting: Setting) -> SwitchConfig {
         shaper_burst: Bytes::new(3000),
         ..SwitchConfig::new(ports, classes, routes.collect())
     };
-    // The least that is legal: every byte beyond it would hide a mistake.
+    // The legal minimum: every additional byte would hide a mistake.
     let each = gamma + config.reserve(&config.ports[0]);
     if let ClassMode::Level { budgets: room, .. } = &mut config.classes[P3.index()].mode {
         *room = budgets(each.round_up_to(config.cell));
@@ -139,7 +138,7 @@ struct Side {
     free: Vec<FrameHandle>,
     /// By handle: destination of each frame.
     destinations: Vec<MacAddress>,
-    /// Frames on their way to this side.
+    /// Frames in flight to this side.
     line: VecDeque<(Instant, OnLine)>,
     received: u64,
     turn: u8,
@@ -296,7 +295,7 @@ proptest! {
     #![proptest_config(ProptestConfig { cases: 300, ..ProptestConfig::default() })]
 
     #[test]
-    fn no_change_of_mind_loses_a_frame(
+    fn a_changed_judgement_loses_no_frame(
         settings in [setting(), setting()],
         ops in prop::collection::vec(op(), 1..60),
     ) {
@@ -304,11 +303,11 @@ proptest! {
         for op in ops {
             network.apply(op);
         }
-        // With nobody held any more all goes on: neither is left waiting for the other.
+        // Once nothing is paused, everything continues: neither is left waiting for the other.
         for switch in 0..2 {
             network.apply(Op::Hold { switch, hold: false });
         }
-        // What an enhanced neighbour said before it became a regular one expires after 16 refreshes.
+        // Messages of an enhanced neighbour before it became a regular one expire after 16 refreshes.
         network.apply(Op::Wait(2_000));
         let before = [0, 1].map(|me| network.sides[me].received);
         network.apply(Op::Wait(1_000));

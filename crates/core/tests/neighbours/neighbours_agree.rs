@@ -1,13 +1,12 @@
-//! Two LLDP agents on one link, configured in any way, whose announcements are lost, late, and cut
-//! short by restarts: the two ends never combine into a pair that loses frames, and agree when all
-//! is quiet.
+//! Two LLDP agents on one link, with any configurations, whose announcements are lost, late, and cut short by restarts:
+//! the two ends never combine into a pair that loses frames, and agree once nothing changes.
 //!
-//! Frames are lost by two switches that assume each other to be enhanced although their D differ,
-//! and a port that grants frames to one that does not count them. Everything else loses none
-//! (`neighbour_changes.rs`). The invariant is that
+//! Two combinations lose frames: two switches that assume each other to be enhanced although their D differ, and a port
+//! that grants frames to one that does not count them. Everything else loses none (`neighbour_changes.rs`). The
+//! invariant is that
 //!
-//! * of two that assume each other to be enhanced with different D, one has `neighbour =
-//!   "enhanced"` and hears no neighbour: its configuration is believed, and wrong;
+//! * of two that assume each other to be enhanced with different D, one has `neighbour = "enhanced"` and hears no
+//!   neighbour: its configuration is believed, and wrong;
 //! * a port whose neighbour is heard, and does not count frames, grants none to it.
 
 use std::collections::VecDeque;
@@ -52,7 +51,7 @@ fn setting() -> impl Strategy<Value = Setting> {
     (2u8..4, neighbour, coding).prop_map(|(depth, neighbour, coding)| Setting {
         depth,
         neighbour,
-        // As `port_feedback` of weir-config asks for.
+        // As `port_feedback` of weir-config requires.
         coding: match coding {
             FeedbackCoding::Grants if neighbour != Neighbour::Enhanced => FeedbackCoding::Pfc,
             coding => coding,
@@ -64,13 +63,13 @@ fn setting() -> impl Strategy<Value = Setting> {
 enum Op {
     /// Seconds pass; announcements whose bit is set are lost.
     Wait { seconds: u8, lost: u8 },
-    /// A switch comes back with another configuration; without a goodbye if `silent`.
+    /// A switch restarts with another configuration; without a shutdown announcement if `silent`.
     Restart {
         at: usize,
         setting: Setting,
         silent: bool,
     },
-    /// The agent of the host that a switch runs on announces something, or says goodbye.
+    /// The agent of the host that a switch runs on sends an announcement, or a shutdown announcement.
     Host { at: usize, leaves: bool },
     /// The link goes down and up again.
     Flap,
@@ -86,13 +85,13 @@ fn op() -> impl Strategy<Value = Op> {
     ]
 }
 
-/// One switch in its present life: the agent, and the findings that its dataplane has.
+/// One run of a switch: the agent, and the findings that its dataplane has.
 struct End {
     setting: Setting,
     agent: Neighbours,
     neighbour: Neighbour,
     coding: FeedbackCoding,
-    /// An announcement of the other end's present life has come.
+    /// An announcement of the other end's present run has arrived.
     has_heard: bool,
     /// Announcements of the other end, and of the host that this one runs on.
     inbox: VecDeque<Vec<u8>>,
@@ -105,7 +104,7 @@ impl End {
             coding: Some(setting.coding),
             ..WeirV1::default()
         };
-        // As the daemon announces it: plain PFC where the configuration speaks that.
+        // As announced by the daemon: plain PFC if configured.
         weir.modes[P3.index()] = match Level::new(setting.depth).and_then(Depth::new) {
             Some(depth) if setting.speaks_levels() => AnnouncedMode::Level(depth),
             _ => AnnouncedMode::Pfc,
@@ -200,7 +199,7 @@ impl Link {
                 }
                 let talks = self.ends[at].host_talks;
                 self.ends[at] = End::new(at, setting, self.now, talks);
-                // Frames under way are of, or for, an earlier life.
+                // Frames in flight are from, or for, an earlier run.
                 for end in &mut self.ends {
                     end.inbox.clear();
                 }
@@ -283,7 +282,7 @@ impl Link {
         }
     }
 
-    /// Returns both ends when nothing has changed for long enough.
+    /// Returns both ends once nothing has changed for long enough.
     fn settle(&mut self) {
         self.apply(Op::Wait {
             seconds: 255,
@@ -301,7 +300,7 @@ impl Link {
             [true, true] if same => Neighbour::Enhanced,
             _ => Neighbour::Regular,
         };
-        // A host's agent beside a switch of another D leaves it unknown, which is as safe.
+        // A host's agent beside a switch with another D leaves it unknown, which is equally safe.
         let hosts = a.host_talks || b.host_talks;
         if expected == Neighbour::Enhanced || !hosts {
             assert_eq!(minds, [expected; 2], "{:?} {:?}", a.setting, b.setting);
@@ -336,8 +335,7 @@ proptest! {
     }
 }
 
-/// Time to agree without losses: each hears the other at once, and announces it at most a second
-/// later.
+/// Time to agree without losses: each hears the other at once, and announces that at most a second later.
 #[test]
 fn two_that_come_up_agree_within_three_seconds() {
     let setting = Setting {
@@ -349,7 +347,8 @@ fn two_that_come_up_agree_within_three_seconds() {
     (0..3).for_each(|_| link.second());
     let minds = [0, 1].map(|at| link.ends[at].neighbour);
     assert_eq!(minds, [Neighbour::Enhanced; 2]);
-    // One of them comes back without a word: the other, which goes on, is heard in its next announcement.
+    // One of them restarts without a shutdown announcement: the other, which continues, is heard in its next
+    // announcement.
     link.apply(Op::Restart {
         at: 0,
         setting,

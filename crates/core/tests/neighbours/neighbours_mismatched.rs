@@ -1,5 +1,5 @@
-//! Two switches on one link that were configured differently: assumed neighbour, D, and coding of
-//! Feedback. With and without LLDP between them.
+//! Two switches on one link with different configurations: assumed neighbour, D, and coding of Feedback. With and
+//! without LLDP between them.
 
 use weir_core::config::{LevelRules, RouteConfig};
 use weir_core::control::neighbours::{AnnouncedPort, LevelMismatch, Neighbours, NeighboursConfig};
@@ -18,10 +18,10 @@ const GAMMA: u64 = 1536;
 const LENGTH: Bytes = Bytes::new(1522);
 const LINK: PortId = PortId::new(0);
 const HOST: PortId = PortId::new(1);
-/// A frame's time at 1 Gbit/s, and a little more.
+/// A frame's time at 1 Gbit/s, rounded up.
 const STEP: Duration = Duration::from_micros(13);
 const STEPS: u64 = 20_000;
-/// Steps in which the host behind the second switch takes one frame.
+/// Steps in which the host behind the second switch accepts one frame.
 const SLOW: u64 = 3;
 
 #[derive(Clone, Copy)]
@@ -99,7 +99,7 @@ fn agent(index: usize, setting: Setting, now: Instant) -> Neighbours {
         coding: Some(setting.coding),
         ..WeirV1::default()
     };
-    // As the daemon announces it.
+    // As announced by the daemon.
     weir.modes[P3.index()] = match Level::new(setting.depth).and_then(Depth::new) {
         Some(depth) if setting.neighbour != Neighbour::Regular => AnnouncedMode::Level(depth),
         _ => AnnouncedMode::Pfc,
@@ -124,7 +124,7 @@ fn agent(index: usize, setting: Setting, now: Instant) -> Neighbours {
 struct Side {
     switch: Switch,
     agent: Option<Neighbours>,
-    /// Frames that its host got, and that it lost.
+    /// Frames received by its host, and lost ones.
     delivered: u64,
     dropped: u64,
     next: u32,
@@ -143,7 +143,7 @@ impl Side {
                 flow_hash: 0,
             };
             match self.switch.receive(now, port, frame) {
-                // That handle is in use.
+                // The handle is in use.
                 Err(weir_core::DropReason::TableFull) => {}
                 Err(_) => return self.dropped += 1,
                 Ok(_) => return,
@@ -241,7 +241,7 @@ fn send_to_host(side: &mut Side, now: Instant) {
     }
 }
 
-/// Checks that the second host receives as much as it takes and the first one all that arrives.
+/// Checks that the second host receives as much as it accepts, and the first one everything that arrives.
 fn assert_both_ways(sides: &[Side; 2], what: &str) {
     let [first, second] = sides;
     assert_eq!((first.dropped, second.dropped), (0, 0), "{what}");
@@ -251,10 +251,10 @@ fn assert_both_ways(sides: &[Side; 2], what: &str) {
     assert!(to_second > most * 9 / 10, "{what}: {to_second} to host 1");
 }
 
-/// The second switch sends Feedback D without an XOFF, and the first one treats it as a short
-/// pause: two of three frames that it sent were lost.
+/// The second switch sends Feedback D without an XOFF, and the first one treats it as a short pause: two of three
+/// frames that it sent were lost.
 #[test]
-fn a_switch_that_is_taken_for_regular_and_takes_its_neighbour_for_enhanced_loses_nothing() {
+fn a_one_sided_misjudgement_loses_nothing() {
     for coding in [FeedbackCoding::Pfc, FeedbackCoding::Pause] {
         for depths in [[2, 2], [2, 4], [4, 2]] {
             for lldp in [false, true] {
@@ -295,10 +295,10 @@ fn switches_of_different_d_speak_plain_pfc_and_lose_nothing() {
     }
 }
 
-/// A neighbour that does not count frames treats a grant as a long pause, and 1 + f permits nothing
-/// to one that waits for a grant: the link stalled without any report.
+/// A neighbour that does not count frames treats a grant as a long pause, and 1 + f permits nothing to one that waits
+/// for a grant: the link stalled without any report.
 #[test]
-fn a_switch_that_grants_frames_falls_back_to_what_its_neighbour_tells() {
+fn a_switch_that_grants_frames_falls_back_to_its_neighbours_feedback() {
     let grants = Setting {
         coding: FeedbackCoding::Grants,
         ..USUAL
@@ -325,10 +325,10 @@ fn a_switch_that_grants_frames_falls_back_to_what_its_neighbour_tells() {
     assert_both_ways(&run([grants; 2], true), "grants at both ends");
 }
 
-/// Buffers for grants need no room for the round-trip time. Without grants they would: frames that
-/// cannot be taken without loss are not let in.
+/// Buffers for grants need no room for the round-trip time. Without grants they would: a port then admits no frames
+/// that it might lose.
 #[test]
-fn without_room_for_the_round_trip_a_port_that_gives_up_grants_lets_nothing_in() {
+fn without_room_for_the_round_trip_a_port_that_gives_up_grants_admits_nothing() {
     let grants = Setting {
         coding: FeedbackCoding::Grants,
         round_trip: Duration::from_millis(5),
@@ -363,7 +363,7 @@ fn grants_come_and_go_with_the_neighbour_and_nothing_is_lost() {
     });
     let mut before = [0; 2];
     for phase in 0..12u64 {
-        // First one end, later the other, as their announcements come.
+        // First one end, later the other, as their announcements arrive.
         for (me, since) in [(0, 0), (1, 1)] {
             let coding = match (phase.saturating_sub(since) / 3) % 2 {
                 0 => FeedbackCoding::Grants,
@@ -387,7 +387,7 @@ fn grants_come_and_go_with_the_neighbour_and_nothing_is_lost() {
         }
         let delivered = [0, 1].map(|me: usize| sides[me].delivered);
         assert_eq!(sides[0].dropped + sides[1].dropped, 0, "phase {phase}");
-        // Both ends have told Feedback in the same way for a whole phase.
+        // Both ends have used the same coding of Feedback for a whole phase.
         if phase % 3 == 2 {
             for (now, before) in delivered.iter().zip(before) {
                 assert!(now > &(before + 500), "phase {phase}: {before}, {now}");

@@ -1,4 +1,4 @@
-//! When the agent sends, and what of its port's life it notices.
+//! When the agent sends, and its handling of link changes.
 
 use super::*;
 
@@ -40,7 +40,7 @@ fn a_new_announcement_goes_out_at_once_and_the_same_one_does_not() {
 }
 
 #[test]
-fn what_is_sent_is_believed_for_four_intervals() {
+fn announcements_are_valid_for_four_intervals() {
     let mut agent = agent();
     let lldp = sent(&mut agent, seconds(0), P1).unwrap();
     assert_eq!(lldp.port.as_interface_name(), Some("p1"));
@@ -86,7 +86,7 @@ fn a_port_that_is_down_sends_nothing_and_forgets() {
     agent.set_link(seconds(1), P0, false);
     assert_eq!(sent(&mut agent, seconds(1), P0), None);
     assert!(agent.entries(P0).is_empty());
-    // The other ports have announced themselves meanwhile, which repeats what is in force there.
+    // The other ports have sent announcements meanwhile, which repeats the settings in force there.
     let told = commands(&mut agent);
     assert!(told.contains(&(P0, Neighbour::Unknown)), "{told:?}");
     assert_eq!(reports(&mut agent), ["neighbour_lost", "neighbour_kind"]);
@@ -110,7 +110,7 @@ fn a_goodbye_is_a_shutdown_of_every_link_that_is_up() {
 
 /// Announcements repeat the settings in force: a command may have been lost.
 #[test]
-fn what_was_learnt_is_told_again() {
+fn known_neighbours_are_reported_again() {
     let mut agent = agent();
     agent.receive(seconds(0), P0, &announce(announcement(level(3))));
     commands(&mut agent);
@@ -126,7 +126,7 @@ fn what_was_learnt_is_told_again() {
 }
 
 #[test]
-fn ports_that_do_not_exist_are_nobody() {
+fn unknown_ports_are_ignored() {
     let mut agent = agent();
     let nowhere = PortId::new(77);
     agent.receive(seconds(0), nowhere, &announce(announcement(level(3))));
@@ -136,7 +136,7 @@ fn ports_that_do_not_exist_are_nobody() {
 }
 
 proptest! {
-    /// Whatever comes in, the agent lives, and its tables and queues have an end.
+    /// Whatever is received, the agent keeps working, and its tables and queues stay bounded.
     #[test]
     fn any_bytes_do_no_harm(
         frames in prop::collection::vec(

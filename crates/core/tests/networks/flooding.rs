@@ -1,6 +1,5 @@
-//! Frames without a route, in networks with loops, against a model that knows only which ports are
-//! on the tree: the copies of every host for any ports, and that with a tree every host gets one
-//! copy and none loops.
+//! Frames without a route, in networks with loops, compared with a model that knows only which ports are on the tree:
+//! the copies that every host gets for any set of ports, and that with a tree every host gets one copy and none loops.
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
@@ -39,7 +38,6 @@ pub(crate) enum Peer {
 }
 
 impl Shape {
-    /// Returns the ports of each switch: links in the order of the list, then the host.
     pub(crate) fn ports(&self) -> Vec<Vec<Peer>> {
         let mut ports = vec![Vec::new(); self.switches];
         for [a, b] in &self.links {
@@ -53,8 +51,8 @@ impl Shape {
         ports
     }
 
-    /// Returns the ports of the links that `takes` selects at either end, by their number in the
-    /// list, and all hosts'.
+    /// Returns the ports of the links that `takes` selects at either end, by their number in the list, and all hosts'
+    /// ports.
     fn tree(&self, takes: impl Fn(usize, usize) -> bool) -> Vec<PortSet> {
         let mut counts = vec![0; self.switches];
         let mut sets = vec![PortSet::EMPTY; self.switches];
@@ -89,11 +87,10 @@ impl Shape {
     }
 }
 
-/// By (host's switch, links gone over): copies. And copies that went round.
+/// Copies by (host's switch, links crossed), and the number of copies that looped.
 type Received = (BTreeMap<(usize, usize), usize>, usize);
 
-/// Returns the copies that each host gets of a frame from the host of `origin`: from ports in the
-/// set, regardless of switches.
+/// Returns the copies that each host gets of a frame from the host of `origin`, from the sets of ports alone.
 fn model(shape: &Shape, sets: &[PortSet], origin: usize) -> Received {
     let ports = shape.ports();
     let mut received = BTreeMap::new();
@@ -249,8 +246,8 @@ fn copies(received: &Received) -> BTreeMap<usize, usize> {
 proptest! {
     #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::default() })]
 
-    /// With a tree every host gets each frame once, whoever sends it, and nothing is dropped but what the sender's own
-    /// way back would be.
+    /// With a tree every host gets each frame once, whichever host sends it, and nothing is dropped except on the way
+    /// back to the sender.
     #[test]
     fn over_a_tree_every_host_gets_each_frame_once(seed in any::<u64>()) {
         let shape = shape(seed);
@@ -269,10 +266,10 @@ proptest! {
         }
     }
 
-    /// Ports that are no tree, at both ends of a link or at one: the switches do what the sets say. A link that is on the
-    /// tree at one end only carries nothing, and a frame goes round only where links that both ends have close a loop.
+    /// Ports that do not form a tree, at both ends of a link or at one: the switches follow the sets. A link that is on
+    /// the tree at one end only carries nothing, and a frame loops only where links selected at both ends form a loop.
     #[test]
-    fn whatever_the_ports_are_frames_keep_to_them(seed in any::<u64>(), chosen in any::<u64>()) {
+    fn any_set_of_flooding_ports_is_kept_to(seed in any::<u64>(), chosen in any::<u64>()) {
         let shape = shape(seed);
         // Few enough for the copies of a loop to be counted.
         let takes = |link: usize, end: usize| chosen >> ((link * 2 + end) % 64) & 1 == 1;
@@ -298,9 +295,9 @@ proptest! {
         prop_assert!(network.drops.iter().all(only), "{:?}", network.drops);
     }
 
-    /// With learning, an unknown address is asked for over the tree, and the answer goes straight back.
+    /// With learning, a frame to an unknown address is flooded on the tree, and the answer returns directly.
     #[test]
-    fn what_is_learnt_is_learnt_on_the_tree(seed in any::<u64>()) {
+    fn addresses_are_learnt_on_the_tree_only(seed in any::<u64>()) {
         let shape = shape(seed);
         let spanning = shape.spanning();
         let sets = shape.tree(|link, _| spanning.contains(&link));
@@ -315,7 +312,7 @@ proptest! {
     }
 }
 
-/// A switch with two links and a host, of which the second link is not on the tree.
+/// A switch with two links and a host; the second link is not on the tree.
 fn node(flood: FloodConfig, learning_capacity: usize) -> Switch {
     let ports = [Peer::Port(1, 0), Peer::Port(2, 0), Peer::Host];
     let routes = vec![RouteConfig::new(host(1), vec![PortId::new(2)])];
@@ -345,7 +342,7 @@ fn frame(number: u32, priority: Priority, source: MacAddress, destination: MacAd
 }
 
 #[test]
-fn what_is_not_flooded_is_dropped_by_its_reason() {
+fn frames_not_flooded_are_dropped_with_their_reason() {
     let now = Instant::from_nanos(1_000_000_000);
     let (link, off, edge) = (PortId::new(0), PortId::new(1), PortId::new(2));
     let group = MacAddress([1, 0, 0x5e, 0, 0, 5]);
@@ -411,7 +408,7 @@ fn a_storm_is_cut_to_the_rate_and_others_are_not() {
         }
         u64::from(taken)
     };
-    // Two seconds of 100,000 frames a second from the host, beside 100 a second by the link.
+    // Two seconds of 100,000 frames per second from the host, beside 100 per second by the link.
     for tick in 0..200_000u32 {
         now = now + Duration::from_micros(10);
         stormed += send(&mut switch, now, edge, MacAddress::BROADCAST);
@@ -427,7 +424,7 @@ fn a_storm_is_cut_to_the_rate_and_others_are_not() {
 }
 
 #[test]
-fn a_tree_of_ports_that_are_not_there_is_refused() {
+fn a_tree_with_unknown_ports_is_refused() {
     let flood = FloodConfig {
         tree: Some([PortId::new(9)].into_iter().collect()),
         ..FloodConfig::default()

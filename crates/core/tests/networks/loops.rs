@@ -1,5 +1,5 @@
-//! Loops where addresses are learnt: after some rounds of probes every host gets each flooded frame once, in any network, and
-//! a loop that comes and goes is found and forgotten.
+//! Loops where addresses are learned: after some rounds of probes every host gets each flooded frame once, in any
+//! network, and a loop that comes and goes is found and forgotten.
 
 use std::collections::{BTreeMap, VecDeque};
 
@@ -15,12 +15,12 @@ use weir_core::{
     Priority, Switch, SwitchConfig, Transmission,
 };
 
-/// A frame that has gone this far is removed: as many copies as a loop makes cannot be followed.
+/// A frame that has gone this far is removed: the copies of a loop are too many to follow.
 const HOPS_MAX: usize = 7;
 const INTERVAL: Duration = Duration::from_secs(1);
 const HOLD: Duration = Duration::from_secs(30);
 
-/// A frame under way: the switch's port, the hops so far, and the contents.
+/// A frame in flight: the switch's port, the hops so far, and the contents.
 struct UnderWay {
     at: usize,
     by: usize,
@@ -34,7 +34,7 @@ struct Network {
     peers: Vec<Vec<Peer>>,
     switches: Vec<Switch>,
     now: Instant,
-    /// Links that carry nothing, by (switch, port) at both ends.
+    /// Disconnected links, by (switch, port) at both ends.
     cut: Vec<(usize, usize)>,
     events: Vec<(usize, EventKind)>,
 }
@@ -64,7 +64,6 @@ impl Network {
         }
     }
 
-    /// Returns the frames that a switch sends now.
     fn sent(&mut self, at: usize, frame: Option<&UnderWay>) -> (Vec<UnderWay>, Vec<usize>) {
         let (mut on, mut to_host) = (Vec::new(), Vec::new());
         for (port, peer) in self.peers[at].clone().into_iter().enumerate() {
@@ -98,7 +97,7 @@ impl Network {
         (on, to_host)
     }
 
-    /// Carries frames until none is under way; returns the copies that hosts got, by their switch.
+    /// Carries frames until none is in flight; returns the copies received by hosts, by their switch.
     fn carry(&mut self, first: Vec<UnderWay>) -> BTreeMap<usize, usize> {
         let mut received = BTreeMap::new();
         let mut under_way = VecDeque::from(first);
@@ -144,7 +143,7 @@ impl Network {
         }
     }
 
-    /// Runs one interval: every switch sends its probes at a time of its own.
+    /// Runs one interval: every switch sends its probes at a different time.
     fn round(&mut self) {
         let count = self.switches.len();
         let begin = self.now;
@@ -196,7 +195,7 @@ fn small(seed: u64) -> Shape {
     shape
 }
 
-/// Maximum of rounds until a loop is broken: two to hear all, two for each switch before, and as
+/// Maximum number of rounds until a loop is broken: two to hear all switches, two for each preceding switch, and as
 /// many again for the second loop.
 const ROUNDS: usize = 24;
 
@@ -204,7 +203,7 @@ proptest! {
     #![proptest_config(ProptestConfig { failure_persistence: None, cases: 48, ..ProptestConfig::default() })]
 
     #[test]
-    fn every_loop_is_broken_once_and_nobody_is_cut_off(seed in any::<u64>()) {
+    fn every_loop_is_broken_once_and_no_switch_is_cut_off(seed in any::<u64>()) {
         let shape = small(seed);
         let mut network = Network::new(&shape);
         for _ in 0..ROUNDS {
@@ -218,7 +217,7 @@ proptest! {
             let once: BTreeMap<usize, usize> = all.map(|switch| (switch, 1)).collect();
             prop_assert_eq!(received, once);
         }
-        // For as long as the loop is there it stays broken.
+        // It stays broken for as long as the loop exists.
         let blocked = network.blocked();
         for _ in 0..40 {
             network.round();
@@ -227,7 +226,6 @@ proptest! {
     }
 }
 
-/// Three switches in a ring: the second port of each leads to the next.
 fn ring() -> Shape {
     Shape {
         switches: 3,
@@ -247,7 +245,7 @@ fn a_loop_that_is_taken_apart_is_forgotten_after_a_while() {
         found.count()
     };
     assert_eq!((network.blocked(), found(&network)), (1, 1));
-    // A cable other than the blocked one is pulled: for a while two are cut off.
+    // A cable other than the blocked one is pulled: for a while two switches are cut off.
     let (at, port) = (0..3)
         .flat_map(|at| [(at, 0), (at, 1)])
         .find(|(at, port)| {
@@ -280,7 +278,7 @@ fn a_loop_that_is_taken_apart_is_forgotten_after_a_while() {
         network.round();
     }
     assert_eq!((network.blocked(), found(&network)), (1, 2));
-    // A link that goes down where it is blocked is as good as a cable that is pulled.
+    // A blocked link that goes down is like a pulled cable.
     let at = (0..3)
         .find(|at| !network.switches[*at].blocked_ports().is_empty())
         .unwrap();
@@ -290,7 +288,7 @@ fn a_loop_that_is_taken_apart_is_forgotten_after_a_while() {
     assert_eq!(network.blocked(), 0);
 }
 
-/// A switch with an uplink and a host, and what comes in by them.
+/// A switch with an uplink and a host, and the frames received there.
 struct Lone {
     switch: Switch,
     now: Instant,
@@ -311,7 +309,6 @@ impl Lone {
         Self { switch, now }
     }
 
-    /// The probe of a port in this round.
     fn probe(&mut self, port: PortId) -> LoopProbe {
         match self.switch.transmit(self.now, port) {
             Some(Transmission::Control(ControlFrame::Probe(probe, _))) => probe,
@@ -359,7 +356,7 @@ impl Lone {
 }
 
 #[test]
-fn nobody_learns_where_probes_are_from_and_those_of_others_go_on() {
+fn probes_are_not_learnt_from_and_those_of_others_are_forwarded() {
     let mut lone = Lone::new();
     let [own, _] = lone.round();
     assert_eq!(own.sender.port, UPLINK);
@@ -374,8 +371,8 @@ fn nobody_learns_where_probes_are_from_and_those_of_others_go_on() {
     }
 }
 
-/// A host behind a neighbour sends back each probe of the uplink that it hears, ten times, for three minutes, and afterwards
-/// what it has recorded: the uplink stays up, and each kind is counted there.
+/// A host behind a neighbour returns each probe of the uplink that it hears, ten times, for three minutes, and later
+/// those that it has recorded: the uplink stays up, and each kind is counted there.
 #[test]
 fn a_host_that_repeats_the_probes_of_an_uplink_never_blocks_it() {
     let mut lone = Lone::new();
@@ -410,15 +407,15 @@ fn a_host_that_repeats_the_probes_of_an_uplink_never_blocks_it() {
         counters.probes_old,
         counters.probes_forged,
     ];
-    // The last one recorded is of the round before the first one.
+    // The last recorded one is of the previous round.
     assert_eq!(counted, [0, 1_801, 180 * 180 - 1, 180]);
     assert_eq!(lone.switch.counters(HOST).probes_forged, 0);
 }
 
-/// Two hosts, one at the switch and one behind its neighbour, who pass on each other's probes make a way between them, and block
-/// the port of the host.
+/// Two hosts, one at the switch and one behind its neighbour, that forward each other's probes create a path between
+/// them, and block the host's port.
 #[test]
-fn hosts_that_pass_probes_on_block_the_port_of_one_of_them() {
+fn hosts_that_forward_probes_get_one_of_their_ports_blocked() {
     let mut lone = Lone::new();
     for _ in 0..4 {
         let [of_uplink, of_host] = lone.round();

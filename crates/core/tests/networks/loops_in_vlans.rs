@@ -1,5 +1,4 @@
-//! Loops that are in some VLANs of trunks only: each is broken in its VLAN alone, whatever else the
-//! ports carry.
+//! Loops in some VLANs of trunks: each is broken in its VLAN only, whatever else the ports carry.
 
 use std::collections::{BTreeMap, VecDeque};
 
@@ -36,7 +35,7 @@ pub(crate) struct OnLine {
     pub(crate) source: MacAddress,
     pub(crate) destination: MacAddress,
     pub(crate) tag: Option<VlanTag>,
-    /// Returns the probe that the frame is, if it is one.
+    /// The probe, if the frame is one.
     pub(crate) probe: Option<LoopProbe>,
 }
 
@@ -94,8 +93,7 @@ struct Network {
 }
 
 impl Network {
-    /// Hosts' ports are trunks for all of [`VLANS`]; `carried` lists the VLANs of each link by its
-    /// number.
+    /// Hosts' ports are trunks for all of [`VLANS`]; `carried` lists the VLANs of each link.
     fn new(shape: &Shape, carried: &[VlanSet]) -> Self {
         let peers = shape.ports();
         let mut of_link = vec![Vec::new(); shape.switches];
@@ -122,8 +120,8 @@ impl Network {
         }
     }
 
-    /// Returns the frames that a switch sends now: to switches, with the hops so far, and the
-    /// number of copies to its host.
+    /// Returns the frames that a switch sends now: to switches, with the hops so far, and the number of copies to its
+    /// host.
     fn sent(
         &mut self,
         at: usize,
@@ -153,7 +151,7 @@ impl Network {
         (on, to_host)
     }
 
-    /// Carries frames until none is under way; returns the copies that hosts got, by their switch.
+    /// Carries frames until none is in flight; returns the copies received by hosts, by their switch.
     fn carry(&mut self, first: Vec<(usize, usize, usize, OnLine)>) -> BTreeMap<usize, usize> {
         let mut received = BTreeMap::new();
         let mut under_way = VecDeque::from(first);
@@ -225,8 +223,7 @@ impl Network {
     }
 }
 
-/// Returns the links that carry a VLAN: those behind its spanning forest, and which switches reach
-/// each other.
+/// Returns the number of links of a VLAN beyond its spanning forest, and which switches reach each other.
 fn in_vlan(shape: &Shape, carried: &[VlanSet], number: u16) -> (usize, Vec<usize>) {
     let mut group: Vec<usize> = (0..shape.switches).collect();
     let mut spare = 0;
@@ -250,7 +247,7 @@ proptest! {
     #![proptest_config(ProptestConfig { failure_persistence: None, cases: 48, ..ProptestConfig::default() })]
 
     #[test]
-    fn each_loop_is_broken_in_its_vlan_alone_and_nobody_is_cut_off(seed in any::<u64>()) {
+    fn each_loop_is_broken_in_its_vlan_alone_and_no_switch_is_cut_off(seed in any::<u64>()) {
         let mut random = SplitMix64::new(seed);
         let mut shape = shape(seed);
         shape.switches = shape.switches.min(4);

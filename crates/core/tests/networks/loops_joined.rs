@@ -1,6 +1,5 @@
-//! One switch with two ports that are joined outside: number and VLANs of its probes, its blocking,
-//! and loops of devices that let no probe through, by addresses that move, for any behaviour of
-//! stations.
+//! One switch with two ports that are joined outside: number and VLANs of its probes, its blocking, and loops of
+//! devices that let no probe through, detected by addresses that move, for any behaviour of stations.
 
 use std::collections::VecDeque;
 
@@ -16,8 +15,7 @@ use weir_core::{
     VlanId, VlanSet, VlanTag,
 };
 
-/// One switch with three ports, the first two joined outside by a device that passes the frames
-/// selected by its filter.
+/// One switch with three ports, the first two joined outside by a device that passes the frames selected by its filter.
 struct Joined {
     switch: Switch,
     now: Instant,
@@ -45,7 +43,7 @@ impl Joined {
         )
     }
 
-    /// The first two ports are joined by all, and one of them leads to a switch.
+    /// The first two ports are joined for all frames, and one of them leads to a switch.
     fn with_roles(uplink: usize) -> Self {
         let peers = [Peer::Host; 3];
         let mut config = SwitchConfig {
@@ -76,8 +74,7 @@ impl Joined {
         )
     }
 
-    /// Carries frames that come in by these ports, and the resulting ones, up to the most hops of a
-    /// frame.
+    /// Carries frames received on these ports, and the resulting ones, up to the maximum number of hops.
     fn carry(&mut self, frames: Vec<(usize, OnLine)>) {
         let mut under_way: VecDeque<_> = frames
             .into_iter()
@@ -155,7 +152,7 @@ fn number(frame: &OnLine) -> u16 {
 }
 
 #[test]
-fn a_trunk_for_all_vlans_sends_few_probes_a_second_and_all_vlans_have_their_turn() {
+fn a_trunk_for_all_vlans_sends_few_probes_a_second_for_vlans_in_turn() {
     let mut joined = Joined::trunks(None, |_| false);
     let mut seen = [0u32; 4095];
     let rounds = 4095usize.div_ceil(24) + 1;
@@ -170,7 +167,7 @@ fn a_trunk_for_all_vlans_sends_few_probes_a_second_and_all_vlans_have_their_turn
 }
 
 #[test]
-fn a_loop_of_one_vlan_of_all_is_found_at_once_where_frames_go_round_and_blocks_that_vlan() {
+fn a_loop_in_one_of_all_vlans_is_found_by_its_traffic_and_blocks_that_vlan() {
     let only: fn(&OnLine) -> bool = |frame| number(frame) == 3000;
     let mut joined = Joined::trunks(None, only);
     for _ in 0..6 {
@@ -184,7 +181,7 @@ fn a_loop_of_one_vlan_of_all_is_found_at_once_where_frames_go_round_and_blocks_t
         [EventKind::ForwardingLoop { port, vlan: Some(vlan), .. }]
             if port.index() == at && vlan.get() == 3000
     ));
-    // It stays so for as long as the loop is there, and is over after that.
+    // It stays blocked for as long as the loop exists, and no longer.
     for _ in 0..200 {
         joined.round(&[]);
     }
@@ -214,7 +211,7 @@ fn a_second_cable_for_all_vlans_is_blocked_as_a_whole() {
             joined.blocked(1)
         );
     }
-    // The other one goes on in all VLANs, since nothing comes back to it from one that is blocked.
+    // The other one continues in all VLANs, since nothing returns to it from a blocked one.
     for _ in 0..100 {
         joined.round(&[]);
     }
@@ -238,7 +235,7 @@ const EATS_PROBES: fn(&OnLine) -> bool =
     |frame| frame.destination == MacAddress::BROADCAST || !frame.destination.is_group();
 
 #[test]
-fn a_loop_of_devices_that_eat_probes_is_found_by_addresses_that_move() {
+fn a_loop_of_devices_that_drop_probes_is_found_by_moving_addresses() {
     for tag in [None, Some(20)] {
         let vlans = match tag {
             None => Vec::new(),
@@ -276,7 +273,7 @@ fn a_loop_of_devices_that_eat_probes_is_found_by_addresses_that_move() {
             .map(|at| joined.switch.counters(port(at)).address_moves)
             .sum();
         assert!(moves >= 16, "{moves}");
-        // It stays broken although no other probe comes round, and few broadcasts keep it so.
+        // It stays broken although no other probe returns, and a few broadcasts keep it so.
         joined.probes.clear();
         for _ in 0..100 {
             joined.round(&[broadcast]);
@@ -300,8 +297,8 @@ fn a_loop_of_devices_that_eat_probes_is_found_by_addresses_that_move() {
 }
 
 #[test]
-fn stations_that_move_or_lie_block_nobody() {
-    // A station that moves, also one that cannot decide.
+fn stations_that_move_or_forge_probes_block_no_port() {
+    // A station that moves, even repeatedly.
     let mut joined = Joined::new(Vec::new(), Some(MOVES), |_| false);
     for round in 0..60 {
         let at = |number: usize| (number, of(host(1), MacAddress::BROADCAST, None));
@@ -309,7 +306,7 @@ fn stations_that_move_or_lie_block_nobody() {
     }
     assert!(joined.events.is_empty(), "{:?}", joined.events);
 
-    // One that uses the addresses of others, as often as it can, while they send: reported, and they lose nothing.
+    // One that uses the addresses of others as often as it can while they send: reported, and they lose nothing.
     for seconds in [20, 200] {
         let mut joined = Joined::new(Vec::new(), Some(MOVES), |_| false);
         for _ in 0..seconds {
@@ -336,10 +333,10 @@ fn stations_that_move_or_lie_block_nobody() {
     }
 }
 
-/// A station that reflects all frames, makes up probes of other ports and rounds, and uses the addresses of others gets
-/// no port blocked, its own included: others may be behind it. Its frames are counted there and reported.
+/// A station that reflects all frames, forges probes of other ports and rounds, and uses the addresses of others gets
+/// no port blocked, including its own, which others may share. Its frames are counted there and reported.
 #[test]
-fn whoever_sends_probes_back_blocks_nobody_and_is_reported() {
+fn a_device_that_returns_probes_blocks_no_port_and_is_reported() {
     let mut joined = Joined::new(
         vec![VlanPort::trunk(set([0, 20, 30])); 3],
         Some(MOVES),
@@ -362,7 +359,7 @@ fn whoever_sends_probes_back_blocks_nobody_and_is_reported() {
                 let probe = forged.probe.as_mut().unwrap();
                 probe.sender.port = PortId::new(origin);
                 frames.push((0, forged));
-                // As if it were of this round.
+                // As if it were of the present round.
                 forged.probe.as_mut().unwrap().round += 1;
                 frames.push((0, forged));
             }
@@ -395,9 +392,9 @@ fn whoever_sends_probes_back_blocks_nobody_and_is_reported() {
     );
 }
 
-/// A loop between a port to a host and one to a switch costs the host its port, in whichever direction the probes come round.
+/// A loop between a port to a host and one to a switch blocks the host's port, in whichever direction the probes go.
 #[test]
-fn an_uplink_outlives_a_loop_with_a_port_of_a_host() {
+fn an_uplink_stays_open_when_a_host_port_closes_a_loop() {
     for uplink in [0, 1] {
         let mut joined = Joined::with_roles(uplink);
         for _ in 0..40 {

@@ -1,7 +1,6 @@
-//! Short-lived routing loops, under Levels. Looping frames come further than the D links that the
-//! class is made for: every buffer of the loop fills with frames of Level D, every Feedback is D,
-//! and once the routes are right again nothing moves by itself. The remedies act on it, and only
-//! those that drop lose frames.
+//! Short-lived routing loops, under Levels. Looping frames travel further than the D links that the class is made for:
+//! every buffer of the loop fills with frames of Level D, every Feedback is D, and once the routes are right again
+//! nothing moves by itself. The remedies apply to it, and only those that drop lose frames.
 
 use crate::support::{Disturbance, Network, Random, Recovery, RingOptions, PRIORITY};
 use weir_core::config::{LifetimeConfig, StormAction, WatchdogConfig};
@@ -11,7 +10,6 @@ use weir_core::{
     Command, DropReason, Duration, FeedbackCoding, MacAddress, Neighbour, PortId, PortSet,
 };
 
-/// Returns the address of `host`, at port 2 of the switch of its number.
 fn address(host: usize) -> MacAddress {
     MacAddress([2, 0x57, 0, 0, 0x10, host as u8])
 }
@@ -27,7 +25,7 @@ fn route(network: &mut Network, switch: usize, host: usize, port: u8) {
     network.nodes[switch].switch.apply(now, set).unwrap();
 }
 
-/// Switch 0 sends frames for its own host on round the ring for a while.
+/// Switch 0 forwards frames for its own host on round the ring for a while.
 fn loop_for(network: &mut Network, span: Duration) {
     route(network, 0, 0, 0);
     network.run(span);
@@ -68,7 +66,7 @@ fn dropped_as(network: &Network, reason: DropReason) -> u64 {
 }
 
 #[test]
-fn off_tells_of_it_and_leaves_it() {
+fn off_reports_it_and_leaves_it() {
     for neighbour in [Neighbour::Enhanced, Neighbour::Unknown] {
         let mut network = ring(&RingOptions {
             neighbour,
@@ -125,7 +123,7 @@ fn the_deadlock_breaker_releases_it_without_loss() {
                 });
                 loop_for(&mut network, Duration::from_millis(60 * switches as u64));
                 locked += usize::from(releases(&network) > 0);
-                // Hosts go on sending.
+                // Hosts keep sending.
                 network.run(Duration::from_millis(300));
                 assert!(too_long(&network) > 0, "{what}");
                 assert_recovers(&mut network, &what);
@@ -135,10 +133,9 @@ fn the_deadlock_breaker_releases_it_without_loss() {
     assert_eq!(locked, 32, "locked while the route was wrong");
 }
 
-/// Routes that change all the time, control frames that are lost, late and doubled, links that are
-/// long, switches that stall.
+/// Routes that change all the time, control frames that are lost, late and duplicated, long links, switches that stall.
 #[test]
-fn nothing_is_lost_whatever_comes_together() {
+fn nothing_is_lost_under_any_combination_of_disturbances() {
     let mut released = 0;
     for seed in 1..=16 {
         let mut random = Random(seed);
@@ -220,7 +217,7 @@ fn the_watchdog_drops_it() {
                 assert!(storm > 0);
                 assert_eq!(network.dropped(), storm);
             }
-            // Frames that the neighbour has no room for are lost there.
+            // Frames for which the neighbour has no room are lost there.
             StormAction::Forward => {
                 assert_eq!(network.held(), 0);
                 let exceeded = dropped_as(&network, DropReason::HeadroomExceeded);
@@ -267,9 +264,9 @@ fn the_lifetime_limit_drops_it() {
     }
 }
 
-/// With routes of D links at most none of these does anything, however full the network is.
+/// With routes of at most D links none of these does anything, however full the network is.
 #[test]
-fn while_no_route_is_longer_than_d_nothing_of_this_acts() {
+fn while_no_route_is_longer_than_d_no_measure_acts() {
     let recovery = Recovery {
         watchdog: Some(WatchdogConfig {
             detection: Duration::from_millis(5),

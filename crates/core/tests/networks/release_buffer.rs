@@ -1,4 +1,4 @@
-//! A release that may lend more than the headroom leaves: it lends what there is, and the ring moves.
+//! A release whose amount exceeds the free headroom lends the rest of it, and the ring moves.
 
 use crate::support::{Network, RingOptions, PRIORITY};
 use weir_core::control::{ControlConfig, LoopBreakerConfig, Policy};
@@ -7,7 +7,7 @@ use weir_core::{Bytes, ClassMode, Command, Duration, PfcThresholds, PortId};
 
 const XOFF: Bytes = Bytes::new(60 * 1024);
 const XON: Bytes = Bytes::new(52 * 1024);
-/// Frames under way when a pause is sent take part of it.
+/// Frames in flight when a pause is sent use part of it.
 const HEADROOM: Bytes = Bytes::new(8 * 1024);
 
 fn ring(switches: usize, release_extra: Bytes) -> Network {
@@ -32,7 +32,7 @@ fn ring(switches: usize, release_extra: Bytes) -> Network {
             release_period: Duration::from_millis(20),
             release_extra,
             loop_breaker: LoopBreakerConfig::default(),
-            // These stay as they were.
+            // Must not change.
             port_count: index,
             fabric_ports: [PortId::new(0)].into_iter().collect(),
         });
@@ -41,7 +41,7 @@ fn ring(switches: usize, release_extra: Bytes) -> Network {
 }
 
 #[test]
-fn the_ring_is_released_however_much_the_release_may_lend() {
+fn the_ring_is_released_with_any_release_buffer() {
     for switches in [3, 4, 6] {
         for extra in [3 * 1024, 16 * 1024, 1 << 40] {
             let what = format!("ring of {switches}, {extra} B");

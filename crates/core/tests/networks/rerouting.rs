@@ -1,5 +1,5 @@
-//! The Loop Breaker in whole networks of switch cores: flows move off the loop, one switch acts, and the loop does
-//! not come back.
+//! The Loop Breaker in whole networks of switch cores: flows move off the loop, one switch acts, and the loop does not
+//! return.
 
 use std::collections::BTreeSet;
 
@@ -11,7 +11,7 @@ use weir_core::{Duration, PortId, RerouteBy, RerouteSelection};
 /// The rings lock within a tenth of it.
 const PART: Duration = Duration::from_millis(500);
 
-/// A ring in which every flow may go either way round at its first switch; all begin clockwise.
+/// A ring in which every flow may take either direction at its first switch; all begin clockwise.
 fn both_ways_round() -> Topology {
     let mut topology = Topology {
         switches: 4,
@@ -27,8 +27,8 @@ fn both_ways_round() -> Topology {
     topology
 }
 
-/// A ring whose switches have a second path to each other's hosts, through switch 4 in the middle:
-/// flows on the loop's pairs have another path.
+/// A ring whose switches have a second path to each other's hosts, through switch 4 in the middle: flows on the loop's
+/// pairs have another path.
 fn with_a_hub() -> Topology {
     let mut topology = Topology {
         switches: 5,
@@ -101,7 +101,7 @@ fn flows_on_the_loops_pair_move_and_the_loop_does_not_come_back() {
             let reroutes = reroutes(&network);
             let masters: BTreeSet<usize> = reroutes.iter().map(|reroute| reroute.0).collect();
             assert_eq!(masters.len(), 1, "{what}: {reroutes:?}");
-            // Port 1 of switch 0, port 0 of the others leads back round the ring.
+            // Port 1 of switch 0 and port 0 of the others lead back round the ring.
             let back = |switch: usize| PortId::new(u8::from(switch == 0));
             for (switch, selection, _) in reroutes {
                 assert_eq!(selection, RerouteSelection::From(back(switch)), "{what}");

@@ -96,7 +96,7 @@ fn with_levels_the_ring_does_not_lock_and_carries_what_it_can() {
         for part in 0..10 {
             let before = network.received();
             network.run(Duration::from_millis(200));
-            // A flow takes two of the ring's links: half of their sum is the most that can be delivered.
+            // A flow uses two of the ring's links: at most half of their sum can be delivered.
             let most = switches as f64 / 2.0 * 0.2 * 100e6 / (1524.0 * 8.0);
             let share = (network.received() - before) as f64 / most;
             assert!(share > 0.8, "ring of {switches}, part {part}: {share:.2}");
@@ -105,12 +105,11 @@ fn with_levels_the_ring_does_not_lock_and_carries_what_it_can() {
     }
 }
 
-/// Every switch stops now and then for less than the round-trip time, and arriving frames fill its
-/// buffers beyond the point where it would have notified its neighbours. With room for a round trip
-/// in b_1 alone (equation 23) rings of three lock here, all of them, with nothing but frames of
-/// Level 1.
+/// Every switch stops repeatedly for less than the round-trip time, and arriving frames fill its buffers beyond the
+/// point where it would have notified its neighbours. With room for a round trip in b_1 alone (equation 23) all rings
+/// of three lock here, with only frames of Level 1.
 #[test]
-fn switches_that_are_late_within_the_round_trip_do_not_lock_the_ring() {
+fn delays_within_the_round_trip_do_not_lock_the_ring() {
     for neighbour in NEIGHBOURS {
         for switches in 3..=6 {
             let mut network = Network::ring(&RingOptions {
@@ -172,10 +171,9 @@ fn lost_doubled_and_late_feedback_costs_no_frame_and_no_more_than_two_refreshes(
     }
 }
 
-/// A changed bit may turn one Feedback into another, or into a long pause. That counts until it is
-/// corrected, or until the pause ends. Of 120 such runs (20 seeds) none stalled for more than 10.3
-/// ms, half of them for no more than 0.9 ms as without any damage; only the end of the longest
-/// pause is guaranteed.
+/// A changed bit may turn one Feedback into another, or into a long pause. It has effect until it is corrected, or
+/// until the pause ends. Of 120 such runs (20 seeds) none stalled for more than 10.3 ms, half of them for at most 0.9
+/// ms as without any damage; only the end of the longest pause is guaranteed.
 #[test]
 fn damaged_feedback_costs_no_frame_and_ends_by_itself() {
     let longest_pause = Quanta::MAX.at(crate::support::RATE);

@@ -1,5 +1,4 @@
-//! Distinction of PFC storms and credit loops, and the effects of the watchdog and the lifetime
-//! limit.
+//! Distinction of PFC storms and credit loops, and the effects of the watchdog and the lifetime limit.
 
 use crate::support::{LineOptions, Network, Random, Recovery, RingOptions, PRIORITY};
 use weir_core::config::{LifetimeConfig, StormAction, WatchdogConfig};
@@ -13,7 +12,7 @@ fn millis(random: &mut Random, least: u64, most: u64) -> Duration {
     Duration::from_millis(least + random.next() % (most - least + 1))
 }
 
-/// (switch, egress) of every storm that was called.
+/// (switch, egress) of every declared storm.
 fn storms(network: &Network) -> Vec<(usize, PortId)> {
     let events = network.events.iter();
     events
@@ -65,7 +64,7 @@ struct StormRun {
     what: String,
 }
 
-/// A host at a random place of a random row of switches pauses its switch, for a while or for ever.
+/// A host at a random place in a random row of switches pauses its switch, for a while or for ever.
 fn run_storm(seed: u64) -> StormRun {
     let mut random = Random(seed * 7919);
     let action = StormAction::ALL[random.next() as usize % 3];
@@ -115,7 +114,7 @@ fn run_storm(seed: u64) -> StormRun {
 }
 
 #[test]
-fn a_storm_is_called_at_the_host_that_makes_it_and_is_never_a_loop() {
+fn a_storm_is_reported_at_the_host_that_makes_it_and_is_never_a_loop() {
     let mut victims = 0;
     for seed in 1..=RUNS {
         let StormRun {
@@ -140,7 +139,7 @@ fn a_storm_is_called_at_the_host_that_makes_it_and_is_never_a_loop() {
             assert_eq!(network.received() + lost, network.sent(), "{what}");
         }
     }
-    // Congestion trees did grow: the verdict on victims was asked for.
+    // Congestion trees did grow, with victims to be judged.
     assert!(victims > 30, "{victims} victims stalled");
 }
 
@@ -163,7 +162,7 @@ fn a_loop_is_never_a_storm() {
             seed,
             recovery: Recovery {
                 watchdog: Some(WatchdogConfig {
-                    // Shorter than what it takes to find and release a loop: every loop is a stall first.
+                    // Shorter than the time to find and release a loop: every loop is a stall first.
                     detection: millis(&mut random, 4, 9),
                     restoration: millis(&mut random, 30, 80),
                     action: StormAction::ALL[random.next() as usize % 3],
@@ -187,7 +186,7 @@ fn a_loop_is_never_a_storm() {
     assert!(found >= 40, "{found} loops, {stalled} stalls");
 }
 
-/// Behaviour of a switch that cannot tell the two apart.
+/// Behaviour of a switch that cannot distinguish the two.
 #[test]
 fn as_a_deadlock_policy_the_watchdog_takes_a_loop_for_a_storm() {
     for switches in 3..=6 {

@@ -61,7 +61,7 @@ pub fn switch_config(
     }
 }
 
-/// Levels for routes of two links, with room for 60 KiB and for what the round trip asks for.
+/// Levels for routes of two links, with room for 60 KiB and the round trip.
 pub fn use_levels(config: &mut SwitchConfig, options: &RingOptions) {
     for port in &mut config.ports {
         port.round_trip = options.round_trip;

@@ -10,12 +10,12 @@ pub struct Disturbance {
     pub lost: u64,
     pub doubled: u64,
     pub late: u64,
-    /// One bit of the frame is another. A cable's FCS makes a loss of that, a software link need not.
+    /// One bit of the frame is flipped. The FCS of a cable would drop the frame; a software link need not have one.
     pub damaged: u64,
 }
 
 impl Disturbance {
-    /// Lost, doubled and late, each as often.
+    /// Lost, duplicated and late, with the same share each.
     pub fn of_timing(per_mille: u64) -> Self {
         Self {
             lost: per_mille,
@@ -33,7 +33,6 @@ impl Disturbance {
     }
 }
 
-/// Fate of one frame.
 pub struct Fate {
     pub copies: usize,
     pub late_by: Duration,
@@ -59,7 +58,7 @@ impl Disturber {
         }
     }
 
-    /// Decides on a control frame, and damages its bytes if that is its fate.
+    /// Decides on a control frame, and damages its bytes if required.
     pub fn meet(&mut self, bytes: &mut [u8]) -> Fate {
         let rates = self.rates;
         let mut fate = Fate::ORDINARY;

@@ -6,7 +6,7 @@ pub struct Flow {
     pub sent: u64,
     pub received: u64,
     pub reordered: u64,
-    /// Time since which frames of it have been under way without an arrival.
+    /// Time since which its frames have been in flight without an arrival.
     standing_since: Option<Instant>,
     longest_standstill: Duration,
     expected: u64,
@@ -37,7 +37,7 @@ impl Flow {
         self.standing_since = (self.sent > self.received).then_some(now);
     }
 
-    /// The longest time without an arrival while frames were on their way.
+    /// The longest time without an arrival while frames were in flight.
     pub fn longest_standstill(&self, now: Instant) -> Duration {
         let open = self.standing_since.map(|since| now.saturating_since(since));
         self.longest_standstill.max(open.unwrap_or(Duration::ZERO))

@@ -1,7 +1,7 @@
-//! A network of switch cores in lock step: virtual time advances by a fixed tick, nothing else moves
-//! it. Small on purpose; it serves the tests of this crate.
+//! A network of switch cores in lock step: virtual time advances by a fixed tick. Deliberately small; for the tests of
+//! this crate.
 
-#![allow(dead_code, unused_imports)] // each test uses its own part
+#![allow(dead_code, unused_imports)] // each test uses some of it
 
 mod config;
 mod disturbance;
@@ -82,7 +82,7 @@ struct Host {
 pub struct Node {
     pub switch: Switch,
     pub control: ControlPlane,
-    /// By port: the outgoing line.
+    /// Outgoing line of each port.
     lines: Vec<usize>,
     frames: Vec<Option<DataFrame>>,
     free: Vec<FrameHandle>,
@@ -102,7 +102,7 @@ pub struct Network {
     disturber: Disturber,
     delay: Duration,
     keeps_order: bool,
-    /// A switch that does nothing for now; what comes in meanwhile waits at its door.
+    /// A switch that does nothing for now; arriving frames wait in front of it.
     pub stalled: Option<usize>,
 }
 
@@ -114,15 +114,14 @@ pub struct RingOptions {
     pub clcm_interval: Duration,
     /// The class has Levels instead of plain PFC.
     pub levels: bool,
-    /// Coding of Feedback.
     pub feedback: FeedbackCoding,
     /// From one end of a link between switches to the other.
     pub delay: Duration,
-    /// Control frames do not overtake data on a link, as on a wire. Counts of frames under way need that.
+    /// Control frames do not overtake data on a link, as on a wire. Counts of frames in flight need that.
     pub keeps_order: bool,
-    /// Switches that speak plain PFC all the same; their neighbours do not know.
+    /// Switches that use plain PFC nevertheless, unknown to their neighbours.
     pub regular: Vec<usize>,
-    /// Kind of neighbour that switches with Levels assume.
+    /// Kind of neighbour assumed by switches with Levels.
     pub neighbour: Neighbour,
     /// Disturbance of control frames between switches.
     pub disturbance: Disturbance,
@@ -185,7 +184,7 @@ impl Node {
     }
 }
 
-/// Every other switch's host is reached clockwise.
+/// The host of every other switch is reached clockwise.
 fn ring_routes(index: usize, count: usize, host_count: usize) -> Vec<RouteConfig> {
     (0..host_count)
         .map(|host| {
@@ -201,8 +200,8 @@ fn ring_routes(index: usize, count: usize, host_count: usize) -> Vec<RouteConfig
 }
 
 impl Network {
-    /// A ring: host `h` of switch `h` sends over two ring links, clockwise; with `second_host` the last
-    /// switch has another host that sends as its first one does (Figure 4 of the CLCM paper).
+    /// A ring: host `h` of switch `h` sends over two ring links, clockwise; with `second_host` the last switch has
+    /// another host that sends like its first one (Figure 4 of the CLCM paper).
     ///
     /// Ports: 0 clockwise, 1 counter-clockwise, 2 and 3 hosts.
     pub fn ring(options: &RingOptions) -> Self {
@@ -265,7 +264,7 @@ impl Network {
         self.connect(End::Host(host), End::Switch(switch, port));
     }
 
-    /// Ports towards switches come before those towards hosts.
+    /// Ports towards switches precede those towards hosts.
     fn add_switch(
         &mut self,
         index: usize,
@@ -359,7 +358,6 @@ impl Network {
         self.flows.iter().map(|flow| flow.sent).sum()
     }
 
-    /// Of any flow.
     pub fn longest_standstill(&self) -> Duration {
         let of_flows = self.flows.iter();
         let longest = of_flows.map(|flow| flow.longest_standstill(self.now)).max();

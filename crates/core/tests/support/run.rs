@@ -11,7 +11,6 @@ use super::{host_address, DataFrame, End, Network, Packet};
 use super::{CONTROL_LATENCY, FRAME, HOST_DELAY, TICK};
 
 impl Network {
-    /// Runs for `span` of virtual time.
     pub fn run(&mut self, span: Duration) {
         let end = self.now + span;
         while self.now < end {
@@ -29,7 +28,7 @@ impl Network {
         }
     }
 
-    /// Stops all hosts and runs until nothing is under way, or for `limit`.
+    /// Stops all hosts and runs until nothing is in flight, or for `limit`.
     pub fn settle(&mut self, limit: Duration) {
         for host in &mut self.hosts {
             host.flow = None;

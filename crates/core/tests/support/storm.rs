@@ -1,4 +1,4 @@
-//! Hosts that pause their switch for ever, and a network without loops for them to hold.
+//! Hosts that pause their switch for ever, and a network without loops that they block.
 
 use weir_core::config::{LifetimeConfig, RouteConfig, WatchdogConfig};
 use weir_core::control::{ControlConfig, ControlPlane, LoopBreakerConfig, Policy, StormNeighbour};
@@ -28,11 +28,11 @@ pub(super) struct HostStorm {
     quanta: Quanta,
     next: Instant,
     until: Instant,
-    /// It sends a resume when it ends; otherwise its last pause runs out.
+    /// It sends a resume at its end; otherwise its last pause expires.
     resumes: bool,
 }
 
-/// A row of switches: no route comes back to where it was.
+/// A row of switches, hence without loops.
 pub struct LineOptions {
     pub switches: usize,
     pub hosts_each: usize,
@@ -74,7 +74,6 @@ impl Network {
         network
     }
 
-    /// The host that another one's frames go to.
     pub fn receiver(&self, host: usize) -> usize {
         let (_, address) = self.hosts[host].flow.expect("every host sends");
         (0..self.hosts.len())
@@ -82,7 +81,7 @@ impl Network {
             .expect("a host has the address")
     }
 
-    /// The host pauses its switch from now on until `until`, with pauses of `quanta` that are refreshed.
+    /// Makes the host pause its switch until `until`, with refreshed pauses of `quanta`.
     pub fn begin_storm(&mut self, host: usize, quanta: Quanta, until: Instant, resumes: bool) {
         self.storms.push(HostStorm {
             host,

@@ -1,4 +1,4 @@
-//! Networks of any shape: switches, links, and flows on stated paths.
+//! Networks of any shape: switches, links, and flows on given paths.
 
 use std::collections::BTreeMap;
 
@@ -6,12 +6,12 @@ use super::{host_address, End, Network, RingOptions};
 use weir_core::config::RouteConfig;
 use weir_core::PortId;
 
-/// One host that sends for ever to another host of its own, along stated switches.
+/// A host that sends for ever to a separate receiver, along the given switches.
 #[derive(Clone, Debug)]
 pub struct Path {
     /// From the sender's switch to the receiver's.
     pub via: Vec<usize>,
-    /// Other ways that switches on it may use: (switch, next switch).
+    /// Alternative next hops on the path: (switch, next switch).
     pub alternatives: Vec<(usize, usize)>,
 }
 
@@ -24,7 +24,7 @@ impl Path {
     }
 }
 
-/// Every path has a sender and a receiver of its own, so that paths are independent of each other.
+/// Every path has a separate sender and receiver, so paths are independent of each other.
 #[derive(Clone, Debug, Default)]
 pub struct Topology {
     pub switches: usize,
@@ -36,8 +36,7 @@ pub struct Topology {
 }
 
 impl Topology {
-    /// A ring of `switches` beginning at switch `first`, all clockwise over two links, with a second sender
-    /// at the last one.
+    /// A ring of `members`, all clockwise over two links, with a second sender at the last one.
     pub fn add_ring(&mut self, members: &[usize]) {
         let count = members.len();
         for (index, member) in members.iter().enumerate() {
@@ -106,7 +105,7 @@ impl Network {
                     ports = vec![receivers[index]];
                 }
                 if ports.len() > 1 {
-                    // Buckets are dealt in the order of the ports: the hash is to lead along the path.
+                    // Buckets are dealt in the order of the ports: the hash must lead along the path.
                     let first = ports[0];
                     ports.sort_unstable();
                     hashes[index] = ports.iter().position(|port| *port == first).unwrap() as u32;

@@ -1,5 +1,4 @@
-//! A switch that replaces another one does not send before its neighbours can have announced that
-//! they are paused.
+//! A switch that replaces another one does not send before its neighbours could have repeated their pauses.
 
 use crate::support::PRIORITY;
 use crate::switch::route_node::{config, port, Node, PORTS, Y};
@@ -26,7 +25,7 @@ fn tell(node: &mut Node, quanta: Quanta) {
 }
 
 #[test]
-fn it_waits_for_as_long_as_any_pause_may_last() {
+fn it_waits_for_the_longest_pause() {
     let mut node = taking_over();
     let longest = Quanta::MAX.at(node.switch.config().ports[usize::from(EGRESS)].rate);
     let began = node.now;
@@ -43,7 +42,7 @@ fn it_waits_for_as_long_as_any_pause_may_last() {
 }
 
 #[test]
-fn what_the_neighbour_says_counts_at_once() {
+fn frames_of_the_neighbour_count_at_once() {
     let mut node = taking_over();
     node.receive(0, Y, 7);
     tell(&mut node, Quanta::ZERO);

@@ -11,7 +11,7 @@ const LEFT: PortId = PortId::new(0);
 const RIGHT: PortId = PortId::new(1);
 const MONITOR: PortId = PortId::new(2);
 const NOW: Instant = Instant::from_nanos(1_000);
-/// Copies that the monitor's buffer holds.
+/// Number of copies that the monitor's buffer holds.
 const ROOM: u64 = 10;
 const LENGTH: Bytes = Bytes::new(1000);
 const CELL: Bytes = Bytes::new(2048);
@@ -20,7 +20,7 @@ fn address(number: u8) -> MacAddress {
     MacAddress([2, 0, 0, 0, 0, number])
 }
 
-/// Priority 3 is lossless, the others may lose frames; addresses are learnt.
+/// Priority 3 is lossless, the others are lossy; addresses are learned.
 fn switch() -> Switch {
     let lossy = ClassConfig::new(ClassMode::Lossy {
         buffer: Bytes::new(ROOM * CELL.get()),
@@ -68,7 +68,7 @@ fn reserve(switch: &mut Switch, port: PortId, reserved: bool) -> Result<(), Comm
 
 fn sent(switch: &mut Switch, port: PortId) -> Vec<u32> {
     let mut handles = Vec::new();
-    // Longer than all that waits takes on the line.
+    // Longer than all waiting frames take on the line.
     for step in 0..100 {
         let now = NOW + Duration::from_micros(10 * step);
         while let Some(transmission) = switch.transmit(now, port) {
@@ -82,7 +82,7 @@ fn sent(switch: &mut Switch, port: PortId) -> Vec<u32> {
 }
 
 #[test]
-fn copies_leave_in_order_and_are_in_nobodys_way() {
+fn copies_leave_in_order_and_delay_no_frame() {
     let mut switch = switch();
     reserve(&mut switch, MONITOR, true).unwrap();
     // To as many addresses as there are copies: they would take turns.
@@ -95,7 +95,7 @@ fn copies_leave_in_order_and_are_in_nobodys_way() {
         };
         assert_eq!(taken, expected, "{handle}");
     }
-    // The monitor is full, and all other traffic goes on.
+    // The monitor is full, and all other traffic continues.
     let gauges = switch.gauges(NOW, LEFT, Priority::ALL[3]);
     assert_eq!((gauges.ingress, gauges.pausing), (Bytes::ZERO, false));
     for handle in 20..25 {
@@ -112,7 +112,7 @@ fn copies_leave_in_order_and_are_in_nobodys_way() {
 #[test]
 fn a_reserved_port_sends_nothing_else_and_takes_nothing() {
     let mut switch = switch();
-    // It was a port like any other, and addresses were learnt there.
+    // It was a normal port, and addresses were learned there.
     let known = Frame {
         source: address(7),
         ..frame(0, 0, address(1))
@@ -127,7 +127,7 @@ fn a_reserved_port_sends_nothing_else_and_takes_nothing() {
         switch.receive(NOW, LEFT, frame(2, 0, address(7))),
         Err(DropReason::MirrorPort)
     );
-    // Unknown ones are flooded to the others.
+    // Frames to unknown addresses are flooded to the others.
     receive(&mut switch, LEFT, frame(3, 0, address(8)));
     assert_eq!(
         switch.waiting_from(LEFT, Priority::ALL[0]),
@@ -143,7 +143,7 @@ fn a_reserved_port_sends_nothing_else_and_takes_nothing() {
     assert_eq!(explained.outcome.map(|_| ()), Err(DropReason::MirrorPort));
     let explained = switch.explain(NOW, LEFT, &frame(4, 0, address(7)));
     assert_eq!(explained.outcome.map(|_| ()), Err(DropReason::MirrorPort));
-    // As any other again.
+    // As a normal port again.
     reserve(&mut switch, MONITOR, false).unwrap();
     let handle = FrameHandle(5);
     receive(&mut switch, MONITOR, Frame { handle, ..known });
@@ -154,7 +154,7 @@ fn a_reserved_port_sends_nothing_else_and_takes_nothing() {
 }
 
 #[test]
-fn routes_and_reservations_keep_apart() {
+fn routes_to_reserved_ports_are_refused() {
     let mut switch = switch();
     assert_eq!(
         reserve(&mut switch, RIGHT, true),
@@ -179,7 +179,7 @@ fn routes_and_reservations_keep_apart() {
 }
 
 #[test]
-fn what_cannot_be_sent_stays_with_the_caller() {
+fn frames_that_cannot_be_sent_stay_with_the_caller() {
     let mut switch = switch();
     reserve(&mut switch, MONITOR, true).unwrap();
     let lossless = frame(0, 3, address(1));
@@ -203,7 +203,7 @@ fn what_cannot_be_sent_stays_with_the_caller() {
         Err(DropReason::TableFull),
         "its handle is in the switch"
     );
-    // A link that went keeps what waits; a device that went does not.
+    // A link that went down keeps waiting frames; a device that is gone does not.
     let down = Command::SetLink {
         port: MONITOR,
         up: false,

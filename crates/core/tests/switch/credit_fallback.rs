@@ -19,7 +19,7 @@ fn node(fallback: CreditFallback) -> Node {
     Node::new(config)
 }
 
-/// Nobody answers for longer than a neighbour with credits would take.
+/// No answer for longer than a neighbour with credits would take.
 fn give_up(node: &mut Node) {
     node.switch.handle_timeout(node.now);
     let patience = node.switch.config().credits.patience;
@@ -27,7 +27,6 @@ fn give_up(node: &mut Node) {
     node.switch.handle_timeout(node.now);
 }
 
-/// Returns true if a pause is sent.
 fn pauses(node: &mut Node, number: u8) -> bool {
     let mut paused = false;
     while let Some(Transmission::Control(frame)) = node.switch.transmit(node.now, port(number)) {
@@ -41,7 +40,7 @@ fn pauses(node: &mut Node, number: u8) -> bool {
 #[test]
 fn a_host_without_credits_is_served_by_pfc() {
     let mut node = node(CreditFallback::Pfc);
-    // Its frames are taken from the start: it does not know what to wait for.
+    // Its frames are accepted from the start: it does not know that it should wait.
     node.receive(0, Y, 7);
     assert!(node.send(1).is_empty(), "it may answer yet");
     give_up(&mut node);
@@ -55,14 +54,14 @@ fn a_host_without_credits_is_served_by_pfc() {
     while !pauses(&mut node, 0) {
         node.receive(0, Y, 9);
     }
-    // What comes until the pause takes effect has its headroom.
+    // Frames that arrive until the pause takes effect use the headroom.
     for _ in 0..30 {
         node.receive(0, Y, 10);
     }
 }
 
 #[test]
-fn a_closed_class_takes_nothing_from_a_host_without_credits() {
+fn a_closed_class_admits_nothing_from_a_host_without_credits() {
     let mut node = node(CreditFallback::Closed);
     assert_eq!(node.try_receive(0, Y, 7), Err(DropReason::Priority));
     give_up(&mut node);

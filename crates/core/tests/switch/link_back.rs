@@ -1,5 +1,4 @@
-//! Messages sent as a link went down may be lost. They are sent again when the link is back, not
-//! with the next refresh.
+//! Messages sent as a link went down may be lost. They are sent again when the link is back, not at the next refresh.
 
 use crate::level_node::{Node as LevelNode, NOW, X};
 use crate::support::PRIORITY;
@@ -24,7 +23,7 @@ fn link(node: &mut Node, up: bool) {
 }
 
 #[test]
-fn xoff_and_xon_are_told_again() {
+fn xoff_and_xon_are_sent_again() {
     let mut node = Node::new(config(8));
     node.hold(1);
     while pauses(&mut node, 0).is_empty() {
@@ -53,7 +52,7 @@ fn xoff_and_xon_are_told_again() {
 }
 
 #[test]
-fn feedback_is_told_again() {
+fn feedback_is_sent_again() {
     let mut node = LevelNode::tight();
     node.receive(0, X).unwrap();
     let told = node.told(0);
@@ -66,8 +65,7 @@ fn feedback_is_told_again() {
     assert_eq!(node.told(0), told);
 }
 
-/// A new device may have another neighbour: it has paused nothing. Frames that waited for the old
-/// one are dropped.
+/// A new device may have another neighbour, which has paused nothing. Frames that waited for the old one are dropped.
 #[test]
 fn a_new_device_begins_without_pauses() {
     let mut node = Node::new(config(8));

@@ -1,5 +1,4 @@
-//! A link that is down holds no neighbour for longer than permitted, and a link that flaps loses
-//! nothing.
+//! A link that is down pauses no neighbour for longer than permitted, and a link that flaps loses nothing.
 
 use weir_core::config::{DetectorConfig, RouteConfig, WatchdogConfig};
 use weir_core::event::EventKind;
@@ -14,7 +13,7 @@ const HOLD: Duration = SwitchConfig::LINK_DOWN_HOLD;
 const PORTS: u8 = 4;
 const LOSSY: Priority = Priority::ALL[0];
 const LOSSLESS: Priority = Priority::ALL[3];
-/// Frames that half of a lossy buffer takes.
+/// Number of frames in half of a lossy buffer.
 const HALF: u32 = 8;
 const CELL: Bytes = Bytes::new(1024);
 
@@ -26,7 +25,7 @@ fn host(number: u8) -> MacAddress {
     MacAddress([2, 0, 0, 0, 0, number])
 }
 
-/// Hosts 0 to 3 behind the ports of their numbers, by routes or by learning.
+/// Hosts 0 to 3 behind the ports of the same numbers, by routes or by learning.
 struct Node {
     switch: Switch,
     now: Instant,
@@ -120,7 +119,7 @@ impl Node {
         self.collect();
     }
 
-    /// Runs the timers that are due until then.
+    /// Runs the timers due within `span`.
     fn wait(&mut self, span: Duration) {
         let end = self.now + span;
         while let Some(due) = self.switch.next_timer().filter(|due| *due <= end) {
@@ -138,7 +137,7 @@ impl Node {
                 if let Transmission::Data { handle, .. } = out {
                     sent.push(handle.0);
                     let back = self.switch.complete(self.now, port(egress), handle);
-                    // The last copy of a flooded frame gives it back.
+                    // The last copy of a flooded frame returns it.
                     assert!(back.is_none_or(|back| back == handle));
                 }
             }
@@ -207,7 +206,7 @@ fn a_link_that_stays_down_holds_its_senders_for_the_time_that_is_set() {
     node.link(1, true);
     let after = node.receive(0, 1, LOSSLESS).unwrap();
     assert_eq!(node.send(1), [after]);
-    // The next time begins again.
+    // The next outage starts again.
     node.link(1, false);
     node.receive(0, 1, LOSSLESS).unwrap();
 }
@@ -245,13 +244,13 @@ fn lossy_frames_for_it_leave_half_of_the_buffer_to_others() {
     node.receive(0, 1, LOSSY).unwrap();
     assert_eq!(kept(&node), u64::from(HALF));
     assert_eq!(node.receive(0, 1, LOSSY), Err(DropReason::PortDown));
-    // A whole burst to another host finds the other half.
+    // A whole burst to another host fits the other half.
     for _ in 0..HALF {
         node.receive(0, 2, LOSSY).unwrap();
     }
     assert_eq!(node.send(2).len() as u32, HALF);
     assert_eq!(node.receive(0, 1, LOSSY), Err(DropReason::PortDown));
-    // Another sender has its own half.
+    // Another sender has a separate half.
     node.receive(3, 1, LOSSY).unwrap();
     node.link(1, true);
     assert_eq!(node.send(1).len() as u32, HALF + 1);
@@ -267,7 +266,7 @@ fn nothing_is_suspected_or_called_a_storm() {
         ..node.switch.config().clone()
     })
     .unwrap();
-    // The neighbour paused as it went.
+    // The neighbour was paused when it went down.
     let mut times = [None; 8];
     times[LOSSLESS.index()] = Some(Quanta::MAX);
     let mut bytes = [0; 60];
@@ -294,10 +293,10 @@ fn nothing_is_suspected_or_called_a_storm() {
 }
 
 #[test]
-fn addresses_behind_it_are_forgotten_and_found_where_they_are() {
+fn addresses_behind_it_are_forgotten_and_learnt_at_their_new_port() {
     let mut node = Node::new(true);
     for number in 0..PORTS {
-        // Hosts that are silent are unknown.
+        // Silent hosts are unknown.
         let _ = node.receive(number, 99, LOSSLESS);
     }
     for number in 0..PORTS {
@@ -310,7 +309,7 @@ fn addresses_behind_it_are_forgotten_and_found_where_they_are() {
     assert_eq!(node.dropped, [(waits, DropReason::PortDown)]);
     assert_eq!(node.switch.learnt_at(port(1)), 0);
     assert_eq!(node.switch.learnt_at(port(2)), 1);
-    // It may be anywhere: not at a port that is down.
+    // It may be at any port that is up.
     let flooded = node.receive(0, 1, LOSSLESS).unwrap();
     assert_eq!(node.switch.held_frames(), 1);
     let at = |node: &Node, number| {
@@ -322,7 +321,7 @@ fn addresses_behind_it_are_forgotten_and_found_where_they_are() {
 }
 
 #[test]
-fn what_waits_for_an_address_that_has_moved_is_dropped_at_once() {
+fn frames_that_wait_for_a_moved_address_are_dropped_at_once() {
     let mut node = Node::new(true);
     for number in [0, 1] {
         let _ = node.receive(number, 99, LOSSLESS);
@@ -332,7 +331,7 @@ fn what_waits_for_an_address_that_has_moved_is_dropped_at_once() {
     }
     node.link(1, false);
     let held = node.fill_until_paused(0, 1);
-    // The host is plugged in elsewhere, and says something.
+    // The host is connected elsewhere, and sends.
     node.receive_at(2, 1, 0, LOSSLESS).unwrap();
     let expected: Vec<_> = held.iter().map(|it| (*it, DropReason::PortDown)).collect();
     assert_eq!(node.dropped, expected);
@@ -349,7 +348,7 @@ fn what_waits_for_an_address_that_has_moved_is_dropped_at_once() {
 }
 
 #[test]
-fn a_transmitter_that_completes_nothing_holds_nobody() {
+fn a_transmitter_that_completes_nothing_blocks_no_other_port() {
     let mut node = Node::new(false);
     let held = node.fill_until_paused(0, 1);
     let set = |node: &mut Node, completes| {

@@ -1,4 +1,4 @@
-//! One switch and what it is asked.
+//! Tests of a single switch.
 
 mod assume_paused;
 mod copies;

@@ -1,4 +1,4 @@
-//! Peaks, and spans of pauses, of random traffic against slow models that keep everything.
+//! Peaks, and spans of pauses, of random traffic compared with slow models that keep everything.
 
 use std::collections::VecDeque;
 
@@ -29,7 +29,7 @@ fn config() -> SwitchConfig {
     let routes = (0..3).map(|number| RouteConfig::new(address(number), vec![PortId::new(number)]));
     let mut config =
         support::switch_config(ports.collect(), routes.collect(), Duration::from_millis(10));
-    // Short enough for an unrefreshed pause to run out within the test.
+    // Short enough for an unrefreshed pause to expire within the test.
     config.pause_time = Quanta(400);
     config
 }
@@ -46,7 +46,7 @@ struct Model {
     received: Pauses,
 }
 
-/// Complete history of pauses, with the time up to which each holds.
+/// Complete history of pauses, with the time up to which each lasts.
 #[derive(Default)]
 struct Pauses {
     told: Vec<(Instant, Instant)>,
@@ -57,7 +57,7 @@ impl Pauses {
         let mut spans: Vec<(Instant, Instant)> = Vec::new();
         for (at, until) in &self.told {
             match spans.last_mut() {
-                // It goes on, or is let go.
+                // It is prolonged, or ends.
                 Some((_, end)) if *end > *at => *end = *until.max(at),
                 _ if until > at => spans.push((*at, *until)),
                 _ => {}
@@ -87,7 +87,7 @@ struct Node {
     under_way: VecDeque<(FrameHandle, PortId)>,
     frames: Vec<Option<(PortId, Priority, u64)>>,
     models: [[Model; 2]; 3],
-    /// Times up to which a port's PAUSE and each priority's PFC hold.
+    /// Times up to which a port's PAUSE and each priority's PFC last.
     said: [[Instant; 3]; 3],
 }
 
@@ -194,7 +194,7 @@ impl Node {
                 self.said[port.index()][0] = until;
                 MacControl::Pause { quanta }
             }
-            // One that is not lossless is not obeyed.
+            // One for a lossy priority is not obeyed.
             which => {
                 let priority = PRIORITIES[which as usize - 1];
                 if priority != LOSSY {
@@ -252,7 +252,7 @@ impl Node {
         }
     }
 
-    /// Traffic that arrives faster than it leaves for a while, and then the other way round.
+    /// Traffic that arrives faster than it leaves for a while, and then the reverse.
     fn run(&mut self) {
         for step in 0..STEPS {
             self.now = self.now + Duration::from_nanos(self.below(2_000));
@@ -295,7 +295,7 @@ fn peaks_and_pauses_are_those_of_slow_models() {
 
 /// A frame that is present when a window begins counts in it; one that has left does not.
 #[test]
-fn a_window_begins_with_what_is_there() {
+fn a_window_begins_with_the_current_occupancy() {
     let mut node = Node::new(3);
     for _ in 0..2_000 {
         node.now = node.now + Duration::from_micros(1);

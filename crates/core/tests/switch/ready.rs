@@ -1,4 +1,4 @@
-//! A caller that asks only the ports that are named, and only when a timer may have moved, misses nothing.
+//! A caller that polls only the ports returned, and only when a timer may have moved, misses nothing.
 
 use proptest::prelude::*;
 
@@ -154,7 +154,7 @@ impl Caller {
             for port in named.into_iter().chain(due) {
                 self.drain(port);
             }
-            // The last frames on the lines are complete as well.
+            // The last frames on the lines complete as well.
             self.drain(PortId::new(0));
             while let Some(discarded) = self.switch.poll_discarded() {
                 self.free.push(discarded.handle);
@@ -164,7 +164,7 @@ impl Caller {
         if self.switch.timers_moved() {
             self.timer = self.switch.next_timer();
         }
-        // Work that is due before any port may send is due by a timer.
+        // Work due before any port may send is due by a timer.
         let ports = (0..PORTS).map(PortId::new);
         let sends = ports
             .filter_map(|port| self.switch.next_transmit(port))

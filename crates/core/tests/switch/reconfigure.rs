@@ -7,8 +7,7 @@ use weir_core::control::{ControlConfig, Policy};
 use weir_core::event::EventKind;
 use weir_core::{Bytes, ClassConfig, ClassMode, Command, CommandError, Duration, PfcThresholds};
 
-/// Room for frames that hosts and switches of the test network have under way: they react within 20
-/// µs at 100 Mbit/s.
+/// Room for frames that hosts and switches of the test network have in flight: they react within 20 µs at 100 Mbit/s.
 const HEADROOM_LEAST_KIB: u64 = 8;
 
 fn class(xoff: u64, xon: u64, headroom: u64) -> ClassConfig {
@@ -43,7 +42,7 @@ fn set_policy(network: &mut Network, policy: Policy, detect: Duration) {
 }
 
 #[test]
-fn a_locked_ring_is_released_once_the_policy_says_so() {
+fn a_locked_ring_is_released_once_the_policy_allows_it() {
     for policy in [Policy::Breaker, Policy::Auto] {
         let mut network = Network::ring(&RingOptions::default());
         network.run(Duration::from_millis(400));
@@ -83,7 +82,7 @@ fn a_policy_that_is_turned_off_releases_no_more() {
 }
 
 #[test]
-fn what_cannot_change_is_refused_and_changes_nothing() {
+fn an_impossible_change_is_refused_and_changes_nothing() {
     let mut network = Network::ring(&RingOptions::default());
     let before = network.nodes[0].switch.config().clone();
     let kib = |count: u64| Bytes::new(count * 1024);
@@ -113,7 +112,7 @@ fn what_cannot_change_is_refused_and_changes_nothing() {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(24))]
 
-    /// Thresholds go up and down at any moment, in rings that lock and are released meanwhile.
+    /// Thresholds go up and down at any time, in rings that lock and are released meanwhile.
     #[test]
     fn no_frame_is_lost_by_a_change(
         second_host: bool,

@@ -1,4 +1,4 @@
-//! Strict priorities, guaranteed and highest rates: what each priority gets of a line that is overloaded.
+//! Strict priorities, guaranteed and maximum rates: the share of each priority on an overloaded line.
 
 use weir_core::config::{RouteConfig, SchedulerConfig};
 use weir_core::wire::mac_control::MacControl;
@@ -11,7 +11,7 @@ use weir_core::{
 const LINE: BitRate = BitRate::from_mbit(1000);
 const EGRESS: PortId = PortId::new(0);
 const INGRESS: PortId = PortId::new(1);
-/// With preamble and gap 1,500 B.
+/// 1,500 B with preamble and gap.
 const LENGTH: u64 = 1476;
 /// Of one frame on the line.
 const FRAME_TIME: Duration = Duration::from_micros(12);
@@ -123,7 +123,7 @@ impl Line {
                 self.free
                     .extend(self.switch.complete(self.now, EGRESS, handle));
             }
-            // Nothing else happens on this line: what waits may leave at the moment that the switch says.
+            // Nothing else happens on this line: waiting frames may leave at the time that the switch reports.
             let next = self.switch.next_transmit(EGRESS).unwrap_or(end);
             assert!(next > self.now, "a moment that is past, and nothing left");
             self.now = next.min(end);
@@ -145,7 +145,7 @@ fn shares(classes: &[(usize, u16, SchedulerConfig)], busy: &[usize]) -> [u64; 8]
     shares
 }
 
-/// Compares within 2 parts of a thousand.
+/// Compares to within 2 parts of a thousand.
 fn assert_shares(shares: [u64; 8], expected: &[(usize, u64)]) {
     for (priority, expected) in expected {
         let share = shares[*priority];
@@ -201,7 +201,7 @@ fn of_strict_priorities_the_highest_goes_first() {
 }
 
 #[test]
-fn nobody_gets_more_than_the_highest_rate() {
+fn no_class_exceeds_its_highest_rate() {
     let classes = [
         (3, 1, at_most(200)),
         (
@@ -221,7 +221,7 @@ fn nobody_gets_more_than_the_highest_rate() {
 }
 
 #[test]
-fn whoever_is_guaranteed_a_rate_gets_it_beside_strict_ones() {
+fn a_guaranteed_rate_holds_beside_strict_priorities() {
     let classes = [(3, 1, at_least(300)), (6, 1, strict())];
     // The turns have 5 % of the line; the guaranteed one's half of them counts towards its rate.
     assert_shares(shares(&classes, &[0, 3, 6]), &[(0, 25), (3, 300), (6, 675)]);
@@ -303,7 +303,7 @@ fn a_running_switch_takes_other_rates_and_refuses_too_many() {
     assert!(line.share(3, SECOND).abs_diff(500) <= 2);
 }
 
-/// Returns how many frames of a lossy priority that arrive at this interval for a second are lost.
+/// Returns the number of lost frames of a lossy priority that arrive at this interval for a second.
 fn lost_at(line: &mut Line, interval: Duration) -> u64 {
     let before = line.switch.counters(INGRESS).drops_total();
     let end = line.now + SECOND;
@@ -354,7 +354,7 @@ fn a_running_switch_takes_other_weights() {
 }
 
 #[test]
-fn rates_that_cannot_be_are_refused() {
+fn impossible_rates_are_refused() {
     let mut both = config(&[(3, 1, at_least(500)), (4, 1, at_least(451))]);
     assert!(matches!(
         both.validate(),

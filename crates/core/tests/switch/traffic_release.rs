@@ -1,4 +1,4 @@
-//! The Loop Breaker's traffic release at one switch: what leaves although the neighbour pauses.
+//! The Loop Breaker's traffic release at one switch: frames that leave although the neighbour pauses.
 
 use crate::support::{switch_config, FRAME, PRIORITY, RATE};
 use weir_core::config::RouteConfig;
@@ -73,7 +73,7 @@ impl Bench {
         let _ = self.switch.receive(self.now, port, frame).unwrap();
     }
 
-    /// Returns frames that leave in `span`; the pause is kept up.
+    /// Returns frames that leave in `span`, during which the pause is refreshed.
     fn wait(&mut self, span: Duration) -> Vec<FrameHandle> {
         let mut left = Vec::new();
         let end = self.now + span;
@@ -118,7 +118,7 @@ impl Bench {
 }
 
 #[test]
-fn the_stated_amount_leaves_from_the_loops_ingress_alone_and_is_no_throughput() {
+fn the_stated_amount_leaves_from_the_loops_ingress_and_is_not_counted_as_throughput() {
     let mut bench = Bench::locked();
     bench.release(4000, Duration::from_millis(100)).unwrap();
     let left = bench.wait(Duration::from_millis(10));
@@ -145,7 +145,7 @@ fn the_stated_amount_leaves_from_the_loops_ingress_alone_and_is_no_throughput() 
 }
 
 #[test]
-fn throughput_that_returns_ends_it() {
+fn returning_throughput_ends_it() {
     let mut bench = Bench::locked();
     bench.release(1 << 20, Duration::from_secs(1)).unwrap();
     let forced = bench.wait(Duration::from_micros(400)).len() as u64;

@@ -1,4 +1,4 @@
-//! State of a device by ioctl(2): the requests of netdevice(7) and those of ethtool(8).
+//! State of a device from ioctl(2): the requests of netdevice(7) and those of ethtool(8).
 
 use std::io;
 use std::os::fd::AsRawFd;
@@ -16,7 +16,7 @@ const GET_STATISTICS: u32 = 0x1d;
 const GET_SET_INFO: u32 = 0x37;
 const GET_FEATURES: u32 = 0x3a;
 const SET_FEATURES: u32 = 0x3b;
-/// The sets of strings that are names of statistics and of features, and bytes of each string.
+/// String sets with the names of statistics and of features, and bytes of each string.
 const STATISTIC_NAMES: u32 = 1;
 const FEATURE_NAMES: u32 = 4;
 const NAME_LENGTH: usize = 32;
@@ -35,8 +35,7 @@ pub fn mtu(device: &str) -> Option<u32> {
     Some(unsafe { request.ifr_ifru.ifru_mtu } as u32)
 }
 
-/// Takes a device down and brings it up again, for settings that its driver applies only then. One
-/// that is down stays so.
+/// Takes a device down and up again, for settings that its driver applies only then. A device that is down stays down.
 ///
 /// # Errors
 ///
@@ -78,20 +77,20 @@ pub fn speed_mbit(device: &str) -> Option<u32> {
     (speed != 0 && speed != u32::MAX).then_some(speed)
 }
 
-/// A device's driver, as `ethtool -i` has it.
+/// A device's driver, as in `ethtool -i`.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct DriverInfo {
     /// Its name.
     pub name: String,
     /// Its version: often the kernel's.
     pub version: String,
-    /// Version of the NIC's firmware; empty where there is none.
+    /// Version of the NIC's firmware; empty if there is none.
     pub firmware: String,
     /// The NIC's address on its bus; empty for software.
     pub bus: String,
 }
 
-/// The driver and what it drives; `None` where the device does not say.
+/// Driver and device information; `None` if the device does not report it.
 pub fn driver_info(device: &str) -> Option<DriverInfo> {
     let mut words = [0; DRIVER_WORDS];
     ethtool(device, GET_DRIVER, &mut words).ok()?;
@@ -106,26 +105,26 @@ pub fn driver_info(device: &str) -> Option<DriverInfo> {
     })
 }
 
-/// The driver's name, as `ethtool -i` has it.
+/// The driver's name, as in `ethtool -i`.
 pub fn driver(device: &str) -> Option<String> {
     driver_info(device).map(|info| info.name)
 }
 
-/// Queues of a device, as `ethtool -l` has them. A combined one receives and sends.
+/// Queues of a device, as in `ethtool -l`. A combined one receives and sends.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Channels {
-    /// In use, receiving only.
+    /// Receive-only queues in use.
     pub rx: u32,
-    /// In use, combined.
+    /// Combined queues in use.
     pub combined: u32,
-    /// The most there can be that only receive.
+    /// Maximum number of receive-only queues.
     pub rx_max: u32,
-    /// The most there can be that are combined.
+    /// Maximum number of combined queues.
     pub combined_max: u32,
 }
 
 impl Channels {
-    /// Receive queues in use.
+    /// Number of receive queues in use.
     pub fn receiving(&self) -> u32 {
         self.rx + self.combined
     }
@@ -135,9 +134,9 @@ impl Channels {
 ///
 /// # Errors
 ///
-/// The error of the kernel: many devices have no answer.
+/// The kernel's error: many devices do not support the request.
 pub fn channels(device: &str) -> io::Result<Channels> {
-    // Each of rx, tx, other and combined: first the most of all, then the counts.
+    // Maximum numbers of rx, tx, other and combined, followed by the present numbers.
     let mut words = [0; 9];
     ethtool(device, GET_CHANNELS, &mut words)?;
     let [_, rx_max, _, _, combined_max, rx, _, _, combined] = words;
@@ -149,13 +148,13 @@ pub fn channels(device: &str) -> io::Result<Channels> {
     })
 }
 
-/// The receive queues in use, as `ethtool -l` has them; `None` where the driver does not say.
+/// The receive queues in use, as in `ethtool -l`; `None` if the driver does not report them.
 pub fn receive_queues(device: &str) -> Option<u32> {
     let count = channels(device).ok()?.receiving();
     (count > 0).then_some(count)
 }
 
-/// The queues in use that a device sends by; `None` where the driver does not say.
+/// The transmit queues in use; `None` if the driver does not report them.
 pub fn send_queues(device: &str) -> Option<u32> {
     let mut words = [0; 9];
     ethtool(device, GET_CHANNELS, &mut words).ok()?;
@@ -163,12 +162,12 @@ pub fn send_queues(device: &str) -> Option<u32> {
     Some(tx + combined).filter(|count| *count > 0)
 }
 
-/// The receive ring of each queue of a NIC, as `ethtool -g` has it.
+/// The receive ring of each queue of a NIC, as in `ethtool -g`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct ReceiveRing {
     /// Entries.
     pub entries: u32,
-    /// The most that it can have.
+    /// Maximum number of entries.
     pub most: u32,
 }
 
@@ -176,7 +175,7 @@ pub struct ReceiveRing {
 ///
 /// # Errors
 ///
-/// The error of the kernel: software has none.
+/// The kernel's error: software devices have none.
 pub fn receive_ring(device: &str) -> io::Result<ReceiveRing> {
     let mut words = [0; 9];
     ethtool(device, GET_RINGS, &mut words)?;
@@ -187,9 +186,9 @@ pub fn receive_ring(device: &str) -> io::Result<ReceiveRing> {
 /// PAUSE settings of a NIC, as in `ethtool -a`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct PauseSettings {
-    /// The two ends agree on the others.
+    /// The two ends negotiate the other settings.
     pub autonegotiation: bool,
-    /// It obeys PAUSE frames, and keeps them to itself.
+    /// It obeys PAUSE frames, and consumes them.
     pub receives: bool,
     /// It sends them.
     pub sends: bool,
@@ -199,7 +198,7 @@ pub struct PauseSettings {
 ///
 /// # Errors
 ///
-/// The error of the kernel: software has none.
+/// The kernel's error: software devices have none.
 pub fn pause(device: &str) -> io::Result<PauseSettings> {
     let mut words = [0; 4];
     ethtool(device, GET_PAUSE, &mut words)?;
@@ -211,7 +210,7 @@ pub fn pause(device: &str) -> io::Result<PauseSettings> {
     })
 }
 
-/// The receive queues that RSS spreads frames over, as `ethtool -x` has them; `None` where the driver does not say.
+/// The receive queues over which RSS spreads frames, as in `ethtool -x`; `None` if the driver does not report them.
 pub fn rss_queues(device: &str) -> Option<Vec<u32>> {
     let mut size = [0; 2];
     ethtool(device, GET_RSS, &mut size).ok()?;
@@ -223,7 +222,7 @@ pub fn rss_queues(device: &str) -> Option<Vec<u32>> {
     (!table.is_empty()).then_some(table)
 }
 
-/// The features of a device by their kernel's names, with their numbers.
+/// The features of a device by their kernel names, with their numbers.
 pub fn feature_numbers(device: &str) -> Option<Vec<(String, u32)>> {
     Some(
         strings(device, FEATURE_NAMES)?
@@ -233,8 +232,7 @@ pub fn feature_numbers(device: &str) -> Option<Vec<(String, u32)>> {
     )
 }
 
-/// The sum of a driver's own statistics of one name (`ethtool -S`), which may be there for each queue; `None` where there is
-/// none.
+/// The sum of a driver's own statistics with this name (`ethtool -S`), one for each queue; `None` if there is none.
 pub fn statistic(device: &str, name: &str) -> Option<u64> {
     let names = strings(device, STATISTIC_NAMES)?;
     // Request, count, and numbers of 64 bits.
@@ -247,7 +245,7 @@ pub fn statistic(device: &str, name: &str) -> Option<u64> {
         bytes.try_into().map_or(0, u64::from_ne_bytes)
     });
     let named = names.iter().zip(numbers);
-    // Drivers indent names.
+    // Some drivers indent names.
     let mut meant = named
         .filter(|(known, _)| known.trim() == name)
         .map(|(_, number)| number);
@@ -304,7 +302,7 @@ pub fn set_feature(device: &str, number: u32, on: bool) -> io::Result<()> {
     let blocks = answer[1];
     let block = (number / 32) as usize;
     let bit = 1 << (number % 32);
-    // Of each block: which of them are meant, and what is wanted.
+    // For each block: a mask of changes, and the values.
     let mut words = vec![0; 2 + 2 * blocks as usize];
     let wanted = if on { bit } else { 0 };
     for (at, word) in [(1, blocks), (2 + 2 * block, bit), (3 + 2 * block, wanted)] {
@@ -315,7 +313,7 @@ pub fn set_feature(device: &str, number: u32, on: bool) -> io::Result<()> {
     ethtool(device, SET_FEATURES, &mut words)
 }
 
-/// Sends a request whose structure is of 32-bit words, the first of which is the request.
+/// Sends a request whose structure consists of 32-bit words, the first of which is the request.
 fn ethtool(device: &str, request: u32, words: &mut [u32]) -> io::Result<()> {
     if let Some(first) = words.first_mut() {
         *first = request;
@@ -338,7 +336,7 @@ fn ask(
         SockFlag::SOCK_CLOEXEC,
         None,
     )?;
-    // SAFETY: all bytes zero are a value of this type of integers, arrays and pointers that nobody follows.
+    // SAFETY: all bytes zero are a value of this type of integers, arrays and pointers that are not dereferenced.
     let mut asked: libc::ifreq = unsafe { std::mem::zeroed() };
     // The last byte stays: the name ends with a NUL.
     let places = asked.ifr_name.iter_mut().take(libc::IFNAMSIZ - 1);
@@ -346,10 +344,11 @@ fn ask(
         *place = byte as libc::c_char;
     }
     fill(&mut asked);
-    // SAFETY: the descriptor lives until the end of this function. The request has room for what the kernel writes, and so
-    // has what its pointer leads to, which outlives the call: each caller gives the structure that its request is for.
+    // SAFETY: the descriptor lives until the end of this function. The request has room for everything that the kernel
+    // writes, as has the structure that it points to, which outlives the call: each caller passes the structure of its
+    // request.
     let result = unsafe { libc::ioctl(any.as_raw_fd(), request, &raw mut asked) };
-    // Some requests answer with flags.
+    // Some requests return flags.
     match result {
         0.. => Ok(asked),
         _ => Err(io::Error::last_os_error()),
@@ -361,7 +360,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_loopback_device_says_what_it_has_and_no_device_nothing() {
+    fn the_loopback_device_has_features_and_a_missing_device_none() {
         assert!(mtu("lo").is_some_and(|mtu| mtu >= 1_280));
         assert_eq!(receive_queues("lo"), None);
         assert_eq!(rss_queues("lo"), None);
@@ -370,7 +369,7 @@ mod tests {
         assert_eq!(has_feature("lo", loopback.unwrap().1), Some(true));
         assert_eq!(feature_numbers("weir-no-such"), None);
         assert_eq!(statistic("lo", "pkts rx OOB"), None);
-        // Drivers fill in what they have: this one has none of it.
+        // Drivers provide the information: this one has none.
         assert_eq!(driver_info("lo"), None);
         assert!(channels("lo").is_err() && receive_ring("lo").is_err() && pause("lo").is_err());
         for of in ["weir-no-such", "a-name-that-is-longer-than-any"] {
@@ -381,7 +380,7 @@ mod tests {
     #[test]
     #[ignore = "needs root"]
     fn a_feature_goes_off_and_on_again() {
-        // Of this thread alone.
+        // For this thread only.
         nix::sched::unshare(nix::sched::CloneFlags::CLONE_NEWNET).unwrap();
         let features = feature_numbers("lo").unwrap();
         let (_, gro) = features.iter().find(|(name, _)| name == "rx-gro").unwrap();
@@ -389,7 +388,7 @@ mod tests {
             set_feature("lo", *gro, on).unwrap();
             assert_eq!(has_feature("lo", *gro), Some(on));
         }
-        // It is down in a namespace that is new, and stays so.
+        // It is down in a new namespace, and stays so.
         bring_up_again("lo").unwrap();
         assert!(bring_up_again("weir-no-such").is_err());
     }

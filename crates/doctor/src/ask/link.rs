@@ -1,7 +1,7 @@
-//! Network devices as rtnetlink reports them.
+//! Network devices as reported by rtnetlink.
 //!
-//! A link contains the index of its device but not the network namespace, and two namespaces use
-//! the same indexes. Only a device that runs the link's own program is the one that is meant.
+//! A link contains the index of its device but not the network namespace, and two namespaces use the same indexes. A
+//! device is the right one only if it runs the link's own program.
 
 use std::io;
 
@@ -32,38 +32,38 @@ const IFLA_XDP_DRV_PROG_ID: u16 = 5;
 const IFLA_XDP_SKB_PROG_ID: u16 = 6;
 const IFLA_XDP_HW_PROG_ID: u16 = 7;
 
-/// A device, as far as it matters here.
+/// A device.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Device {
     /// Its name.
     pub name: String,
-    /// Ids of its XDP programs and how each is attached: `native`, `generic` or `offloaded`.
+    /// Ids of its XDP programs, with their modes: `native`, `generic` or `offloaded`.
     pub programs: Vec<(u32, &'static str)>,
-    /// It was brought up.
+    /// True if it is administratively up.
     pub up: bool,
-    /// In bytes.
+    /// MTU in bytes.
     pub mtu: u32,
-    /// Its MAC address, where it has one of Ethernet's length.
+    /// Its MAC address, if it has one of Ethernet's length.
     pub address: Option<[u8; 6]>,
     /// Its type of hardware (`ARPHRD_*`).
     pub hardware: u16,
     /// Its kind, such as `veth`; `None` for hardware.
     pub kind: Option<String>,
-    /// The mode that devices of its kind have, as a number: of a bond, a macvlan or an ipvlan device.
+    /// The mode of a bond, a macvlan or an ipvlan device, as a number.
     pub kind_mode: Option<u32>,
-    /// Index of the device that this one is a port of.
+    /// Index of the device of which it is a port.
     pub master: Option<u32>,
-    /// Index of the device that this one is the other end of, or is based on.
+    /// Index of its other end, or of the device below it.
     pub other_end: Option<u32>,
-    /// The number of the network namespace that it is in, where that is another one.
+    /// Id of the network namespace of that device, if it is another one.
     pub other_namespace: Option<u32>,
-    /// Frames that it did not hand over.
+    /// Frames that it did not pass on.
     pub errors: ReceiveErrors,
-    /// Frames that it sent and dropped.
+    /// Frames sent and dropped.
     pub counts: Counts,
 }
 
-/// Frames that a device counts (`struct rtnl_link_stats64`).
+/// Frame counters of a device (`struct rtnl_link_stats64`).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Counts {
     /// `tx_packets`: sent.
@@ -81,13 +81,12 @@ impl Counts {
     }
 }
 
-/// Returns one of the 64-bit numbers of `struct rtnl_link_stats64`; 0 for one that the kernel does
-/// not have.
+/// Returns one of the 64-bit numbers of `struct rtnl_link_stats64`; 0 if the kernel does not have it.
 fn number(statistics: &[u8], index: usize) -> u64 {
     u64_at(statistics, 8 * index).unwrap_or(0)
 }
 
-/// Frames that a device counts as received with an error, or not at all (`struct rtnl_link_stats64`). Drivers differ in what
+/// Frames received with an error, or lost, as counted by a device (`struct rtnl_link_stats64`). Drivers differ in what
 /// they count.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct ReceiveErrors {
@@ -103,8 +102,8 @@ pub struct ReceiveErrors {
     pub fifo: u64,
     /// `rx_missed_errors`.
     pub missed: u64,
-    /// Part of `rx_errors` beyond those that the kernel makes drivers count in it: length, crc and
-    /// frame. A driver without kinds has all of its errors here.
+    /// Part of `rx_errors` beyond the kinds that the kernel requires drivers to include: length, crc and frame. A
+    /// driver without kinds has all of its errors here.
     pub other: u64,
 }
 
@@ -135,11 +134,11 @@ impl Device {
     }
 }
 
-/// The device with this index in this process's network namespace.
+/// Returns the device with this index in this process's network namespace; `None` if there is none.
 ///
 /// # Errors
 ///
-/// When the kernel does not answer. No such device is `None`.
+/// The kernel does not answer.
 pub fn find(ifindex: u32) -> io::Result<Option<Device>> {
     let answer = match ask(Protocol::NetlinkRoute, RTM_GETLINK, &ifinfomsg(ifindex)) {
         Err(error) if error.raw_os_error() == Some(Errno::ENODEV as i32) => return Ok(None),
@@ -148,11 +147,11 @@ pub fn find(ifindex: u32) -> io::Result<Option<Device>> {
     parse(&answer).map(Some).ok_or_else(bad_answer)
 }
 
-/// The devices of this network namespace that are ports of the device with this index.
+/// Returns the devices of this network namespace that are ports of the device with this index.
 ///
 /// # Errors
 ///
-/// When the kernel does not answer.
+/// The kernel does not answer.
 pub fn ports_of(ifindex: u32) -> io::Result<Vec<Device>> {
     let mut ports = Vec::new();
     dump(
@@ -166,7 +165,7 @@ pub fn ports_of(ifindex: u32) -> io::Result<Vec<Device>> {
     Ok(ports)
 }
 
-/// Returns `None` for bytes that are no answer.
+/// Returns `None` for bytes that are not an answer.
 fn parse(answer: &[u8]) -> Option<Device> {
     let attributes_of_it = body(answer, RTM_NEWLINK, HEADER + IFINFOMSG)?;
     let flags = u32_at(answer, HEADER + FLAGS_AT)?;
@@ -258,7 +257,7 @@ mod tests {
     }
 
     #[test]
-    fn a_mode_is_as_wide_as_its_kind_has_it() {
+    fn the_width_of_a_mode_depends_on_the_kind() {
         for mode in [&[8][..], &8u16.to_ne_bytes(), &8u32.to_ne_bytes()] {
             assert_eq!(kind_of(&info("x", mode)), (Some("x".into()), Some(8)));
         }
@@ -285,7 +284,7 @@ mod tests {
     }
 
     #[test]
-    fn errors_are_read_as_far_as_the_kernel_tells_them() {
+    fn errors_are_read_as_far_as_the_kernel_reports_them() {
         let numbers: Vec<u8> = (0..25u64).flat_map(u64::to_ne_bytes).collect();
         let all = ReceiveErrors {
             length: 10,
@@ -304,7 +303,7 @@ mod tests {
         assert_eq!(Counts::read(&numbers), counts);
         let short = ReceiveErrors::read(&numbers[..8 * 15]);
         assert_eq!((short.fifo, short.missed), (14, 0));
-        // vmxnet3 tells no kinds.
+        // vmxnet3 reports no kinds.
         let mut numbers = [0; 8 * 25];
         numbers[8 * 4..8 * 5].copy_from_slice(&48u64.to_ne_bytes());
         assert_eq!(ReceiveErrors::read(&numbers).other, 48);

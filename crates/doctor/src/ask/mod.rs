@@ -1,4 +1,4 @@
-//! The questions to the kernel: one module for each way to ask.
+//! Queries to the kernel: one module for each interface.
 
 #[allow(unsafe_code)] // ioctl(2)
 pub mod ethtool;

@@ -1,4 +1,4 @@
-//! The network namespace that the other end of a veth is in, where this process can find and enter it.
+//! The network namespace of a veth's other end, if this process can find and enter it.
 
 use std::fs::File;
 use std::os::fd::{AsFd, AsRawFd};
@@ -27,7 +27,8 @@ pub struct Namespace {
 }
 
 impl Namespace {
-    /// Finds the namespace that this process's one knows by this number (`link-netnsid`): by a name, or by one of its processes.
+    /// Finds the namespace with this id (`link-netnsid`) in this process's namespace: by a name, or by one of its
+    /// processes.
     pub fn by_number(nsid: u32) -> Option<Self> {
         let named = entries(NAMED).map(|(name, path)| Self {
             path,
@@ -45,7 +46,7 @@ impl Namespace {
             .find(|namespace| number(&namespace.path) == Some(nsid))
     }
 
-    /// Runs `look` there, in a thread of its own. `None` where this process may not enter.
+    /// Runs `look` there, in a separate thread. `None` if this process may not enter.
     pub fn visit<T: Send>(&self, look: impl FnOnce() -> T + Send) -> Option<T> {
         let there = File::open(&self.path).ok()?;
         std::thread::scope(|scope| {
@@ -85,9 +86,9 @@ fn number(namespace: &Path) -> Option<u32> {
 mod tests {
     use super::*;
 
-    /// Entering takes CAP_SYS_ADMIN; without it there is nothing to see.
+    /// Entering requires CAP_SYS_ADMIN; without it there is nothing to see.
     #[test]
-    fn a_visit_returns_what_was_seen_there() {
+    fn a_visit_returns_its_result() {
         let own = Namespace {
             path: "/proc/self/ns/net".into(),
             enter: String::new(),

@@ -10,21 +10,21 @@ use super::link::{self, Device};
 /// A device's kind and place among others.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Nature {
-    /// Its own name, whichever of its names it was found by.
+    /// Its own name, even if it was found by an alternative name.
     pub device: String,
     /// Its kind, such as `veth`; `None` for hardware and for the loopback device.
     pub kind: Option<String>,
-    /// The mode that devices of its kind have, as a number.
+    /// The device's own mode, as a number.
     pub mode: Option<u32>,
     /// Its type of hardware (`ARPHRD_*`).
     pub hardware: u16,
-    /// The device that it is a port of.
+    /// The device of which it is a port.
     pub master: Option<Master>,
-    /// The device that it is on top of, where this namespace has that.
+    /// The device on which it is stacked, if that is in this namespace.
     pub lower: Option<String>,
 }
 
-/// A device that others are ports of.
+/// A device that has other devices as ports.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Master {
     /// Its name.
@@ -71,13 +71,14 @@ impl Nature {
     }
 }
 
-/// Kinds whose frames are received by their ports.
+/// Kinds whose ports receive their frames.
 const OF_PORTS: [&str; 2] = ["bond", "team"];
-/// Kinds whose frames are received, unchanged, by the device below.
+/// Kinds whose frames the device below receives unchanged.
 const OF_LOWER: [&str; 2] = ["macvlan", "macvtap"];
 
-/// Returns the devices that receive frames for the device with index `ifindex`: its ports if it is a bond or a team, the device
-/// below if it is a macvlan device, else the device itself. Their offloads change frames before it has them, and its own do not.
+/// Returns the devices that receive frames for the device with index `ifindex`: its ports if it is a bond or a team,
+/// the device below if it is a macvlan device, otherwise the device itself. Their offloads, and not its own, change
+/// frames before it receives them.
 ///
 /// # Errors
 ///
@@ -104,14 +105,14 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_device_that_is_on_no_other_receives_for_itself() {
+    fn a_device_without_a_lower_one_receives_for_itself() {
         let loopback = link::find(1).unwrap().unwrap();
         assert_eq!(receivers(1, &loopback).unwrap(), ["lo"]);
         let bond = Device {
             kind: Some("bond".into()),
             ..loopback
         };
-        // Nothing is a port of the loopback device.
+        // The loopback device has no ports.
         assert!(receivers(1, &bond).unwrap().is_empty());
     }
 

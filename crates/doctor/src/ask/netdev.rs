@@ -18,7 +18,7 @@ const SEVERAL_BUFFERS: u64 = 32;
 /// Features that a driver reports.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize)]
 pub struct XdpFeatures {
-    /// It runs programs itself, and can redirect frames to sockets.
+    /// It supports native programs, and redirection of frames to sockets.
     pub native: bool,
     /// It can share memory with sockets.
     pub zero_copy: bool,
@@ -30,7 +30,7 @@ pub struct XdpFeatures {
 ///
 /// # Errors
 ///
-/// The error of the kernel; an older one does not know the request.
+/// The kernel's error; an older kernel does not support the request.
 pub fn xdp_features(ifindex: u32) -> io::Result<XdpFeatures> {
     let device = attribute(NETDEV_A_DEV_IFINDEX, &ifindex.to_ne_bytes());
     let answer = Family::find(FAMILY)?.ask(NETDEV_CMD_DEV_GET, &device)?;
@@ -47,7 +47,7 @@ pub fn xdp_features(ifindex: u32) -> io::Result<XdpFeatures> {
 mod tests {
     use super::*;
 
-    /// The loopback device has no native XDP. Kernels before 6.3 do not know the family.
+    /// The loopback device has no native XDP. Kernels before 6.3 lack the family.
     #[test]
     fn the_loopback_device_runs_no_programs_itself() {
         if let Ok(features) = xdp_features(1) {

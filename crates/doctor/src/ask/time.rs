@@ -2,15 +2,15 @@
 
 use std::io;
 
-/// True when an NTP or PTP client has synchronised the clock.
+/// Returns true if an NTP or PTP client has synchronised the clock.
 ///
 /// # Errors
 ///
-/// When the kernel does not say.
+/// The kernel does not report it.
 pub fn is_synchronised() -> io::Result<bool> {
     // SAFETY: all bytes zero are a value of this type of integers. No mode bit is set: nothing is changed.
     let mut timex: libc::timex = unsafe { std::mem::zeroed() };
-    // SAFETY: the kernel fills in a structure that is ours.
+    // SAFETY: the kernel fills in our structure.
     match unsafe { libc::adjtimex(&raw mut timex) } {
         -1 => Err(io::Error::last_os_error()),
         state => Ok(state != libc::TIME_ERROR && timex.status & libc::STA_UNSYNC == 0),
@@ -20,7 +20,7 @@ pub fn is_synchronised() -> io::Result<bool> {
 #[cfg(test)]
 mod tests {
     #[test]
-    fn the_kernel_says() {
+    fn the_kernel_answers() {
         assert!(super::is_synchronised().is_ok());
     }
 }

@@ -98,8 +98,7 @@ fn known(index: u32, enter: Option<String>) -> Option<Peer> {
     })
 }
 
-/// Finds it by its address on the bus: /sys/class/net shows the devices of the namespace that sysfs
-/// was mounted in.
+/// Finds it by its bus address: /sys/class/net shows the devices of the namespace in which sysfs was mounted.
 fn place(bus: &str) -> Option<Place> {
     let directory = Path::new("/sys/bus/pci/devices").join(bus);
     if bus.is_empty() || bus.contains('/') || !directory.exists() {
@@ -116,7 +115,7 @@ fn place(bus: &str) -> Option<Place> {
         .collect();
     interrupts.sort_by_key(|interrupt| interrupt.number);
     Some(Place {
-        // -1 where there is one node only.
+        // -1 if there is only one node.
         numa_node: number(directory.join("numa_node")),
         interrupts,
         iommu: super::read::text(directory.join("iommu_group/type")),
@@ -128,7 +127,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_loopback_device_is_found_and_no_device_is_not() {
+    fn the_loopback_device_is_found_and_a_missing_one_is_not() {
         let unnamed = |_| (None, None);
         let loopback = read("lo", &unnamed).found.unwrap();
         assert!(loopback.mtu >= 1280 && loopback.features.contains("loopback"));

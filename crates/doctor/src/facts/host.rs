@@ -15,7 +15,7 @@ const CPUS: &str = "/sys/devices/system/cpu";
 const NODES: &str = "/sys/devices/system/node";
 const HUGE_PAGES: &str = "/sys/kernel/mm/hugepages/hugepages-2048kB";
 
-/// Reads the host's state as far as this process can.
+/// Reads the host's state as far as this process may.
 pub(super) fn read() -> Host {
     let has = caps::read(None, CapSet::Effective).unwrap_or_default();
     let missing = NEEDED.iter().filter(|capability| !has.contains(capability));

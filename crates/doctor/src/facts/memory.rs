@@ -1,4 +1,4 @@
-//! The memory that processes of this host, and of this control group, may have.
+//! Memory available to the processes of this host and control group.
 
 use std::path::{Path, PathBuf};
 
@@ -11,23 +11,23 @@ const CONTROL_GROUPS: &str = "/sys/fs/cgroup";
 /// Bytes of memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 pub struct Memory {
-    /// Of the machine.
+    /// Memory of the machine.
     pub machine: u64,
-    /// The smallest limit of this process's control group and of those around it; `None` without one.
+    /// The smallest limit of this process's control group and its ancestors; `None` without one.
     pub control_group: Option<u64>,
 }
 
-/// Memory that is needed, and the limit that it exceeds.
+/// Required memory exceeds a limit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct TooMuch {
-    /// `the machine`, or `the control group`.
+    /// The limit's owner: `the machine`, or `the control group`.
     pub of: &'static str,
-    /// Bytes that there are.
+    /// The limit in bytes.
     pub most: u64,
 }
 
 impl Memory {
-    /// Reads this machine's; `None` without `/proc`.
+    /// Reads the limits; `None` without `/proc`.
     pub fn read() -> Option<Self> {
         let meminfo = text("/proc/meminfo")?;
         let total = meminfo
@@ -41,7 +41,7 @@ impl Memory {
         })
     }
 
-    /// The first of machine and control group that has less than `needed` bytes.
+    /// Fails with the first of machine and control group that has less than `needed` bytes.
     pub fn check(&self, needed: u64) -> Result<(), TooMuch> {
         let of_group = self.control_group.map(|most| ("the control group", most));
         let limits = [Some(("the machine", self.machine)), of_group];
@@ -56,8 +56,7 @@ impl Memory {
     }
 }
 
-/// Returns the smallest limit of the groups that `/proc/self/cgroup` names, `groups`, and of their
-/// ancestors.
+/// Returns the smallest limit of the groups named in `groups`, the text of `/proc/self/cgroup`, and of their ancestors.
 fn limit(root: &Path, groups: &str) -> Option<u64> {
     let of_line = |line: &str| {
         let mut parts = line.splitn(3, ':');
@@ -68,7 +67,7 @@ fn limit(root: &Path, groups: &str) -> Option<u64> {
             "memory" => (root.join("memory"), "memory.limit_in_bytes"),
             _ => return None,
         };
-        // The text `max` is no number: no limit.
+        // `max` is not a number: no limit.
         path.ancestors()
             .filter_map(|group| number::<u64>(root.join(group).join(file)))
             .min()
@@ -91,7 +90,7 @@ mod tests {
     }
 
     #[test]
-    fn the_smallest_limit_of_a_group_and_those_around_it_counts() {
+    fn the_smallest_limit_of_a_group_and_its_parents_counts() {
         let root = tempfile::tempdir().unwrap();
         let write = |file: &str, text: &str| {
             let path = root.path().join(file);
@@ -106,7 +105,7 @@ mod tests {
         assert_eq!(of("0::/a/b"), Some(1000));
         assert_eq!(of("0::/"), None);
         assert_eq!(of("0::/elsewhere"), None);
-        // The second version of groups beside the first.
+        // Version 2 of control groups beside version 1.
         write("memory/d/memory.limit_in_bytes", "700");
         let both = "5:cpu,cpuacct:/d\n4:memory:/d\n0::/a\n";
         assert_eq!(of(both), Some(700));

@@ -1,4 +1,4 @@
-//! State of a host. All of it can be written by hand, which is how the judgement is tested.
+//! State of a host. All of it can be written by hand, for tests of the judgement.
 
 mod device;
 mod host;
@@ -16,16 +16,16 @@ use crate::ask::ethtool::{Channels, DriverInfo, PauseSettings, ReceiveRing};
 use crate::ask::nature::{Master, Nature};
 use crate::ask::netdev::XdpFeatures;
 
-/// Something that could be read, or why not.
+/// A value, or the reason why it could not be read.
 pub type Read<T> = Result<T, Unread>;
 
-/// Why something could not be read.
+/// Reason why a value could not be read.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Unread {
-    /// The device or the kernel has no such thing.
+    /// The device or the kernel does not have it.
     NotThere,
-    /// It takes more rights.
+    /// It requires more privileges.
     NotPermitted,
     /// Error of the kernel.
     Failed(String),
@@ -52,7 +52,7 @@ impl std::fmt::Display for Unread {
     }
 }
 
-/// Everything.
+/// All facts.
 #[derive(Clone, Debug, Serialize)]
 pub struct Facts {
     /// The host.
@@ -77,11 +77,11 @@ pub struct Device {
 pub struct Found {
     /// Its kind, and the devices above and below it.
     pub nature: Nature,
-    /// It was brought up.
+    /// True if it is administratively up.
     pub up: bool,
-    /// It has a carrier; `None` where the driver does not say.
+    /// True if it has a carrier; `None` if the driver does not report it.
     pub link: Option<bool>,
-    /// In bytes.
+    /// MTU in bytes.
     pub mtu: u32,
     /// Its driver, firmware and bus.
     pub driver: DriverInfo,
@@ -91,7 +91,7 @@ pub struct Found {
     pub xdp: Read<XdpFeatures>,
     /// Its queues.
     pub channels: Read<Channels>,
-    /// The receive queues that RSS spreads frames over; `None` where there is no RSS.
+    /// The receive queues over which RSS spreads frames; `None` without RSS.
     pub rss: Option<BTreeSet<u32>>,
     /// The receive ring of each queue.
     pub ring: Read<ReceiveRing>,
@@ -99,7 +99,7 @@ pub struct Found {
     pub pause: Read<PauseSettings>,
     /// Offloads that are on, by the kernel's names.
     pub features: BTreeSet<String>,
-    /// The devices that receive frames for it, where it is not one that does: the ports of a bond.
+    /// The devices that receive frames for it, if it does not itself: the ports of a bond.
     pub receivers: Vec<Receiver>,
     /// The other end of a veth.
     pub peer: Option<Peer>,
@@ -125,9 +125,9 @@ pub struct Program {
     pub id: u32,
     /// `native`, `generic` or `offloaded`.
     pub mode: &'static str,
-    /// Its name; `None` where that takes more rights.
+    /// Its name; `None` if that requires more privileges.
     pub name: Option<String>,
-    /// The link that holds it (`bpftool link show id`), if one does.
+    /// The link that keeps it attached (`bpftool link show id`), if any.
     pub link: Option<u32>,
 }
 
@@ -143,17 +143,17 @@ pub enum Peer {
         enter: Option<String>,
         /// Offloads that are on.
         features: BTreeSet<String>,
-        /// The device that it is a port of there.
+        /// The device of which it is a port there.
         master: Option<Master>,
     },
-    /// In one that this process cannot find or enter.
+    /// In a namespace that this process cannot find or enter.
     Elsewhere,
 }
 
 /// Place of a NIC on the machine.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Place {
-    /// Its NUMA node; `None` where there is one only.
+    /// Its NUMA node; `None` if there is only one.
     pub numa_node: Option<usize>,
     /// Its interrupts.
     pub interrupts: Vec<Interrupt>,
@@ -175,38 +175,39 @@ pub struct Interrupt {
 pub struct Host {
     /// The kernel's release.
     pub kernel: String,
-    /// This process runs as root.
+    /// True if this process runs as root.
     pub root: bool,
-    /// Capabilities of a switch that this process does not have.
+    /// Capabilities needed by a switch that this process lacks.
     pub missing_capabilities: Vec<String>,
-    /// Memory of the machine and its control group; `None` where `/proc` does not show it.
+    /// Memory limits of the machine and its control group; `None` if `/proc` does not show them.
     pub memory: Option<Memory>,
-    /// Bytes that this process may lock without CAP_IPC_LOCK; `None`: any number.
+    /// Bytes that this process may lock without CAP_IPC_LOCK; `None` for unlimited.
     pub lockable: Option<u64>,
     /// The kernel has the BPF file system.
     pub bpf_file_system: bool,
-    /// The kernel describes its own types.
+    /// The kernel provides its type information (BTF).
     pub btf: bool,
     /// True if the clock is synchronised.
     pub clock_synchronised: Read<bool>,
-    /// Pages of 2 MiB.
+    /// Huge pages of 2 MiB.
     pub huge_pages: Read<HugePages>,
-    /// The CPUs that are online.
+    /// The online CPUs.
     pub cpus: Vec<Cpu>,
-    /// Forms of the XDP program that were tried; `None` where they were not: a switch runs, or root did not ask.
+    /// Results of loading forms of the XDP program; `None` if not tried: a switch runs, or the process lacks
+    /// privileges.
     pub programs: Option<Vec<TriedProgram>>,
 }
 
-/// A form of the XDP program, and whether this kernel takes it.
+/// A form of the XDP program, and whether this kernel accepts it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct TriedProgram {
     /// `plain`, `express`, `express_with_room`, `slots` or `whole`.
     pub form: String,
-    /// The kernel's reason, where it refuses the form.
+    /// The kernel's reason, if it refuses the form.
     pub refused: Option<String>,
 }
 
-/// Pages of 2 MiB.
+/// Huge pages of 2 MiB.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 pub struct HugePages {
     /// Total number.
@@ -220,17 +221,17 @@ pub struct HugePages {
 pub struct Cpu {
     /// Its number.
     pub number: usize,
-    /// Its NUMA node; `None` where there is one only.
+    /// Its NUMA node; `None` if there is only one.
     pub numa_node: Option<usize>,
-    /// `isolcpus` keeps the scheduler off it.
+    /// Excluded from scheduling by `isolcpus`.
     pub isolated: bool,
     /// Frequency governor, such as `powersave`; `None` without one.
     pub governor: Option<String>,
 }
 
 impl Facts {
-    /// Asks about the host and these devices of this network namespace. `program` names the XDP program with an id, and the
-    /// link that holds it.
+    /// Reads the state of the host and of these devices in this network namespace. `program` returns the name of the
+    /// XDP program with an id, and the link that keeps it attached.
     pub fn read(devices: &[&str], program: &dyn Fn(u32) -> (Option<String>, Option<u32>)) -> Self {
         Self {
             host: host::read(),

@@ -1,10 +1,10 @@
-//! Files of sysfs and procfs, and what their texts mean.
+//! Reading and parsing of files in sysfs and procfs.
 
 use std::collections::BTreeSet;
 use std::fs;
 use std::path::Path;
 
-/// Returns a file's text without the white space around it; `None` for no file and no text.
+/// Returns a file's text without surrounding white space; `None` for a missing or empty file.
 pub(super) fn text(path: impl AsRef<Path>) -> Option<String> {
     let text = fs::read_to_string(path).ok()?;
     let text = text.trim();
@@ -15,7 +15,7 @@ pub(super) fn number<T: std::str::FromStr>(path: impl AsRef<Path>) -> Option<T> 
     text(path)?.parse().ok()
 }
 
-/// Reads a file with a list of CPUs as the kernel writes it: `0-3,8`.
+/// Reads a list of CPUs in the kernel's format: `0-3,8`.
 pub(super) fn cpus(path: impl AsRef<Path>) -> BTreeSet<usize> {
     text(path).as_deref().map(list).unwrap_or_default()
 }

@@ -9,7 +9,7 @@ use crate::facts::{Device, Facts, Program};
 use crate::finding::{Check, Finding, Remedy};
 
 const OURS: [&str; 2] = ["weir_xdp", "weir_xdp_bound"];
-/// Minimum similarity of a name that may be meant for another one.
+/// Minimum similarity of a name to be suggested.
 const LIKENESS: f64 = 0.8;
 
 pub(super) fn missing(
@@ -166,7 +166,7 @@ fn foreign_program(case: &Case<'_>, program: &Program) -> Finding {
 /// Reports the modes in which a program could be attached.
 fn possible(case: &Case<'_>) -> Finding {
     let native = match (case.fit(), &case.found.xdp) {
-        // A refused device has a problem of its own.
+        // A refused device has a separate problem.
         (Ok(Fit::GenericOnly { .. }), _) => false,
         (_, Ok(features)) => features.native,
         (_, Err(_)) => case.driver.native,
@@ -271,7 +271,7 @@ mod tests {
     use crate::judge::tests::{facts, nic, veth, wanted};
 
     #[test]
-    fn faults_that_others_reported_of_a_driver_are_notes_where_zero_copy_is_used() {
+    fn reported_faults_of_a_driver_are_notes_where_zero_copy_is_used() {
         let reported = |found: Found, dataplane: &str| {
             let findings = judge(&facts(found), &wanted(dataplane, ""));
             let is_report = |finding: &&Finding| finding.found.contains("reported, not reproduced");

@@ -1,4 +1,4 @@
-//! Fate of frames before the switch has them.
+//! Treatment of frames before the switch receives them.
 
 use std::collections::BTreeSet;
 
@@ -11,7 +11,7 @@ use crate::ask::nature::Master;
 use crate::facts::{Peer, Receiver, Unread};
 use crate::finding::{Check, Finding, Remedy};
 
-/// Unfinished checksums: the kernel's name, ethtool's, and the consequence.
+/// Unfinished checksums: the kernel's name, ethtool's name, and the consequence.
 const UNFINISHED: (&str, &str, &str) = (
     "tx-checksum-ip-generic",
     "tx",
@@ -22,8 +22,7 @@ const TAGS: (&str, &str, &str) = (
     "txvlan",
     "keeps the VLAN tag beside the frame, where the program does not see it",
 );
-/// Segmentation offloads if the program runs in the network stack: native XDP forbids it to the
-/// other end.
+/// Segmentation offloads if the program runs in the network stack: with native XDP the other end cannot use them.
 const MERGING: (&str, &str, &str) = (
     "tx-tcp-segmentation",
     "tso",
@@ -40,7 +39,7 @@ pub(super) fn offloads(case: &Case<'_>) -> Vec<Finding> {
         [] => std::slice::from_ref(&own),
         others => others,
     };
-    // Of software there is nothing to switch off.
+    // Software devices have nothing to switch off.
     let strips_tags = |receiver: &&Receiver| drivers::driver(&receiver.driver).strips_tags;
     let stripping: Vec<_> = receivers.iter().filter(strips_tags).collect();
     if stripping.is_empty() {
@@ -89,7 +88,7 @@ pub(super) fn other_end(case: &Case<'_>) -> Vec<Finding> {
         Some(Peer::Elsewhere) => {
             return vec![Finding::note(
                 Check::OtherEnd,
-                "in a network namespace that cannot be entered from here: where hosts there have VLAN devices, `ethtool -K DEVICE txvlan off` belongs there",
+                "in a network namespace that cannot be entered from here: if hosts there have VLAN devices, run `ethtool -K DEVICE txvlan off` there",
             )]
         }
         Some(Peer::Known {
@@ -136,8 +135,7 @@ pub(super) fn other_end(case: &Case<'_>) -> Vec<Finding> {
     }
 }
 
-/// Reports a bridge at the other end, which consumes pauses itself; `docker network connect` makes
-/// one.
+/// Reports a bridge at the other end, which consumes pauses itself; `docker network connect` creates one.
 fn behind_a_bridge(case: &Case<'_>, name: &str, master: Option<&Master>) -> Option<Finding> {
     let master = master.filter(|master| master.kind.as_deref() == Some("bridge"))?;
     let bridge = &master.name;
@@ -174,7 +172,7 @@ pub(super) fn pause(case: &Case<'_>) -> Option<Finding> {
         _ if passes_no_pfc(case) => Finding::note(
             Check::Pause,
             format!(
-                "{} passes PFC on only with rx-all, which is off: pauses may not reach the switch (rx-all lets frames with a bad FCS through, too)",
+                "{} passes PFC on only with rx-all, which is off: pauses may not reach the switch (rx-all also passes frames with a bad FCS)",
                 case.driver.name
             ),
         )
@@ -190,8 +188,7 @@ pub(super) fn pause(case: &Case<'_>) -> Option<Finding> {
     })
 }
 
-/// Returns true if by its driver's sources the NIC consumes MAC control frames in its present
-/// setting.
+/// Returns true if, according to its driver's sources, the NIC consumes MAC control frames in its present setting.
 fn passes_no_pfc(case: &Case<'_>) -> bool {
     case.driver.mac_control == MacControlFrames::WithRxAll
         && !case.found.features.contains("rx-all")
@@ -297,8 +294,7 @@ mod tests {
             let wanted = wanted(dataplane, "");
             one_problem(&with(&[feature]), &wanted, Check::OtherEnd, command);
         }
-        // Native XDP forbids it to the other end.
-        // The switch finishes checksums.
+        // With native XDP the other end cannot use it. The switch finishes checksums.
         for feature in ["tx-tcp-segmentation", "tx-checksum-ip-generic"] {
             let findings = judge(&with(&[feature]), &wanted("", ""));
             assert_eq!(of(&findings, Check::OtherEnd).grade, Grade::Ok);

@@ -1,5 +1,5 @@
-//! Room for frames after XOFF: the need by the file's description of the neighbour, and by the
-//! counts of a running switch.
+//! Room for frames after XOFF: the need according to the file's description of the neighbour, and according to the
+//! counters of a running switch.
 
 use weir_config::daemon::{Class, DaemonConfig, Port};
 use weir_config::switch::headroom::{Feedback, Link};
@@ -12,8 +12,7 @@ use crate::finding::{Check, Finding, Remedy};
 /// Sizes are written in whole KiB.
 const STEP: Bytes = Bytes::new(1024);
 
-/// Returns a finding for each class that pauses the port's neighbour, if there is anything to judge
-/// it by.
+/// Returns a finding for each class that pauses the port's neighbour, if there is data to judge it.
 pub(super) fn headroom(case: &Case<'_>) -> Vec<Finding> {
     let classes = case.config.classes.iter();
     let of_classes = classes.filter_map(|class| of_class(case, class));
@@ -40,7 +39,7 @@ fn needed(config: &DaemonConfig, port: &Port, class: &Class, thresholds: PfcThre
             overshoot: port.overshoot,
         },
     };
-    // A frame may find a pool full: nothing of it is below xoff then.
+    // The pool may be full when a frame arrives: then none of it is below xoff.
     let xoff = match class.pool.is_some() {
         true => Bytes::ZERO,
         false => thresholds.xoff(),
@@ -48,8 +47,7 @@ fn needed(config: &DaemonConfig, port: &Port, class: &Class, thresholds: PfcThre
     link.headroom_needed(charging, xoff, &charging.worst_frames())
 }
 
-/// Returns the headroom of the class at the port that needs most, of those whose neighbour was
-/// measured.
+/// Returns the largest headroom that the class needs at any port whose neighbour was measured.
 fn needed_at_most(config: &DaemonConfig, class: &Class) -> Bytes {
     let measured = config.ports.iter().filter(|port| is_measured(port));
     let needs = measured.filter_map(|port| {
@@ -67,7 +65,7 @@ fn is_measured(port: &Port) -> bool {
     port.overshoot > Bytes::ZERO
 }
 
-/// Counts of one class at the port by a running switch.
+/// Counters of one class at the port from a running switch.
 #[derive(Default)]
 struct Seen {
     dropped: u64,
@@ -107,7 +105,7 @@ fn of_class(case: &Case<'_>, class: &Class) -> Option<Finding> {
     }
     if is_measured(port) && room < needed {
         let found = format!(
-            "class {name} has {} at port {}, and {} may be charged after XOFF: frames that waste most of their cells, {} as measured (overshoot) and what comes within round-trip",
+            "class {name} has {} at port {}, and {} may be charged after XOFF: frames that waste most of their cells, {} as measured (overshoot) and the frames that arrive within round-trip",
             format_size(room),
             port.name,
             format_size(needed),
@@ -138,7 +136,7 @@ fn of_class(case: &Case<'_>, class: &Class) -> Option<Finding> {
     ))
 }
 
-/// Reports lost frames: the neighbour sends longer after XOFF than there is room for.
+/// Reports lost frames: the neighbour sends for longer after XOFF than there is room for.
 fn lost(case: &Case<'_>, class: &str, seen: &Seen, file: Option<(Bytes, Bytes)>) -> Finding {
     let port = &case.port.name;
     let by_file = file.map_or(String::new(), |(room, needed)| {
@@ -155,17 +153,17 @@ fn lost(case: &Case<'_>, class: &str, seen: &Seen, file: Option<(Bytes, Bytes)>)
     );
     let remedy = match case.port.role {
         PortRole::Edge => format!(
-            "measure what still comes after XOFF while the switch is stopped (`weir-host measure {}`), write port.{port}.overshoot as it says, and raise class.{class}.headroom; for a host that does not obey pauses: port.{port}.police = \"drop\"",
+            "measure how much still arrives after XOFF while the switch is stopped (`weir-host measure {}`), set port.{port}.overshoot accordingly, and raise class.{class}.headroom; for a host that does not obey pauses: port.{port}.police = \"drop\"",
             case.device()
         ),
         PortRole::Fabric => format!(
-            "see that the neighbor obeys PFC in this class (`switchctl neighbors`), and raise class.{class}.headroom"
+            "make sure that the neighbor obeys PFC in this class (`switchctl neighbors`), and raise class.{class}.headroom"
         ),
     };
     Finding::problem(Check::Headroom, found, Remedy::Other(remedy))
 }
 
-/// Reports late frames without losses: more arrived than the file expects.
+/// Reports late frames without losses: more arrived than expected from the file.
 fn late(case: &Case<'_>, class: &str, seen: &Seen, (room, needed): (Bytes, Bytes)) -> Finding {
     let port = &case.port.name;
     let found = format!(
@@ -231,7 +229,7 @@ fn cable(case: &Case<'_>) -> Option<Finding> {
     Some(Finding::note(Check::Headroom, found).mended_by(remedy))
 }
 
-/// Reports losses in priorities for which no file states the need.
+/// Reports losses in priorities whose need is not in any file.
 fn unknown(case: &Case<'_>) -> Option<Finding> {
     let is_known = |queue: &&RunningQueue| {
         let priority = Priority::new(queue.priority);
@@ -268,7 +266,7 @@ mod tests {
         )
     }
 
-    /// Adds a switch that runs with this file, and these counts of priority 4.
+    /// Adds a switch that runs with this file, and these counters of priority 4.
     fn running(mut wanted: Wanted, used: u64, dropped: u64) -> Wanted {
         let queue = |priority, headroom_used_max_bytes, headroom_dropped| RunningQueue {
             priority,
@@ -331,7 +329,7 @@ mod tests {
     }
 
     #[test]
-    fn the_line_suffices_for_all_ports() {
+    fn the_advised_line_suffices_for_all_ports() {
         let second = "overshoot = \"8KiB\"\n[[port]]\ndevice = \"eth1\"\nrole = \"edge\"\nrate = \"1Gbit\"\nround-trip = \"10us\"\novershoot = \"64KiB\"";
         let (_, _, line) = only(&file("overshoot = \"64KiB\"", "2KiB"));
         let (_, _, of_first) = only(&file(second, "2KiB"));
@@ -357,7 +355,7 @@ mod tests {
     }
 
     #[test]
-    fn a_neighbor_that_is_later_than_the_file_says_is_noted() {
+    fn a_neighbor_later_than_configured_is_noted() {
         let measured = "overshoot = \"16KiB\"";
         let needed = {
             let wanted = file(measured, "1MiB");
@@ -380,14 +378,14 @@ mod tests {
             remedy.unwrap(),
             "in s1.toml: port.eth0.overshoot = \"26KiB\""
         );
-        // The need of defaults is unknown.
+        // The need of default classes is unknown.
         let mut wanted = running(file(measured, "1MiB"), 1 << 19, 0);
         wanted.file = None;
         assert_eq!(only(&wanted).0, Grade::Ok);
     }
 
     #[test]
-    fn a_round_trip_that_needs_more_than_the_cable_gives_is_noted_with_what_would_do() {
+    fn a_round_trip_longer_than_the_cables_is_noted_with_a_remedy() {
         let told = |exceeded: bool, round_trip_nanos: Option<u64>| {
             let mut wanted = running(file("cable = \"200m\"\nreaction = \"50us\"", "1MiB"), 0, 0);
             let ports = wanted.running.iter_mut().flat_map(|it| &mut it.ports);
@@ -419,7 +417,7 @@ mod tests {
     }
 
     #[test]
-    fn losses_of_a_switch_whose_file_is_not_known_are_told() {
+    fn losses_of_a_switch_with_an_unknown_file_are_reported() {
         let mut wanted = running(super::super::tests::wanted("", ""), 4_096, 7);
         wanted.file = None;
         let (grade, found, _) = only(&wanted);

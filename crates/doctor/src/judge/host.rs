@@ -27,7 +27,7 @@ pub(super) fn judge(host: &Host, wanted: &Wanted, config: &DaemonConfig) -> Vec<
     findings
 }
 
-/// Judges the loading of the XDP program in the form that the configuration needs.
+/// Judges the loading of the XDP program in the form needed by the configuration.
 fn programs(host: &Host, config: &DaemonConfig) -> Option<Finding> {
     let check = Check::Programs;
     let tried = host.programs.as_ref()?;
@@ -57,9 +57,9 @@ fn programs(host: &Host, config: &DaemonConfig) -> Option<Finding> {
     Some(match refused(form).filter(|_| wanted) {
         Some(why) => Finding::note(
             check,
-            format!("the kernel takes the XDP program without the express path only: {why}"),
+            format!("the kernel accepts the XDP program without the express path only: {why}"),
         ),
-        None => Finding::ok(check, "the kernel takes the XDP program"),
+        None => Finding::ok(check, "the kernel accepts the XDP program"),
     })
 }
 
@@ -224,8 +224,7 @@ fn clock(host: &Host) -> Finding {
     }
 }
 
-/// Checks the CPUs that the file names; if it names none, threads run where the scheduler puts
-/// them.
+/// Checks the CPUs in the file; without any, the scheduler places the threads.
 fn cpus(host: &Host, wanted: &Wanted, config: &DaemonConfig) -> Vec<Finding> {
     let dataplane = &config.dataplane;
     let cpus = dataplane.cpu.iter().chain(&dataplane.worker_cpus);
@@ -242,7 +241,7 @@ fn cpu(number: usize, host: &Host, wanted: &Wanted, config: &DaemonConfig) -> Fi
             true => "dataplane.cpu",
             false => "dataplane.worker-cpus",
         };
-        let found = format!("CPU {number} is not there or is offline");
+        let found = format!("CPU {number} does not exist or is offline");
         return Finding::problem(check, found, wanted.setting(key, None));
     };
     if let Some(governor) = cpu.governor.as_deref().filter(|it| *it != "performance") {
@@ -259,7 +258,7 @@ fn cpu(number: usize, host: &Host, wanted: &Wanted, config: &DaemonConfig) -> Fi
         ),
         false => Finding::note(
             check,
-            format!("CPU {number} has other work, too (boot with isolcpus={number})"),
+            format!("CPU {number} also has other work (boot with isolcpus={number})"),
         ),
     }
 }

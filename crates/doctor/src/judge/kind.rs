@@ -56,7 +56,7 @@ mod tests {
     const LOSSLESS: &str = "[[class]]\nname = \"storage\"\npriority = 3\nmode = \"pfc\"\nxoff = \"60KiB\"\nxon = \"52KiB\"\nheadroom = \"64KiB\"";
 
     #[test]
-    fn what_cannot_be_a_port_is_a_problem_with_its_remedy() {
+    fn a_device_that_cannot_be_a_port_is_a_problem_with_a_remedy() {
         let vlan = || of_kind("vlan");
         assert_eq!(judged(vlan(), "", "").grade, Grade::Ok);
         let lossless = judged(vlan(), "", LOSSLESS);

@@ -1,4 +1,4 @@
-//! Frames of several buffers, on devices that take them only if `lro` was on as they were brought up.
+//! Multi-buffer frames, on devices that accept them only if `lro` was on when they were brought up.
 
 use weir_config::daemon::Offloads;
 use weir_config::drivers::{up_with_lro, LRO};
@@ -7,13 +7,12 @@ use weir_core::Bytes;
 use super::{command, Case};
 use crate::finding::{Check, Finding};
 
-/// Returns true if its switch is yet to start, and takes frames that the device supports only with
-/// `lro`.
+/// Returns true if its switch has not started yet, and uses frames that the device supports only with `lro`.
 pub(super) fn waits_for_lro(case: &Case<'_>) -> bool {
     case.running.is_none() && case.driver.needs_lro(&case.config.dataplane)
 }
 
-/// Reports the settings that the device needs to take frames of several buffers.
+/// Reports the settings that the device needs to accept multi-buffer frames.
 pub(super) fn lro(case: &Case<'_>) -> Option<Finding> {
     if !waits_for_lro(case) {
         return None;
@@ -77,7 +76,7 @@ mod tests {
             let grade = of(&findings, Check::Offloads).grade;
             assert!(grade < Grade::Problem, "{findings:#?}");
         }
-        // It merges frames, where it is of no use.
+        // Where it is not needed, it merges frames.
         let command = "ethtool -K eth0 lro off";
         one_problem(
             &facts(vmxnet3(true)),

@@ -1,4 +1,4 @@
-//! Conclusions from the facts: pure, so that each finding has a test.
+//! Conclusions from the facts: pure functions, so that each finding has a test.
 
 mod device;
 mod frames;
@@ -22,73 +22,73 @@ use weir_config::FileError;
 use crate::facts::{Facts, Found};
 use crate::finding::{Finding, Grade, Remedy};
 
-/// Purpose of the devices.
+/// Intended use of the devices.
 #[derive(Clone, Debug)]
 pub struct Wanted {
-    /// The switch; its ports are those to check.
+    /// The switch, whose ports are checked.
     pub config: DaemonConfig,
     /// Source of the configuration; `None` for defaults.
     pub file: Option<PathBuf>,
-    /// The switch runs.
+    /// The switch, if it runs.
     pub running: Option<Running>,
 }
 
-/// A switch that runs, as its API has it.
+/// A running switch, as reported by its API.
 #[derive(Clone, Debug, Default, Serialize)]
 pub struct Running {
-    /// Its process.
+    /// Its process id.
     pub pid: u32,
     /// Its ports.
     pub ports: Vec<RunningPort>,
 }
 
-/// A port of a switch that runs.
+/// A port of a running switch.
 #[derive(Clone, Debug, Default, Serialize)]
 pub struct RunningPort {
     /// Its device.
     pub device: String,
     /// Mode in which the program is attached: `native` or `generic`.
     pub mode: String,
-    /// The driver shares memory with the sockets.
+    /// True if the driver shares memory with the sockets.
     pub zero_copy: bool,
     /// Frames dropped since the start because their queue has no socket.
     pub without_socket: u64,
     /// Frames dropped since the start because there was no room for metadata.
     pub without_metadata: u64,
-    /// Its queues that pause the neighbor.
+    /// Its queues that pause the neighbour.
     pub queues: Vec<RunningQueue>,
     /// Measurements of its cable; `None` if the configuration in force has none.
     pub cable: Option<RunningCable>,
-    /// It floods and learns nothing, in a VLAN or in all, because of a loop.
+    /// It neither floods nor learns, in a VLAN or in all, because of a loop.
     pub loop_blocked: bool,
 }
 
-/// The cable of a port of a switch that runs.
+/// The cable of a port of a running switch.
 #[derive(Clone, Copy, Debug, Default, Serialize)]
 pub struct RunningCable {
-    /// A recent round trip needs more headroom than the cable gives.
+    /// A recent round trip needs more headroom than the cable provides.
     pub exceeded: bool,
     /// Longest recent round-trip time; `None` if the other end answers no echo messages.
     pub round_trip_nanos: Option<u64>,
 }
 
-/// One priority of a port of a switch that runs, which pauses the neighbor.
+/// One priority of a port of a running switch, which pauses the neighbour.
 #[derive(Clone, Copy, Debug, Default, Serialize)]
 pub struct RunningQueue {
     /// 0 to 7.
     pub priority: u8,
-    /// The most of the headroom that was ever in use, in bytes as charged.
+    /// Peak of the used headroom, in charged bytes.
     pub headroom_used_max_bytes: u64,
     /// Frames dropped since the start because the headroom was full.
     pub headroom_dropped: u64,
 }
 
 impl Wanted {
-    /// A switch of defaults with these devices.
+    /// Creates a default switch with these devices.
     ///
     /// # Errors
     ///
-    /// When one of them is no name of a device.
+    /// One of them is not a valid device name.
     pub fn of_devices(devices: &[&str]) -> Result<Self, FileError> {
         let port = |device: &&str| {
             format!("[[port]]\ndevice = \"{device}\"\nrole = \"edge\"\nrate = \"1Gbit\"\n")
@@ -115,11 +115,11 @@ impl Wanted {
     }
 }
 
-/// A present port, and all facts about it.
+/// An existing port, and all facts about it.
 #[derive(Clone, Copy)]
 struct Case<'a> {
     wanted: &'a Wanted,
-    /// The configuration as completed by the devices' state.
+    /// The configuration, adapted to the devices' state.
     config: &'a DaemonConfig,
     port: &'a Port,
     found: &'a Found,
@@ -231,7 +231,7 @@ fn judge_device(case: &Case<'_>) -> Vec<Finding> {
     findings
 }
 
-/// The worst of them.
+/// The worst grade.
 pub fn worst(findings: &[Finding]) -> Grade {
     let grades = findings.iter().map(|finding| finding.grade);
     grades.max().unwrap_or(Grade::Ok)

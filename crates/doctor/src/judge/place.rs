@@ -1,4 +1,4 @@
-//! Places of a NIC, its interrupts and the threads.
+//! Placement of a NIC, its interrupts and the threads.
 
 use std::collections::BTreeSet;
 

@@ -1,4 +1,4 @@
-//! Receive queues, and what feeds them.
+//! Receive queues, and their traffic.
 
 use weir_config::daemon::Fallback;
 
@@ -52,7 +52,7 @@ pub(super) fn queues(case: &Case<'_>) -> Finding {
         return Finding::problem(Check::Queues, found, remedy);
     }
     let left_out = without_socket(case);
-    // If RSS can keep frames off them, that is its finding.
+    // If RSS can keep frames off them, that is a separate finding.
     if case.found.rss.is_none() && !left_out.is_empty() {
         let found = format!("{has} queues, {}", lost_by(case, &left_out));
         let remedy = match case.port.queue {
@@ -95,7 +95,7 @@ fn lost_by(case: &Case<'_>, left_out: &[u32]) -> String {
     format!("frames of queue {} {becomes}", list.join(", "))
 }
 
-/// With `fallback = "pass"` it may be intended.
+/// It may be intended with `fallback = "pass"`.
 fn graded(case: &Case<'_>, check: Check, found: String, remedy: Remedy) -> Finding {
     match case.port.fallback {
         Fallback::Pass => Finding::note(check, found).mended_by(remedy),

@@ -1,4 +1,4 @@
-//! Each finding from facts that are written by hand: a NIC that is as it should be, and one thing wrong with it.
+//! Each finding from hand-written facts: a NIC in order, with one fault.
 
 use std::path::Path;
 
@@ -160,7 +160,7 @@ pub(super) fn one_problem(facts: &Facts, wanted: &Wanted, check: Check, remedy: 
 }
 
 #[test]
-fn a_device_as_it_should_be_has_no_problem() {
+fn a_correct_device_has_no_problem() {
     for found in [nic(), veth()] {
         let findings = judge(&facts(found), &wanted("", ""));
         assert!(worst(&findings) < Grade::Problem, "{findings:#?}");
@@ -314,13 +314,13 @@ fn each_setting_that_does_not_fit_the_nic_is_named_with_its_file() {
 }
 
 #[test]
-fn a_name_that_is_not_there_may_be_another_one() {
+fn a_missing_device_gets_a_suggestion() {
     let mut facts = facts(nic());
     facts.devices[0].found = None;
     facts.names = vec!["lo".into(), "eth9".into()];
     let remedy = "in s1.toml: port.eth0.device = \"eth9\"";
     one_problem(&facts, &wanted("", ""), Check::Device, remedy);
-    // It is where the switch is.
+    // Reported where the switch is.
     let mut wanted = wanted("", "");
     wanted.running = Some(Running {
         pid: 17,
@@ -390,7 +390,7 @@ fn each_wrong_host_has_one_problem() {
 }
 
 #[test]
-fn what_could_not_be_read_is_a_note() {
+fn unreadable_facts_are_notes() {
     let mut found = nic();
     found.pause = Err(Unread::NotPermitted);
     found.channels = Err(Unread::NotPermitted);
@@ -436,7 +436,7 @@ fn a_nic_that_keeps_pfc_to_itself_is_noted() {
 }
 
 #[test]
-fn a_switch_that_runs_is_judged_by_what_it_counts() {
+fn a_running_switch_is_judged_by_its_counters() {
     let running = |change: fn(&mut RunningPort)| {
         let mut port = RunningPort {
             device: "eth0".into(),

@@ -27,12 +27,12 @@ impl Case<'_> {
         neighbour.map_or("DEVICE", |neighbour| &neighbour.device)
     }
 
-    /// A command with the device in the place of `DEVICE`.
+    /// A command with the device instead of `DEVICE`.
     fn here(&self, command: &str) -> Remedy {
         Remedy::Command(command.replace("DEVICE", self.device()))
     }
 
-    /// A remedy at the neighbour, with its device in the place of `DEVICE`.
+    /// A remedy at the neighbour, with its device instead of `DEVICE`.
     fn there(&self, what: &str) -> Remedy {
         let what = what.replace("DEVICE", self.far());
         Remedy::Other(format!("at the neighbour: {what}"))
@@ -46,7 +46,7 @@ impl Case<'_> {
     }
 }
 
-/// The findings, those of what is wrong with the trial itself first.
+/// The findings, starting with problems of the trial itself.
 pub fn judge(trial: &Trial, facts: &Facts, wanted: &Wanted) -> Vec<Finding> {
     let device = &trial.link.device;
     let found = facts.devices.iter().find(|it| it.name == *device);
@@ -405,7 +405,7 @@ fn pauses(case: &Case<'_>) -> Vec<Finding> {
     findings
 }
 
-/// Returns settings that may make a NIC pass PFC frames on.
+/// Returns settings that may make a NIC pass PFC frames to the host.
 fn keeps_pfc(case: &Case<'_>) -> Remedy {
     let Some(found) = case.found else {
         return Remedy::Other("see the table of drivers".into());

@@ -1,5 +1,5 @@
-//! The proof of a device: frames of all sizes and PFC frames go to a neighbour that reflects them,
-//! and the returned frames are judged.
+//! Test of a device: frames of all sizes and PFC frames are sent to a neighbour that reflects them, and the returned
+//! frames are judged.
 //!
 //! [`Tester`] is the requesting side, without I/O; [`Trial`] has its results, and [`judge`]
 //! interprets them.

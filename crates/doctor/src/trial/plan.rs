@@ -1,20 +1,19 @@
-//! Which frames are sent.
+//! The frames to send.
 
 use weir_core::random::SplitMix64;
 use weir_core::wire::ethernet::FRAME_LENGTH_MIN;
 use weir_core::wire::reflection::{Tag, TAG_LENGTH};
 use weir_core::Priority;
 
-/// The VLAN of a third of the frames: a NIC may filter by it. The others with a tag have only a
-/// priority tag.
+/// The VLAN of a third of the frames: a NIC may filter by it. The other tagged ones have only a priority tag.
 const VLAN: u16 = 100;
-/// Buffers begin and end at multiples of this, and by this much before them, for headroom.
+/// Buffers start and end at multiples of this, and this much before them, for headroom.
 const BOUNDARY: usize = 256;
-/// Lengths beside a boundary that are sent again.
+/// Number of lengths on each side of a boundary that are sent again.
 const BESIDE: usize = 4;
 /// Number of repetitions, back to back.
 const AGAIN: usize = 4;
-/// The order of the lengths: any, the same in every trial.
+/// Seed of the arbitrary order of lengths, the same in every trial.
 const SEED: u64 = 0x5745_4952;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -35,8 +34,8 @@ impl Shape {
     }
 }
 
-/// Returns every length from the shortest to `longest` bytes, which are without a tag, untagged and
-/// with both kinds of tags; then bursts of those around every place where a buffer may end.
+/// Returns every length from the shortest to `longest` bytes (without a tag), untagged and with both kinds of tags;
+/// then bursts of lengths around every possible end of a buffer.
 pub(super) fn shapes(longest: usize) -> Vec<Shape> {
     let lengths = FRAME_LENGTH_MIN..=longest;
     let tags = |length: usize| {

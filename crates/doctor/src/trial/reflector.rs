@@ -1,4 +1,4 @@
-//! The side that reflects.
+//! The reflecting end.
 
 use std::collections::VecDeque;
 use std::str::FromStr;
@@ -13,30 +13,29 @@ use weir_core::{MacAddress, Priority};
 
 use super::WINDOW;
 
-/// Answered requests of pauses, by their numbers.
+/// Number of remembered requests for pauses.
 const REQUESTS: usize = PRIORITY_COUNT;
-/// Maximum number of waiting replies: a window of them, and as many PFC frames as are requested at
-/// once.
+/// Maximum number of waiting replies: a window of them, and the PFC frames of a request.
 const REPLIES_MAX: usize = 4 * WINDOW;
 
-/// A fault to make on purpose, so that tests can see whether it is found.
+/// A deliberate fault, for tests that it is found.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Fault {
-    /// One of this many data frames does not arrive.
+    /// One in this many data frames does not arrive.
     Lose(u32),
-    /// One of this many reflections does not leave.
+    /// One in this many reflections does not leave.
     LoseBack(u32),
-    /// Data frames end after this many bytes.
+    /// Data frames are truncated to this many bytes.
     Cut(usize),
-    /// Reflections do.
+    /// Reflections are truncated to this many bytes.
     CutBack(usize),
     /// Data frames lose their tags.
     Strip,
-    /// Reflections do.
+    /// Reflections lose their tags.
     StripBack,
-    /// A byte of one of this many data frames is changed.
+    /// A byte of one in this many data frames is changed.
     Change(u32),
-    /// One of this many reflections leaves after the next.
+    /// One in this many reflections leaves after the next.
     SwapBack(u32),
     /// PFC frames do not arrive.
     Eat,
@@ -80,7 +79,7 @@ enum Reply {
     Pause(Priority),
 }
 
-/// The side that reflects: one run at a time, the latest.
+/// The reflecting end: one run at a time, the latest.
 #[derive(Debug)]
 pub struct Reflector {
     address: MacAddress,
@@ -97,7 +96,7 @@ pub struct Reflector {
 }
 
 impl Reflector {
-    /// At a device with this address and name that carries frames of `longest` bytes without a tag.
+    /// Creates a reflector at a device with this address and name that carries frames of `longest` bytes without a tag.
     pub fn new(address: MacAddress, device: &str, longest: u16, fault: Option<Fault>) -> Self {
         Self {
             address,
@@ -119,13 +118,13 @@ impl Reflector {
         &self.account
     }
 
-    /// Replies that there was no room for.
+    /// Number of replies lost for lack of room.
     pub fn lost_replies(&self) -> u64 {
         self.lost_replies
     }
 
-    /// A frame came. Nothing but data frames, questions and requests is ever answered, so that two reflectors do not keep
-    /// one another busy.
+    /// Processes a received frame. Only data frames, queries and requests are answered, so that two reflectors do not
+    /// keep each other busy.
     pub fn receive(&mut self, frame: &[u8]) {
         let is_mac_control = EthernetView::new_checked(frame)
             .is_ok_and(|frame| frame.ethertype() == ETHERTYPE_MAC_CONTROL);
@@ -164,7 +163,7 @@ impl Reflector {
         }
     }
 
-    /// Writes the frame that is due, and gives its length in bytes; `None` if none is.
+    /// Writes the frame that is due, and returns its length in bytes; `None` if none is.
     pub fn next_frame(&mut self, buffer: &mut [u8]) -> Option<usize> {
         loop {
             self.left += 1;
@@ -249,7 +248,7 @@ impl Reflector {
         }
     }
 
-    /// Builds a reflection with the length and the tag that the data frame had when it was sent.
+    /// Builds a reflection with the length and the tag with which the data frame was sent.
     fn echo(
         &mut self,
         to: MacAddress,

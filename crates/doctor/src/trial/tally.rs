@@ -1,26 +1,26 @@
-//! Results.
+//! Results of a trial.
 
 use serde::{Deserialize, Serialize};
 use weir_core::units::PRIORITY_COUNT;
 
-/// All of it.
+/// Results of a trial.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Trial {
     /// Frames between the device and this program.
     pub link: Link,
-    /// Why it is over.
+    /// Reason for its end.
     pub ended: Ended,
     /// The reflecting neighbour.
     pub neighbour: Option<Neighbour>,
     /// Duration in milliseconds.
     pub took_milliseconds: u64,
-    /// Data frames there and back.
+    /// Data frames in both directions.
     pub frames: Frames,
     /// PFC frames.
     pub pauses: Pauses,
 }
 
-/// Why it is over.
+/// Reason for the end of a trial.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Ended {
@@ -29,9 +29,9 @@ pub enum Ended {
     /// The first frame was not answered.
     #[default]
     NoNeighbour,
-    /// The neighbour answered no more.
+    /// The neighbour stopped answering.
     Silent,
-    /// It took longer than it may.
+    /// It exceeded its time limit.
     TimedOut,
     /// It was interrupted.
     Interrupted,
@@ -44,11 +44,11 @@ pub struct Link {
     pub device: String,
     /// Mode in which the program is attached: `native` or `generic`.
     pub mode: String,
-    /// The driver shares memory with the sockets.
+    /// True if the driver shares memory with the sockets.
     pub zero_copy: bool,
-    /// Sockets, one for each queue.
+    /// Number of sockets, one for each queue.
     pub queues: usize,
-    /// Bytes of a chunk of packet memory.
+    /// Size of a chunk of packet memory in bytes.
     pub chunk_bytes: u64,
     /// Frames that the program dropped because their queue has no socket.
     pub without_socket: u64,
@@ -69,14 +69,14 @@ pub struct Neighbour {
     pub longest_bytes: u16,
 }
 
-/// Number of frames, and their lengths in bytes as they were sent.
+/// Number of frames, and their lengths in bytes as sent.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Tally {
     /// Frames.
     pub frames: u64,
-    /// The shortest of them.
+    /// Shortest length.
     pub shortest_bytes: u16,
-    /// The longest of them.
+    /// Longest length.
     pub longest_bytes: u16,
 }
 
@@ -91,45 +91,45 @@ impl Tally {
     }
 }
 
-/// Fate of the frames that arrived in one direction.
+/// State of the frames that arrived in one direction.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Way {
-    /// Their end was missing.
+    /// Truncated.
     pub cut: Tally,
-    /// There was more than had been sent.
+    /// Longer than sent.
     pub grown: Tally,
-    /// Other bytes than had been sent.
+    /// With changed bytes.
     pub changed: Tally,
-    /// Sent with a tag, they came without.
+    /// Without their tag.
     pub untagged: Tally,
-    /// They came with another tag than they were sent with, or with one though sent without.
+    /// With another tag, or tagged although sent untagged.
     pub retagged: Tally,
 }
 
 /// Data frames.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Frames {
-    /// All that were sent.
+    /// All frames sent.
     pub sent: Tally,
-    /// Those that the neighbour had; `None` where it did not say.
+    /// Frames that the neighbour received; `None` if it did not report.
     pub arrived: Option<u64>,
-    /// Those whose reflection came.
+    /// Frames whose reflection arrived.
     pub returned: u64,
-    /// The others.
+    /// Frames without a reflection.
     pub lost: Tally,
-    /// Those of them with a VLAN's tag.
+    /// Those of them with a VLAN tag.
     pub lost_of_vlan: u64,
-    /// Reflections that came after one of the same priority that was sent later.
+    /// Reflections that arrived after one of the same priority that was sent later.
     pub reordered: u64,
-    /// Reflections that had come before.
+    /// Repeated reflections.
     pub repeated: u64,
-    /// Frames at the neighbour that bore the trial's EtherType and could not be read.
+    /// Frames at the neighbour with the trial's EtherType that could not be parsed.
     pub unreadable_there: u64,
-    /// Unreadable frames here.
+    /// The same, here.
     pub unreadable_here: u64,
-    /// Arrival at the neighbour.
+    /// On arrival at the neighbour.
     pub there: Way,
-    /// Return of the reflections.
+    /// On return.
     pub back: Way,
 }
 
@@ -138,10 +138,10 @@ pub struct Frames {
 pub struct Pauses {
     /// Sent here.
     pub sent_here: [u32; PRIORITY_COUNT],
-    /// Come to the neighbour.
+    /// Received by the neighbour.
     pub came_there: [u32; PRIORITY_COUNT],
     /// Sent by the neighbour.
     pub sent_there: [u32; PRIORITY_COUNT],
-    /// Come here.
+    /// Received here.
     pub came_here: [u32; PRIORITY_COUNT],
 }

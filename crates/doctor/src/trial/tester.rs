@@ -1,4 +1,4 @@
-//! The side that asks: what it sends next, and what it makes of what comes.
+//! The requesting end: frames to send next, and evaluation of received ones.
 
 use std::collections::BTreeMap;
 
@@ -13,18 +13,18 @@ use weir_core::{Duration, Instant, MacAddress, Priority};
 use super::plan::{self, Shape};
 use super::tally::{Ended, Neighbour, Trial, Way};
 
-/// Data frames that are under way at most: no ring anywhere overflows by them.
+/// Maximum number of data frames in flight: few enough for any ring.
 pub const WINDOW: usize = 32;
-/// PFC frames of each priority, each way.
+/// PFC frames of each priority, in each direction.
 const PAUSES: u8 = 4;
-/// Interval at which a question is repeated.
+/// Interval at which a request is repeated.
 const REPEAT: Duration = Duration::from_millis(200);
-/// Time limit of the first question: attaching a program may have reset the link.
+/// Time limit of the first request: attaching a program may have reset the link.
 const HELLO_LIMIT: Duration = Duration::from_millis(10_000);
 const ANSWER_LIMIT: Duration = Duration::from_millis(3_000);
-/// A frame that takes longer counts as lost until its reflection comes.
+/// Minimum time after which a frame counts as lost until its reflection arrives.
 const WAIT_MIN: Duration = Duration::from_millis(100);
-/// Factor of the wait to the longest round trip so far.
+/// Wait as a multiple of the longest round trip so far.
 const WAIT_ROUND_TRIPS: u64 = 8;
 const WAIT_MAX: Duration = Duration::from_millis(2_000);
 /// Windows without any reflection after which the neighbour counts as gone.
@@ -34,17 +34,17 @@ const PAUSE_TIME: Quanta = Quanta(1);
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Phase {
-    /// Searching for the neighbour since then.
+    /// Searching for the neighbour since `since`.
     Hello { since: Instant },
     /// Sending data frames.
     Frames,
-    /// Waiting for the last reflections, until then.
+    /// Waiting for the last reflections until `until`.
     Drain { until: Instant },
-    /// Sending PFC frames, and requests for them: this one next.
+    /// Sending PFC frames and requests for them; `next` is the next one.
     Pauses { next: u32 },
-    /// Waiting for the neighbour's PFC frames, until then.
+    /// Waiting for the neighbour's PFC frames until `until`.
     PausesBack { until: Instant },
-    /// Requesting its counts, since then.
+    /// Requesting its counts since `since`.
     Query { since: Instant },
     /// Over.
     Done,
@@ -58,18 +58,18 @@ enum Fate {
     Returned,
 }
 
-/// The side that asks.
+/// The requesting end.
 #[derive(Debug)]
 pub struct Tester {
     run: u64,
     address: MacAddress,
     neighbour: Option<MacAddress>,
-    /// Bytes of the longest frame of this end, without a tag.
+    /// Longest frame of this end in bytes, without a tag.
     longest: usize,
     limit: Instant,
     began: Instant,
     phase: Phase,
-    /// Time of the last question.
+    /// Time of the last request.
     asked: Option<Instant>,
     shapes: Vec<Shape>,
     fates: Vec<Fate>,
@@ -77,14 +77,14 @@ pub struct Tester {
     under_way: BTreeMap<u32, Instant>,
     longest_round_trip: Duration,
     empty_windows: u32,
-    /// By priority, and then for untagged frames: the latest that has returned.
+    /// Latest returned frame by priority, followed by that of untagged frames.
     latest: [Option<u32>; PRIORITY_COUNT + 1],
     trial: Trial,
 }
 
 impl Tester {
-    /// A trial from now on, with `longest` bytes without a tag as its longest frame, that ends after `limit`. `run` is a random
-    /// number.
+    /// Starts a trial now, with `longest` bytes without a tag as its longest frame, that ends after `limit`. `run` is a
+    /// random number.
     pub fn new(
         now: Instant,
         run: u64,
@@ -112,7 +112,7 @@ impl Tester {
         }
     }
 
-    /// True when there is nothing more to do.
+    /// Returns true when the trial is over.
     pub fn is_done(&self) -> bool {
         self.phase == Phase::Done
     }
@@ -122,7 +122,7 @@ impl Tester {
         (self.next, self.shapes.len())
     }
 
-    /// Ends it on a user's request.
+    /// Ends the trial on a user's request.
     pub fn interrupt(&mut self) {
         self.end(Ended::Interrupted);
     }
@@ -141,7 +141,7 @@ impl Tester {
         self.trial
     }
 
-    /// A frame came.
+    /// Processes a received frame.
     pub fn receive(&mut self, now: Instant, frame: &[u8]) {
         let is_mac_control = EthernetView::new_checked(frame)
             .is_ok_and(|frame| frame.ethertype() == ETHERTYPE_MAC_CONTROL);
@@ -154,13 +154,13 @@ impl Tester {
         let view = ReflectionView::new_checked(frame);
         match view.and_then(|view| Ok((view, view.read()?))) {
             Ok((view, read)) if read.run == self.run => self.receive_message(now, &view, &read),
-            // Another trial.
+            // Of another trial.
             Ok(_) => {}
             Err(_) => self.trial.frames.unreadable_here += 1,
         }
     }
 
-    /// Writes the frame that is due, and gives its length in bytes; `None` if none is.
+    /// Writes the frame that is due, and returns its length in bytes; `None` if none is.
     pub fn next_frame(&mut self, now: Instant, buffer: &mut [u8]) -> Option<usize> {
         if now >= self.limit && !self.is_done() {
             self.end(Ended::TimedOut);
@@ -199,7 +199,7 @@ impl Tester {
         }
     }
 
-    /// When [`next_frame`](Self::next_frame) is to be called at the latest if nothing comes.
+    /// The latest time for the next call of [`next_frame`](Self::next_frame) if nothing is received.
     pub fn next_moment(&self, now: Instant) -> Instant {
         let soonest = match self.phase {
             Phase::Hello { .. } | Phase::Query { .. } => self.asked.map(|asked| asked + REPEAT),
@@ -241,7 +241,7 @@ impl Tester {
         reflection.emit(to, self.address, length, buffer)
     }
 
-    /// Sends the question, unless it was just sent.
+    /// Sends the request, unless it was just sent.
     fn ask(&mut self, now: Instant, message: Message, buffer: &mut [u8]) -> Option<usize> {
         let is_due = self.asked.is_none_or(|asked| now >= asked + REPEAT);
         if !is_due || self.is_done() {
@@ -278,7 +278,7 @@ impl Tester {
         Some(length)
     }
 
-    /// Stops waiting for frames under way; a reflection that comes later still counts.
+    /// Stops waiting for frames in flight; a later reflection still counts.
     fn give_up(&mut self) {
         let is_empty = self.under_way.len() == WINDOW;
         self.empty_windows = match is_empty && self.is_silent() {
@@ -288,7 +288,7 @@ impl Tester {
         self.under_way.clear();
     }
 
-    /// Returns true if none of the last window has returned.
+    /// Returns true if no frame of the last window has returned.
     fn is_silent(&self) -> bool {
         let first = self.next.saturating_sub(WINDOW);
         let window = self.fates.get(first..self.next).unwrap_or(&[]);
@@ -307,7 +307,7 @@ impl Tester {
             self.trial.pauses.sent_here[priority.index()] += 1;
             return Some(length);
         }
-        // Twice, for one may be lost; it is answered once.
+        // Twice, since one may be lost; it is answered once.
         if next < OUT + 2 * PRIORITY_COUNT as u32 {
             let please = Message::PausesPlease {
                 number: u32::from(priority.get()),
@@ -322,7 +322,7 @@ impl Tester {
     }
 
     fn receive_mac_control(&mut self, frame: &[u8]) {
-        // Of a NIC's own, there may be any.
+        // Others may be the NIC's own.
         let asked_for = matches!(
             self.phase,
             Phase::Pauses { .. } | Phase::PausesBack { .. } | Phase::Query { .. }
@@ -402,7 +402,7 @@ impl Tester {
     }
 }
 
-/// A data frame and its reflection have the same length from the subtype on.
+/// A data frame and its reflection have the same length after the subtype.
 fn note(way: &mut Way, shape: Shape, sent: u16, arrival: Arrival) {
     if arrival.length < sent {
         way.cut.add(shape.length);

@@ -1,4 +1,4 @@
-//! Both sides with nothing but memory between them: what is done to frames is found.
+//! Both ends connected by memory: each change to frames is found.
 
 use std::path::Path;
 
@@ -55,7 +55,7 @@ fn problems(trial: Trial) -> Vec<(Check, String)> {
 }
 
 #[test]
-fn a_perfect_neighbour_has_all_sizes_tags_and_pauses_come_back() {
+fn a_perfect_neighbour_returns_all_sizes_tags_and_pauses() {
     let trial = trial(None);
     assert_eq!(trial.ended, Ended::Complete);
     let frames = trial.frames;
@@ -135,7 +135,7 @@ fn every_fault_is_named_with_its_side() {
 }
 
 #[test]
-fn nobody_there_ends_it() {
+fn no_answer_ends_it() {
     let mut now = Instant::ZERO;
     let mut tester = Tester::new(now, 7, HERE, LONGEST, Duration::from_millis(60_000));
     let mut asked = 0;
@@ -175,7 +175,7 @@ fn a_neighbour_that_goes_ends_it() {
 }
 
 #[test]
-fn other_runs_and_reflectors_are_left_alone() {
+fn frames_of_other_runs_and_reflectors_are_ignored() {
     let now = Instant::ZERO;
     let mut buffer = [0; 2048];
     let mut other = Tester::new(now, 8, HERE, LONGEST, Duration::from_millis(1000));
@@ -196,7 +196,7 @@ fn other_runs_and_reflectors_are_left_alone() {
 }
 
 #[test]
-fn a_configuration_of_its_own_is_named_where_a_setting_helps() {
+fn the_configuration_is_named_where_a_setting_helps() {
     let text = "name = \"s\"\n[[port]]\ndevice = \"lo\"\nrole = \"edge\"\nrate = \"1Gbit\"\n";
     let wanted = Wanted {
         config: DaemonConfig::parse(text, Path::new("s.toml")).unwrap(),

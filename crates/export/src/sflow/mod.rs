@@ -23,16 +23,16 @@ const FLOW_SAMPLE_EXPANDED: u32 = 3;
 const COUNTERS_SAMPLE_EXPANDED: u32 = 4;
 const DISCARDED_PACKET: u32 = 5;
 const SAMPLED_HEADER: u32 = 1;
-/// `extended_function`: the name of the place that dropped the frame.
+/// `extended_function`: the name of the function that dropped the frame.
 const FUNCTION: u32 = 1038;
 const GENERIC_COUNTERS: u32 = 1;
 const ETHERNET_COUNTERS: u32 = 2;
 /// `sFlowDataSource`: an index of SMIv2's ifTable.
 const SOURCE_INTERFACE: u32 = 0;
-/// Format of an interface that is one `ifIndex`.
+/// Format of an interface given by one `ifIndex`.
 const SINGLE_INTERFACE: u32 = 0;
 const HEADER_ETHERNET: u32 = 1;
-/// Bytes of the checksum behind a frame: they were on the line, and the switch never has them.
+/// Bytes of a frame's checksum: they were on the line, but the switch never has them.
 const CHECKSUM_BYTES: u32 = 4;
 /// ethernetCsmacd of IANA's ifType.
 const IF_TYPE_ETHERNET: u32 = 6;
@@ -41,33 +41,33 @@ const ADMINISTRATIVELY_UP: u32 = 1;
 const OPERATIONALLY_UP: u32 = 2;
 const UNKNOWN: u32 = u32::MAX;
 
-/// Bytes of a sample in front of a frame's own: type and length, the fields, one record's type and length, and the
-/// fields in front of the header.
+/// Bytes of a sample before a frame's own: type and length, the fields, one record's type and length, and the fields
+/// before the header.
 const FLOW_FIELDS: usize = 8 + 44 + 8 + 16;
 const DISCARDED_FIELDS: usize = 8 + 32 + 8 + 16 + 8 + 4;
 const COUNTERS_BYTES: usize = 8 + 16 + (8 + 88) + (8 + 52);
 
-/// A frame, or the beginning of one.
+/// A frame, or its beginning.
 #[derive(Clone, Copy, Debug)]
 pub struct Header<'a> {
-    /// The first bytes, without preamble; more than [`HEADER_MAX`] are cut off.
+    /// The first bytes, without preamble; truncated to [`HEADER_MAX`].
     pub bytes: &'a [u8],
     /// Length of the whole frame without its checksum.
     pub length: usize,
 }
 
-/// A frame that a port received and the switch admitted, one of many.
+/// A sampled frame that a port received and the switch admitted.
 #[derive(Clone, Copy, Debug)]
 pub struct PacketSample<'a> {
     /// Number of the port's packet sample, from 1.
     pub sequence: u32,
     /// The port's `ifIndex`.
     pub interface: u32,
-    /// One in this many frames is chosen on average.
+    /// Mean number of frames per sample.
     pub rate: u32,
-    /// Frames from which the samples so far were chosen at this port.
+    /// Frames at this port from which samples were chosen so far.
     pub pool: u32,
-    /// Samples of this port that were lost before they were written.
+    /// Samples of this port lost before they were written.
     pub lost: u32,
     /// The frame.
     pub header: Header<'a>,
@@ -78,7 +78,7 @@ pub struct PacketSample<'a> {
 pub struct DiscardedPacket<'a> {
     /// Number of the port's report, from 1.
     pub sequence: u32,
-    /// `ifIndex` of the port that it came in by.
+    /// `ifIndex` of its ingress port.
     pub interface: u32,
     /// Drops at this port that were not reported, because of the rate limit or a lack of memory.
     pub unreported: u32,
@@ -88,7 +88,7 @@ pub struct DiscardedPacket<'a> {
     pub header: Header<'a>,
 }
 
-/// Counters of a port. `None`: the switch does not count this.
+/// Counters of a port. `None`: not counted by the switch.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct PortCounters {
     /// Number of the port's counter sample, from 1.
@@ -101,7 +101,7 @@ pub struct PortCounters {
     pub up: bool,
     /// Bytes of frames that were admitted.
     pub in_octets: u64,
-    /// Frames that were admitted, to any address.
+    /// Frames admitted, to any address.
     pub in_frames: u64,
     /// Frames from the port that were dropped.
     pub in_discards: u64,
@@ -109,7 +109,7 @@ pub struct PortCounters {
     pub in_errors: Option<u64>,
     /// Bytes of frames that were sent.
     pub out_octets: u64,
-    /// Frames that were sent, to any address.
+    /// Frames sent, to any address.
     pub out_frames: u64,
     /// Frames that the device did not send.
     pub out_discards: u64,
@@ -117,11 +117,11 @@ pub struct PortCounters {
     pub checksum_errors: Option<u64>,
     /// Frames that were misaligned.
     pub alignment_errors: Option<u64>,
-    /// Frames that were too long for the device, or of a bad length.
+    /// Frames too long for the device, or of an invalid length.
     pub length_errors: Option<u64>,
 }
 
-/// A datagram as samples are added to it.
+/// A datagram to which samples are added.
 #[derive(Clone, Debug)]
 pub struct Datagram {
     writer: Writer,
@@ -132,7 +132,7 @@ pub struct Datagram {
 }
 
 impl Datagram {
-    /// An empty datagram of the agent with this address.
+    /// Creates an empty datagram of the agent with this address.
     pub fn new(agent: IpAddr) -> Self {
         Self {
             writer: Writer::new(),
@@ -143,7 +143,7 @@ impl Datagram {
         }
     }
 
-    /// Samples in it.
+    /// Number of its samples.
     pub fn samples(&self) -> u32 {
         self.samples
     }
@@ -173,7 +173,7 @@ impl Datagram {
         writer.put_u32(0);
     }
 
-    /// The datagram as it is to be sent.
+    /// The complete datagram.
     pub fn bytes(&self) -> &[u8] {
         self.writer.bytes()
     }
@@ -192,7 +192,7 @@ impl Datagram {
         writer.put_u32(sample.rate);
         writer.put_u32(sample.pool);
         writer.put_u32(sample.lost);
-        // Input; then the output, which is not known on arrival.
+        // Input; then the output, which is unknown on arrival.
         for interface in [sample.interface, 0] {
             writer.put_u32(SINGLE_INTERFACE);
             writer.put_u32(interface);
@@ -280,7 +280,7 @@ fn put_header(writer: &mut Writer, header: &Header<'_>) {
     writer.close(start);
 }
 
-/// Counters of 32 bits wrap around; one that is unknown is all ones.
+/// 32-bit counters wrap around; all ones means unknown.
 fn put_counter(writer: &mut Writer, count: Option<u64>) {
     writer.put_u32(count.map_or(UNKNOWN, |count| count as u32));
 }
@@ -297,7 +297,7 @@ fn put_generic(writer: &mut Writer, counters: &PortCounters) {
     writer.put_u32(ADMINISTRATIVELY_UP | operational);
     writer.put_u64(counters.in_octets);
     put_counter(writer, Some(counters.in_frames));
-    // Multicast and broadcast: the switch counts frames to all addresses together.
+    // Multicast and broadcast: the switch does not count them separately.
     put_counter(writer, None);
     put_counter(writer, None);
     put_counter(writer, Some(counters.in_discards));
@@ -309,9 +309,9 @@ fn put_generic(writer: &mut Writer, counters: &PortCounters) {
     put_counter(writer, None);
     put_counter(writer, None);
     put_counter(writer, Some(counters.out_discards));
-    // Errors on sending.
+    // Errors of transmission.
     put_counter(writer, None);
-    // Promiscuous: a switch takes frames to any address.
+    // Promiscuous: a switch accepts frames to any address.
     writer.put_u32(1);
     writer.close(start);
 }
@@ -326,11 +326,11 @@ fn put_ethernet(writer: &mut Writer, counters: &PortCounters) {
     for _ in 0..6 {
         put_counter(writer, Some(0));
     }
-    // Internal errors on sending, and lost carrier.
+    // Internal transmit errors, and lost carrier.
     put_counter(writer, None);
     put_counter(writer, None);
     put_counter(writer, counters.length_errors);
-    // Internal errors on receiving, and wrong symbols.
+    // Internal receive errors, and symbol errors.
     put_counter(writer, None);
     put_counter(writer, None);
     writer.close(start);

@@ -5,7 +5,7 @@ use weir_core::DropReason;
 /// Declares codes of sFlow's `drop_reason`.
 macro_rules! codes {
     ($($name:ident = $number:literal $text:literal;)*) => {
-        /// A code of sFlow's `drop_reason`: those that the switch uses.
+        /// A code of sFlow's `drop_reason` used by the switch.
         #[derive(Clone, Copy, Debug, PartialEq, Eq)]
         #[repr(u32)]
         pub enum Code {
@@ -44,8 +44,8 @@ codes! {
 }
 
 impl Code {
-    /// The code of a drop reason. Where the list has no such reason, the code of its group (`unknown_l2`,
-    /// `unknown_buffer`, `unknown_parsing`) stands for it, or `unknown` if there is no group either.
+    /// The code of a drop reason. If the list has no such reason, uses the code of its group (`unknown_l2`,
+    /// `unknown_buffer`, `unknown_parsing`), or `unknown` without a group.
     pub const fn of(reason: DropReason) -> Self {
         match reason {
             DropReason::HeadroomExceeded | DropReason::BufferFull | DropReason::Policed => {

@@ -1,4 +1,4 @@
-//! Get: nodes as they are now.
+//! Get: present values of nodes.
 
 use prost::Message;
 
@@ -10,7 +10,7 @@ use crate::refusal::Refusal;
 use crate::tree::{Kind, Leaf, Tree};
 use crate::wire::{DataType, GetRequest, GetResponse, Notification, Path, Update};
 
-/// A Get that makes sense.
+/// A valid Get.
 pub struct Asked {
     prefix: Path,
     paths: Vec<(Pattern, String)>,
@@ -23,7 +23,7 @@ impl Asked {
     ///
     /// # Errors
     ///
-    /// When it makes no sense, or is more than is taken.
+    /// The request is invalid, or exceeds the limits.
     pub fn new(request: GetRequest) -> Result<Self, Refusal> {
         models::check_used(&request.use_models)?;
         let encoding = Encoding::asked(request.encoding)?;
@@ -32,11 +32,11 @@ impl Asked {
         })?;
         if request.path.len() > PATHS_MAX {
             return Err(Refusal::bad_request(format!(
-                "{} paths; at most {PATHS_MAX} are taken by one Get",
+                "{} paths; at most {PATHS_MAX} are accepted in one Get",
                 request.path.len()
             )));
         }
-        // A prefix alone is a path as well.
+        // A prefix without paths is a path as well.
         let paths = match request.path.is_empty() {
             true => vec![Path::default()],
             false => request.path,
@@ -54,11 +54,11 @@ impl Asked {
         })
     }
 
-    /// The answer.
+    /// Answers the request.
     ///
     /// # Errors
     ///
-    /// When a path names what is not there, or the answer is longer than clients take.
+    /// A path selects nothing, or the answer exceeds the limit of clients.
     pub fn answer(&self, tree: &Tree) -> Result<GetResponse, Refusal> {
         let mut response = GetResponse::default();
         let mut length = 0;
@@ -87,7 +87,7 @@ impl Asked {
 
     fn updates(&self, tree: &Tree, pattern: &Pattern) -> Vec<Update> {
         let mut updates = Vec::new();
-        // Nodes that are below the same one that was asked for, and how deep that is.
+        // Nodes below the same requested one, and the depth of that.
         let mut together: Vec<Chosen<'_>> = Vec::new();
         let mut depth = 0;
         for node in tree.nodes() {
@@ -146,7 +146,7 @@ impl Asked {
     }
 }
 
-/// Refuses a path that selects no present value, whatever kind of data is requested.
+/// Refuses a path that selects no present value, of any kind of data.
 fn check_there(tree: &Tree, pattern: &Pattern, written: &str) -> Result<(), Refusal> {
     check_in_a_module(pattern, written)?;
     if !pattern.is_served() {
@@ -167,11 +167,11 @@ fn check_there(tree: &Tree, pattern: &Pattern, written: &str) -> Result<(), Refu
     Ok(())
 }
 
-/// Refuses a path that no module has.
+/// Refuses a path that is in no module.
 ///
 /// # Errors
 ///
-/// Names the paths of all that there is.
+/// Refers to the list of all paths.
 pub fn check_in_a_module(pattern: &Pattern, written: &str) -> Result<(), Refusal> {
     match pattern.is_in_a_module() {
         true => Ok(()),
@@ -181,8 +181,7 @@ pub fn check_in_a_module(pattern: &Pattern, written: &str) -> Result<(), Refusal
     }
 }
 
-/// Returns the common prefix of every answer's paths: they are whole, so that it contains only the
-/// target.
+/// Returns the common prefix of every answer's paths, which contains only the target, because the paths are complete.
 pub fn answered_prefix(asked: Option<&Path>) -> Path {
     let asked = asked.cloned().unwrap_or_default();
     Path {
@@ -192,7 +191,7 @@ pub fn answered_prefix(asked: Option<&Path>) -> Path {
     }
 }
 
-/// One leaf with its value.
+/// Encodes one leaf with its value.
 pub fn leaf_update(path: &[path::Elem], leaf: &Leaf, encoding: Encoding) -> Update {
     Update {
         path: Some(path::to_wire(path, Some(leaf.name))),

@@ -11,7 +11,7 @@ use crate::tree::{State, Tree};
 
 /// Source of the values.
 pub trait Source: Send + Sync + 'static {
-    /// The switch as it is now.
+    /// Returns the present state of the switch.
     fn state(&self) -> impl Future<Output = State> + Send;
 
     /// Waits until the switch ends.
@@ -36,12 +36,12 @@ impl<S: Source> Looks<S> {
         self.source.ending().await;
     }
 
-    /// The switch as it was within `age` before now.
+    /// Returns a snapshot that is at most `age` old.
     pub async fn within(&self, age: Duration) -> Arc<Tree> {
         let asked = Instant::now();
         let mut last = self.last.lock().await;
         if let Some((at, tree)) = &*last {
-            // One that began while this one waited is also young enough.
+            // A snapshot that began during the wait is recent enough as well.
             if *at + age >= asked {
                 return Arc::clone(tree);
             }

@@ -1,5 +1,5 @@
-//! The service `gnmi.gNMI`: from requests of HTTP/2 to answers. It does no I/O and no authentication; the caller
-//! authorises clients first.
+//! The service `gnmi.gNMI`: answers HTTP/2 requests. It does no I/O and no authentication; the caller authorises
+//! clients first.
 
 mod get;
 mod looks;
@@ -52,7 +52,7 @@ impl<S> Clone for Gnmi<S> {
 }
 
 impl<S: Source> Gnmi<S> {
-    /// Serves the values of `source`, and counts in `figures`.
+    /// Creates a service for the values of `source`, with counters in `figures`.
     pub fn new(source: S, figures: Arc<Figures>) -> Self {
         Self {
             looks: Arc::new(Looks::new(source)),

@@ -1,4 +1,4 @@
-//! Get, and what is refused.
+//! Get, and refused requests.
 
 use prost::Message;
 use serde_json::{json, Value as Json};
@@ -80,7 +80,7 @@ fn lists_are_arrays_and_modules_are_named_where_they_change() {
 }
 
 #[test]
-fn kinds_of_data_are_told_apart() {
+fn state_and_configuration_are_told_apart() {
     let names = |data| {
         let paths = ["/interfaces/interface[name=p1]/*/..."];
         let response = get(&paths, Encoding::Proto, data).unwrap();
@@ -104,7 +104,7 @@ fn kinds_of_data_are_told_apart() {
 }
 
 #[test]
-fn what_is_not_there_is_said() {
+fn missing_paths_are_reported() {
     for (asked, code, word) in [
         ("/nix", tonic::Code::Unimplemented, "no module"),
         (
@@ -222,7 +222,7 @@ fn neighbours_system_and_components_are_served_as_openconfig_has_them() {
     assert!(none.map_or(true, |response| told(&response).is_empty()));
 }
 
-/// Each leaf is in the list of all leaves, by which paths are checked and which the book shows.
+/// Every leaf is in the list of all leaves, which is used to check paths and shown in the book.
 #[test]
 fn the_tree_has_no_leaf_that_the_modules_do_not_have() {
     let tree = Tree::new(&state());
@@ -233,7 +233,7 @@ fn the_tree_has_no_leaf_that_the_modules_do_not_have() {
             assert!(pattern.is_served(), "{}", crate::path::written(&path));
         }
     }
-    // Weir's own module is not OpenConfig's.
+    // Weir's own module is not one of OpenConfig's.
     for (elems, leaf) in schema::WAYS
         .iter()
         .filter(|(elems, _)| elems[0].name != "weir")
@@ -252,7 +252,7 @@ fn the_tree_has_no_leaf_that_the_modules_do_not_have() {
 }
 
 #[test]
-fn what_is_too_much_is_refused_with_the_bound() {
+fn too_large_requests_are_refused_with_the_bound() {
     let elem = |name: &str| PathElem {
         name: name.to_owned(),
         ..PathElem::default()
@@ -293,7 +293,7 @@ fn what_is_too_much_is_refused_with_the_bound() {
 }
 
 #[test]
-fn bytes_that_are_no_text_are_no_message() {
+fn invalid_utf_8_is_no_message() {
     let mut bytes = Path {
         elem: vec![PathElem {
             name: "interfaces".to_owned(),

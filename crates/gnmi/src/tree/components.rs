@@ -5,7 +5,7 @@ use weir_api::daemon::Port;
 use super::field::{families, fields, rows as rows_of, Row};
 use super::{Grower, State};
 
-/// Name of the component that has the others.
+/// Name of the component that contains the others.
 const CHASSIS: &str = "chassis";
 const SOFTWARE: &str = "weir-switchd";
 
@@ -14,7 +14,7 @@ struct Component<'a> {
     kind: &'static str,
     parent: Option<&'static str>,
     version: Option<&'a str>,
-    /// `None` of one that is always active.
+    /// `None` for a component that is always active.
     port: Option<&'a Port>,
 }
 
@@ -74,7 +74,7 @@ pub(super) fn grow(grower: &mut Grower, state: &State) {
         version: None,
         port: Some(port),
     });
-    // A port may have any name; the first component of a name is the one.
+    // A port may have any name; the first component with a name keeps it.
     let is_free = |it: &Component<'_>| it.name != CHASSIS && it.name != SOFTWARE;
     grower.container("components", |grower| {
         for component in [chassis, software].into_iter().chain(ports.filter(is_free)) {

@@ -1,11 +1,11 @@
-//! Leaves as they are declared: name, kind, type, meaning and where the value comes from, each in one line.
+//! Declarations of leaves: name, kind, type, meaning and source of the value, each in one line.
 
 use super::Leaf;
 
-/// A value, by its YANG type.
+/// A value, by YANG type.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Value {
-    /// `string`, or a word of an enumeration or of identities.
+    /// `string`, or a value of an enumeration or identity.
     Text(String),
     /// `uint64`, `counter64`.
     Long(u64),
@@ -29,7 +29,7 @@ pub enum Type {
 }
 
 impl Type {
-    /// Of this value.
+    /// The type of this value.
     pub fn of(value: &Value) -> Self {
         match value {
             Value::Text(_) => Self::Text,
@@ -43,7 +43,7 @@ impl Type {
 /// Type of a leaf's data, and of its changes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Kind {
-    /// A list's key, of both.
+    /// A list's key, both configuration and state.
     Key,
     /// Intended values: in a `config` container.
     Config,
@@ -83,16 +83,16 @@ impl<F: Family> Field<F> {
     }
 }
 
-/// One leaf as the book and the YANG module have it.
+/// One leaf in the book and in the YANG module.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Row {
-    /// The way to its container, keys in brackets.
+    /// Path of its container, with keys in brackets.
     pub container: &'static str,
     /// Its name.
     pub name: &'static str,
-    /// Of which kind.
+    /// Its kind.
     pub kind: Kind,
-    /// Of which type.
+    /// Its type.
     pub ty: Type,
     /// Source of its value.
     pub help: &'static str,
@@ -109,7 +109,7 @@ pub(super) fn rows<F: Family>(container: &'static str, fields: &[Field<F>]) -> V
     fields.iter().map(row).collect()
 }
 
-/// Type of a value. A missing value, `None`, is left out.
+/// Type of a value. A missing value, `None`, is omitted.
 pub(super) trait Shown {
     const TYPE: Type;
     fn shown(self) -> Value;
@@ -150,8 +150,7 @@ impl Shown for bool {
     }
 }
 
-/// Seconds, shown as nanoseconds: a number without a fraction has the same form in every encoding,
-/// and for every client.
+/// Seconds, converted to nanoseconds: an integer has the same form in every encoding, and for every client.
 pub(super) struct Nanos(pub f64);
 
 impl Shown for Nanos {
@@ -161,8 +160,8 @@ impl Shown for Nanos {
     }
 }
 
-/// Declares the fields of a container: `LIST of Family`, and for each leaf `"name" Kind: Type = |of| option; "meaning"`; the
-/// type is that of Rust.
+/// Declares the fields of a container: `LIST of Family`, and for each leaf `"name" Kind: Type = |of| option;
+/// "meaning"`; `Type` is the Rust type.
 macro_rules! fields {
     ($list:ident of $family:ty { $($name:literal $kind:ident: $ty:ty = $value:expr; $help:literal)* }) => {
         const $list: &[$crate::tree::field::Field<$family>] = &[$(
@@ -182,10 +181,10 @@ macro_rules! fields {
     };
 }
 
-/// Declares that a type is a family of its own: it borrows nothing, or from the state.
+/// Declares families for types, which may borrow from the state.
 macro_rules! families {
     ($($family:ident: $of:ty;)*) => {$(
-        /// What containers are made of.
+        /// Source of containers.
         struct $family;
 
         impl $crate::tree::field::Family for $family {

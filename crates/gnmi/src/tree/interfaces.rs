@@ -17,7 +17,7 @@ impl Interface<'_> {
         self.state.counter(&self.port.name, None, key)
     }
 
-    /// Returns the number of frames that were dropped because they could not be read.
+    /// Returns the number of frames dropped because they were malformed.
     fn errors(&self) -> u64 {
         self.drops(true) + self.port.device_losses.errors()
     }

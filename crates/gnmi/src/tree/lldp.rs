@@ -1,4 +1,4 @@
-//! `/lldp`: openconfig-lldp, what neighbours announce.
+//! `/lldp`: openconfig-lldp, announcements of neighbours.
 
 use weir_api::daemon::Port;
 use weir_api::neighbors::Neighbor;
@@ -18,12 +18,12 @@ families! {
     Capabilities: Announced;
 }
 
-/// A neighbour's key: what 802.1AB identifies it by.
+/// A neighbour's key: its identifiers in 802.1AB.
 fn id(neighbour: &Neighbor) -> String {
     format!("{} {}", neighbour.chassis_id, neighbour.port_id)
 }
 
-/// Words of `chassis-id-type` and `port-id-type` by the subtype of IEEE 802.1AB.
+/// Values of `chassis-id-type` and `port-id-type` by the subtype of IEEE 802.1AB.
 const CHASSIS: [&str; 7] = [
     "CHASSIS_COMPONENT",
     "INTERFACE_ALIAS",

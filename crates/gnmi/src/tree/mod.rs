@@ -1,5 +1,5 @@
-//! The tree of nodes: containers with their leaves, made of the bodies of the switch's API. Depth
-//! first: the nodes below a node are consecutive.
+//! The tree of nodes: containers with their leaves, made from the bodies of the switch's API. Depth first: the nodes
+//! below a node are consecutive.
 
 mod components;
 mod field;
@@ -22,16 +22,16 @@ use crate::path::Elem;
 use field::{Family, Field};
 pub use field::{Kind, Row, Type, Value};
 
-/// All that the tree is made of, taken at one time: bodies of the API, and what it does not show.
+/// Source of the tree, taken at one time: bodies of the API, and additional state.
 #[derive(Clone, Debug)]
 pub struct State {
-    /// When it was taken: nanoseconds since 1970.
+    /// Its time in nanoseconds since 1970.
     pub taken_unix_nanos: i64,
     /// `GET /v1/status`.
     pub status: Status,
     /// `GET /v1/ports`.
     pub ports: Vec<Port>,
-    /// Further state of them, in the same order.
+    /// Additional state of the ports, in the same order.
     pub devices: Vec<Device>,
     /// `GET /v1/queues`.
     pub queues: Vec<Queue>,
@@ -47,7 +47,7 @@ pub struct State {
     pub neighbours: Vec<Neighbor>,
     /// `GET /v1/counters`.
     pub counters: Vec<Counters>,
-    /// The longest frame that is forwarded, without its checksum.
+    /// Length of the longest forwarded frame, without its checksum.
     pub frame_bytes_max: u64,
 }
 
@@ -64,9 +64,9 @@ impl State {
 /// A port's device.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Device {
-    /// Its index in the daemon's network namespace; `None` where there is none.
+    /// Its index in the daemon's network namespace; `None` if it has none.
     pub index: Option<u32>,
-    /// An operator wants the port to have none.
+    /// True if an operator has removed the port's device.
     pub removed: bool,
 }
 
@@ -77,14 +77,14 @@ pub struct Leaf {
     pub name: &'static str,
     /// Value.
     pub value: Value,
-    /// Wanted or observed, and how it changes.
+    /// Configured or observed, and how it changes.
     pub kind: Kind,
 }
 
-/// A container, or an entry of a list, that has leaves.
+/// A container, or an entry of a list, with leaves.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Node {
-    /// The way to it.
+    /// Its path.
     pub path: Arc<[Elem]>,
     /// In the order of the module.
     pub leaves: Vec<Leaf>,
@@ -99,7 +99,7 @@ pub struct Tree {
 }
 
 impl Tree {
-    /// Everything in `state`.
+    /// Builds the tree from `state`.
     pub fn new(state: &State) -> Self {
         let mut grower = Grower::default();
         interfaces::grow(&mut grower, state);
@@ -117,17 +117,17 @@ impl Tree {
         }
     }
 
-    /// When it was so: nanoseconds since 1970.
+    /// Its time in nanoseconds since 1970.
     pub fn taken_unix_nanos(&self) -> i64 {
         self.taken_unix_nanos
     }
 
-    /// Depth first.
+    /// All nodes, depth first.
     pub fn nodes(&self) -> &[Node] {
         &self.nodes
     }
 
-    /// The node that this is the way to.
+    /// The node with this path.
     pub fn node(&self, path: &[Elem]) -> Option<&Node> {
         self.places.get(path).map(|place| &self.nodes[*place])
     }
@@ -140,7 +140,7 @@ struct Grower {
 }
 
 impl Grower {
-    /// Adds a container `name`; `inside` adds its contents.
+    /// Adds the container `name`; `inside` adds its contents.
     fn container(&mut self, name: &'static str, inside: impl FnOnce(&mut Self)) {
         self.path.push(Elem::container(name));
         inside(self);

@@ -88,7 +88,7 @@ pub(super) fn rows() -> Vec<Row> {
 pub(super) fn grow(grower: &mut Grower, state: &State) {
     grower.container("qos", |grower| {
         grower.container("interfaces", |grower| {
-            // The API has the queues of a port together.
+            // The API lists the queues of a port consecutively.
             for queues in state.queues.chunk_by(|one, next| one.port == next.port) {
                 let Some(first) = queues.first() else {
                     continue;

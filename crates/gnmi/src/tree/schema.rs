@@ -1,16 +1,16 @@
-//! All leaves that the switch may serve, and all that the modules have.
+//! All leaves that the switch may serve, and all leaves of the modules.
 
 use std::sync::LazyLock;
 
 use super::{components, interfaces, lldp, qos, system, weir, Row};
 use crate::path::Elem;
 
-/// The value of keys in [`WAYS`]: any.
+/// Value of keys in [`WAYS`]: any.
 pub(crate) const ANY: &str = "*";
 
 type Way = (Vec<Elem>, &'static str);
 
-/// Paths of the nodes of all leaves that the switch may serve, with the leaves.
+/// Paths of all nodes with leaves that the switch may serve, with these leaves.
 pub(crate) static WAYS: LazyLock<Vec<Way>> = LazyLock::new(|| {
     let mut ways = Vec::new();
     for row in rows() {
@@ -42,7 +42,7 @@ pub(crate) static OPENCONFIG: LazyLock<Vec<Way>> = LazyLock::new(|| {
     ways.collect()
 });
 
-/// Every leaf but keys of lists, in the order of the tree.
+/// Every leaf except keys of lists, in the order of the tree.
 pub fn rows() -> Vec<Row> {
     [
         interfaces::rows(),

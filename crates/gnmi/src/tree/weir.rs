@@ -1,4 +1,4 @@
-//! `/weir`: what OpenConfig has no leaf for. Its module is `packaging/yang/weir-switch.yang`.
+//! `/weir`: state for which OpenConfig has no leaf. Its module is `packaging/yang/weir-switch.yang`.
 
 use weir_api::daemon::{Deadlock, LevelLink, Pauses, Pfc};
 
@@ -133,8 +133,7 @@ pub(super) fn grow(grower: &mut Grower, state: &State) {
     });
 }
 
-/// Adds the priorities that pause by thresholds, those whose neighbour has sent pauses, and those
-/// with Levels.
+/// Adds the priorities that pause by thresholds, those whose neighbour has sent pauses, and those with Levels.
 fn queues(grower: &mut Grower, state: &State) {
     for port in &state.ports {
         for priority in 0..8 {

@@ -1,4 +1,4 @@
-//! What happened in a deadlock: what stalled, which switch found the loop, which released it, and how long it took.
+//! Course of a deadlock: what stalled, which switch found the loop, which released it, and the times.
 
 use super::select::{PORT, QUEUE, SWITCH};
 use super::{panel, row, unit, variable, Dashboard};

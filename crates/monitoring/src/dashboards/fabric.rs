@@ -1,4 +1,4 @@
-//! All switches at once: is anything wrong, and where.
+//! All switches at once: problems, and their locations.
 
 use super::select::SWITCH;
 use super::{panel, row, unit, variable, Dashboard};

@@ -8,7 +8,7 @@ use crate::rules;
 
 const COLUMNS: u32 = 24;
 const ROW_HEIGHT: u32 = 1;
-/// The version of the dashboards' schema: Grafana migrates older ones by itself.
+/// Version of the dashboards' schema: Grafana migrates older ones by itself.
 const SCHEMA: u32 = 37;
 
 pub(super) fn dashboard(dashboard: &Dashboard, book: &str) -> Value {
@@ -48,13 +48,13 @@ fn variable(variable: &Variable) -> Value {
     json!({
         "name": variable.name, "label": variable.title, "type": "query", "datasource": source(),
         "query": {"query": query, "refId": variable.name}, "definition": query,
-        // when the time range changes: ports come and go
+        // On changes of the time range, since ports come and go.
         "refresh": 2, "sort": 3, "hide": 0, "multi": true, "includeAll": true, "allValue": ".*",
         "current": {"text": ["All"], "value": ["$__all"], "selected": true},
     })
 }
 
-/// Rows and panels with their places: from the left, and below when there is no room.
+/// Rows and panels with their positions: from the left, and in the next line if there is no room.
 fn panels(dashboard: &Dashboard, book: &str) -> Vec<Value> {
     let mut out = Vec::new();
     let mut top = 0;
@@ -101,7 +101,7 @@ fn annotation(annotation: &Annotation) -> Value {
     })
 }
 
-/// To the sections of the book that say what to do.
+/// Links to the sections of the book with the remedies.
 fn links(panel: &Panel, book: &str) -> Vec<Value> {
     let named = |name: &&str| {
         rules::alerts()
@@ -173,7 +173,7 @@ fn thresholds(limits: Limits) -> Value {
     steps(&[(DEGRADED, limits.orange), (SUSPECTED, Some(limits.red))])
 }
 
-/// What is below all of `above` is well.
+/// Below all of `above` values are good.
 fn steps(above: &[(Meaning, Option<f64>)]) -> Value {
     let mut steps = vec![json!({"color": WELL.light, "value": null})];
     let above = above

@@ -1,4 +1,4 @@
-//! The alerts. What each means and what to do is in the book, docs/src/operations/alerts.md.
+//! The alerts. The book has their meanings and remedies: docs/src/operations/alerts.md.
 
 use super::{Alert, Severity};
 

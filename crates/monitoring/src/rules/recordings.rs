@@ -3,14 +3,14 @@
 use super::Recording;
 use crate::definitions::*;
 
-/// What a sum over a switch keeps.
+/// Labels kept by a sum over a switch.
 const SWITCH: &str = "job, instance";
-/// What a sum over a port keeps.
+/// Labels kept by a sum over a port.
 const PORT: &str = "job, instance, port";
-/// What a sum over a queue keeps.
+/// Labels kept by a sum over a queue.
 const QUEUE: &str = "job, instance, port, priority";
 
-/// All recording rules; none uses another.
+/// All recording rules; none depends on another.
 pub fn recordings() -> Vec<Recording> {
     let recording = |name, expression: String| Recording { name, expression };
     let increase = |metric: Definition, keep: &str, window: &str| {

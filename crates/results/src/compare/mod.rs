@@ -1,21 +1,19 @@
-//! Two runs of one scenario side by side: one in network namespaces and one in virtual time, as a
-//! rule.
+//! Comparison of two runs of one scenario: usually one in network namespaces and one in virtual time.
 //!
-//! Judged properties, and their figures:
+//! Judged properties, and their values:
 //!
-//! * The verdict and what led to it are the same or they are not. The suspected peak must be the
-//!   same number where both runs end locked: the ports of the loop. Otherwise it, like losses,
-//!   reordering, releases and masters, depends on how often a loop came back, and with SPUIDs on
-//!   chance: both runs have some of it, or neither.
-//! * Times to detect, to release and to recover must exist in both or in neither. Their durations
-//!   are shown and not judged: in namespaces most of it is the scheduling of processes.
-//! * A flow that moved to the end is judged by its mean rate in the last third, when queues have
-//!   found their balance.
-//! * A flow that was stalled at the end of two locked runs is judged by the frames that it
-//!   delivered before they locked. Its rate until then says less: the standstill is known to one
-//!   interval of the series, and a ring locks within a few of them. The time to lock depends on
-//!   which host sends first: eight runs of `ring4.toml` in namespaces had 144 to 205 frames of flow
-//!   a at 100 Mbit/s and stalled after 53 to 79 ms. Hence a tolerance of its own.
+//! * The verdict and the path to it must be equal. The suspected peak must be the same number if both runs end locked:
+//!   the ports of the loop. Otherwise, like losses, reordering, releases and masters, it depends on how often a loop
+//!   came back, and with SPUIDs on chance: both runs must have some, or neither.
+//! * Times to detect, to release and to recover must exist in both or in neither. Their values are shown but not
+//!   judged: in namespaces they mostly consist of the scheduling of processes.
+//! * A flow that moved until the end is judged by its mean rate in the last third, when queues have found their
+//!   balance.
+//! * A flow that was stalled at the end of two locked runs is judged by the frames that it delivered before they
+//!   locked. Its rate until then is less precise: the standstill is known to one interval of the series, and a ring
+//!   locks within a few of them. The time to lock depends on which host sends first: eight runs of `ring4.toml` in
+//!   namespaces had 144 to 205 frames of flow a at 100 Mbit/s and stalled after 53 to 79 ms. Hence a separate
+//!   tolerance.
 //! * A flow that had stopped by itself is judged by its mean rate over the whole run.
 
 use std::collections::BTreeSet;
@@ -26,13 +24,13 @@ use crate::quantity::{rate, setting, short, time};
 use crate::table::{grid, title};
 use crate::verdict::{rate_before, standstill};
 
-/// By how much two figures may differ: the larger one is at most `1 + tolerance` times the smaller one, so that it does
-/// not matter which run comes first.
+/// Tolerated differences: the larger value is at most `1 + tolerance` times the smaller one, so the order of the runs
+/// does not matter.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Tolerance {
-    /// Of a flow's rate.
+    /// For a flow's rate.
     pub rate: f64,
-    /// Of the frames that a flow delivered before the network locked.
+    /// For the frames that a flow delivered before the network locked.
     pub frames_before_lock: f64,
 }
 
@@ -45,7 +43,7 @@ impl Default for Tolerance {
     }
 }
 
-/// By which figure a flow is judged.
+/// Value by which a flow is judged.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Figure {
     /// Mean rate over the last third of the run, bits per second.
@@ -57,7 +55,7 @@ pub enum Figure {
 }
 
 impl Figure {
-    /// For people.
+    /// Name for display.
     pub const fn name(self) -> &'static str {
         match self {
             Self::LastThird => "last third",
@@ -92,11 +90,11 @@ impl Figure {
 /// Judgement of a line.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Judgement {
-    /// Both runs say the same.
+    /// Both runs have the same value.
     Agrees,
-    /// They do not.
+    /// They have different values.
     Differs,
-    /// Shown and not judged.
+    /// Shown but not judged.
     Told,
 }
 
@@ -123,47 +121,47 @@ impl Judgement {
 pub struct Fact {
     /// Subject.
     pub what: &'static str,
-    /// Value of the first run, for people.
+    /// Value of the first run, for display.
     pub a: String,
     /// Value of the second run.
     pub b: String,
-    /// Second over first, where both are numbers and the first is not zero.
+    /// Second divided by first, if both are numbers and the first is not zero.
     pub ratio: Option<f64>,
     /// Judgement of the difference.
     pub judgement: Judgement,
 }
 
-/// One flow that both runs have.
+/// A flow of both runs.
 #[derive(Clone, Debug, PartialEq)]
 pub struct FlowComparison {
     /// The flow's name.
     pub name: String,
-    /// Compared figure.
+    /// Compared value.
     pub figure: Figure,
-    /// Of the first run, in the figure's unit.
+    /// Value of the first run, in its unit.
     pub a: f64,
-    /// Of the second run.
+    /// Value of the second run.
     pub b: f64,
-    /// Second over first; `None` when the first is zero.
+    /// Second divided by first; `None` if the first is zero.
     pub ratio: Option<f64>,
-    /// True if they are within the tolerance.
+    /// True if the difference is tolerated.
     pub is_within: bool,
 }
 
-/// Two runs side by side.
+/// Comparison of two runs.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Comparison {
     /// Runner of the first run.
     pub a: String,
-    /// Runner of the second one.
+    /// Runner of the second run.
     pub b: String,
-    /// The network's lines.
+    /// Lines about the network.
     pub facts: Vec<Fact>,
-    /// Each flow that both runs have, in the order of the first one.
+    /// The flows of both runs, in the order of the first one.
     pub flows: Vec<FlowComparison>,
 }
 
-/// Lays `b` beside `a`.
+/// Compares `b` with `a`.
 pub fn compare(a: &RunResult, b: &RunResult, tolerance: Tolerance) -> Comparison {
     let pair = |flow: &FlowResult| {
         let other = b.flows.iter().find(|other| other.name == flow.name)?;
@@ -179,7 +177,7 @@ pub fn compare(a: &RunResult, b: &RunResult, tolerance: Tolerance) -> Comparison
 }
 
 impl Comparison {
-    /// True when nothing that is judged differs.
+    /// Returns true if no judged value differs.
     pub fn agrees(&self) -> bool {
         self.facts
             .iter()
@@ -187,7 +185,7 @@ impl Comparison {
             && self.flows.iter().all(|flow| flow.is_within)
     }
 
-    /// As a table for people, one line for each fact and flow.
+    /// Formats a table, one line for each fact and flow.
     pub fn table(&self) -> String {
         let ratio_text = |ratio: Option<f64>| ratio.map_or_else(String::new, |r| short(r, 3));
         let facts = self.facts.iter().map(|fact| {
@@ -258,7 +256,7 @@ fn facts(a: &RunResult, b: &RunResult) -> Vec<Fact> {
             ratio: None,
         }
     };
-    // Some of it in both, or none in either.
+    // Both runs have some of it, or neither.
     let number = |what, of: &dyn Fn(&RunResult) -> u64| {
         let (a, b) = (of(a), of(b));
         Fact {

@@ -1,4 +1,4 @@
-//! Runs that agree, and each way to differ.
+//! Runs that agree, and each kind of difference.
 
 use super::*;
 use crate::fixtures::{empty_result, event};
@@ -119,7 +119,7 @@ fn a_flow_that_stands_still_in_one_run_alone_differs() {
 }
 
 #[test]
-fn verdicts_peaks_and_counts_are_judged_each_in_its_way() {
+fn verdicts_peaks_and_counts_have_their_own_tolerances() {
     let mut other = locked([203, 164]);
     other.suspected_peak = 3;
     let comparison = compared(&locked([203, 164]), &other);

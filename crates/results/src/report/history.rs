@@ -5,7 +5,7 @@ use serde::Serialize;
 /// Observations at equal distances, from the beginning of traffic on.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct History {
-    /// When, in seconds, rising.
+    /// Times in seconds, ascending.
     pub seconds: Vec<f64>,
     /// Observations, by end of a link and priority.
     pub ends: Vec<End>,
@@ -14,15 +14,15 @@ pub struct History {
 /// The ingress buffer of one port and priority.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct End {
-    /// The switch whose buffer it is.
+    /// The switch of the buffer.
     pub switch: String,
-    /// Other end of the port's link: the one that is paused.
+    /// Other end of the port's link, which is paused.
     pub peer: String,
     /// The priority, 0 to 7.
     pub priority: u8,
-    /// For each moment: bytes charged to the buffer.
+    /// Bytes charged to the buffer at each time.
     pub bytes: Vec<u64>,
-    /// For each moment: for how long the peer had been paused altogether, in nanoseconds.
+    /// Total time for which the peer had been paused at each time, in nanoseconds.
     pub paused_nanos: Vec<u64>,
 }
 
@@ -31,8 +31,7 @@ impl End {
         self.paused_nanos.last().is_some_and(|total| *total > 0)
     }
 
-    /// Returns for each moment the percentage of the time since the previous one during which the
-    /// peer was paused.
+    /// Returns for each time the percentage of the interval since the previous one during which the peer was paused.
     fn paused_percent(&self, seconds: &[f64]) -> Vec<u8> {
         let before = |index: usize| index.checked_sub(1);
         let values = self.paused_nanos.iter().zip(seconds).enumerate();
@@ -57,8 +56,7 @@ pub(super) struct Drawn {
 }
 
 impl History {
-    /// Returns the ends that have paused, longest first, at most `most`, and the number of the
-    /// others.
+    /// Returns up to `most` ends that have paused, longest first, and the number of the others.
     pub(super) fn drawn(&self, most: usize) -> (Vec<Drawn>, usize) {
         let mut ends: Vec<&End> = self.ends.iter().filter(|end| end.has_paused()).collect();
         ends.sort_by_key(|end| std::cmp::Reverse(end.paused_nanos.last().copied()));

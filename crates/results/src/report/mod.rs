@@ -1,5 +1,5 @@
-//! A run as one HTML file that needs nothing else: what came of it, the network with its pauses over time, curves, deadlocks,
-//! flows and buffers.
+//! A run as one self-contained HTML file: its verdict, the network with its pauses over time, curves, deadlocks, flows
+//! and buffers.
 
 mod history;
 mod network;
@@ -17,7 +17,7 @@ use crate::{plot, slowdown, table};
 
 pub use history::{End, History};
 
-/// Maximum number of ends of links with pauses on the page.
+/// Maximum number of link ends on the page for which pauses are shown.
 const ENDS_MAX: usize = 2_000;
 
 /// Nothing is fetched, whatever the file contains.
@@ -30,8 +30,8 @@ struct Data<'a> {
     ends: Vec<history::Drawn>,
 }
 
-/// The page of `result`, which is of `scenario`, with what `history` saw. `replay` is the command that does the same again,
-/// `program` who made the page.
+/// The page of `result` for `scenario`, with the pauses in `history`. `replay` is the command that repeats the run,
+/// `program` the generator of the page.
 pub fn html(
     scenario: &Scenario,
     result: &RunResult,
@@ -87,7 +87,7 @@ fn header(out: &mut String, scenario: &Scenario, result: &RunResult, replay: &st
     ));
 }
 
-/// Links to the present sections.
+/// Links to the existing sections.
 fn links(main: &str) -> String {
     let titles = main.split("<h2>").skip(1);
     let titles = titles.filter_map(|rest| rest.split("</h2>").next());
@@ -193,7 +193,7 @@ mod tests {
     }
 
     #[test]
-    fn the_page_needs_nothing_else_and_says_the_verdict_first() {
+    fn the_page_is_self_contained_and_begins_with_the_verdict() {
         let mut result = empty_result();
         result.deadlocked = true;
         let page = html(
@@ -227,7 +227,7 @@ mod tests {
     }
 
     #[test]
-    fn names_are_text_wherever_they_stand() {
+    fn names_are_escaped_everywhere() {
         let evil = "</script><script>alert(1)</script>";
         let mut result = empty_result();
         result.scenario = evil.into();

@@ -10,14 +10,14 @@ use weir_svg::escaped;
 
 /// With more switches they would be indistinguishable.
 const SWITCHES_MAX: usize = 400;
-/// With more hosts each switch shows their number.
+/// With more hosts each switch shows only their number.
 const HOSTS_MAX: usize = 160;
 const WIDTH: f64 = 960.0;
 const MARGIN: f64 = 70.0;
-/// Above the highest centre and below the lowest.
+/// Space above the highest centre and below the lowest.
 const EDGE: f64 = 36.0;
 const HOST_DISTANCE: f64 = 62.0;
-/// Between two rows of switches.
+/// Distance between two rows of switches.
 const ROW: f64 = 150.0;
 
 type Places = BTreeMap<String, (f64, f64)>;
@@ -66,7 +66,7 @@ pub(super) fn svg(scenario: &Scenario) -> Option<String> {
     Some(out)
 }
 
-/// Draws a link: under each half the script finds the one that pauses, and the one that is paused.
+/// Draws a link: each half has the name of the pausing end and of the paused one, for the script.
 fn line(out: &mut String, kind: &str, a: (&str, (f64, f64)), b: (&str, (f64, f64))) {
     let ((a, (ax, ay)), (b, (bx, by))) = (a, b);
     let _ = writeln!(
@@ -104,8 +104,8 @@ fn node(out: &mut String, kind: &str, name: &str, (x, y): (f64, f64), below: &st
     out.push_str("</g>\n");
 }
 
-/// Computes the positions: rows by the distance from the hosts if there are such rows, or else one
-/// circle in the order of the file.
+/// Computes the positions: rows by the distance from the hosts if there are such rows, otherwise one circle in the
+/// order of the file.
 fn places(scenario: &Scenario) -> Places {
     let rows = rows(scenario);
     if rows.len() > 1 {
@@ -138,7 +138,7 @@ fn places(scenario: &Scenario) -> Places {
     places
 }
 
-/// Puts the hosts of a switch around a direction.
+/// Places the hosts of a switch around a direction.
 fn fan(
     scenario: &Scenario,
     switch: usize,
@@ -163,15 +163,14 @@ fn fan(
     }
 }
 
-/// Returns switches by their distance from one that has hosts: the farthest first. One row if all
-/// have hosts, or none.
+/// Returns switches by their distance from one with hosts, the farthest first. One row if all have hosts, or none.
 fn rows(scenario: &Scenario) -> Vec<Vec<usize>> {
     let count = scenario.switches.len();
     let mut distance = vec![usize::MAX; count];
     for host in &scenario.hosts {
         distance[host.switch] = 0;
     }
-    // As many rounds as the longest way has links.
+    // As many rounds as the longest path has links.
     for _ in 0..count {
         let before = distance.clone();
         for link in scenario.links.iter().filter(|link| !link.failed) {
@@ -206,7 +205,7 @@ fn in_rows(scenario: &Scenario, rows: &[Vec<usize>]) -> Places {
                 MARGIN + (row as f64 + 0.5) * ROW,
             );
             places.insert(scenario.switches[*switch].clone(), at);
-            // Hosts hang below, from left to right: against the clock.
+            // Hosts are below, from left to right: counter-clockwise.
             let share = (WIDTH - 2.0 * MARGIN) / switches.len() as f64 / HOST_DISTANCE;
             fan(
                 scenario,

@@ -9,7 +9,7 @@ use weir_svg::escaped;
 
 use weir_svg::quantity::{amount, rate, setting, time};
 
-/// Maximum number of rows of a table. A note counts the omitted ones, which are in the JSON.
+/// Maximum number of rows of a table. A note has the number of omitted ones, which are in the JSON.
 const ROWS_MAX: usize = 1_000;
 /// Maximum number of lanes of the time line.
 const LANES_MAX: usize = 60;
@@ -17,8 +17,8 @@ const WIDTH: f64 = 960.0;
 const NAMES: f64 = 150.0;
 const LANE: f64 = 20.0;
 
-/// Formats a table with sortable columns: the first flush left, numbers flush right. Cells are a
-/// text and, if that is no number, a sort key.
+/// Formats a table with sortable columns: the first flush left, numbers flush right. Cells are a text and, if that is
+/// not a number, a sort key.
 fn table(title: &str, headings: &[&str], rows: Vec<Vec<(String, Option<f64>)>>) -> String {
     if rows.is_empty() {
         return String::new();
@@ -28,7 +28,7 @@ fn table(title: &str, headings: &[&str], rows: Vec<Vec<(String, Option<f64>)>>) 
         anchor(title)
     );
     for (column, heading) in headings.iter().enumerate() {
-        // As its cells.
+        // Aligned like its cells.
         let kind = match rows[0][column].1 {
             Some(_) => "number",
             None => "text",
@@ -145,7 +145,7 @@ pub(super) fn flows(result: &RunResult) -> String {
     table("Flows", &headings, rows.collect())
 }
 
-/// The fullest first.
+/// Fullest buffers first.
 pub(super) fn buffers(result: &RunResult) -> String {
     let mut buffers: Vec<_> = result.buffers.iter().collect();
     buffers.sort_by_key(|buffer| {
@@ -308,7 +308,7 @@ mod tests {
     use crate::fixtures::{empty_result, event};
 
     #[test]
-    fn what_begins_ends_or_lasts_until_the_run_is_over() {
+    fn spans_end_by_their_event_or_with_the_run() {
         let mut result = empty_result();
         result.events = vec![
             event(0.2, "s1", "suspected"),
@@ -331,7 +331,7 @@ mod tests {
     }
 
     #[test]
-    fn a_long_table_says_what_it_leaves_out() {
+    fn a_long_table_says_how_much_it_omits() {
         let rows = (0..ROWS_MAX + 7)
             .map(|row| vec![count(row as u64)])
             .collect();

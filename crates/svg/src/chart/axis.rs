@@ -1,4 +1,4 @@
-//! Axes: positions of values, and values with a number.
+//! Axes: positions of values, and labelled values.
 
 use crate::quantity::{short, Unit};
 
@@ -7,7 +7,7 @@ const SPANS: f64 = 5.0;
 /// An axis. Its limits are in base units, its numbers in `unit`.
 #[derive(Clone, Debug)]
 pub struct Axis {
-    /// Label, before the unit. Without one the axis has no numbers either.
+    /// Label, before the unit. Without a label the axis has no numbers either.
     pub label: String,
     /// The unit of its numbers.
     pub unit: Unit,
@@ -15,12 +15,12 @@ pub struct Axis {
     pub from: f64,
     /// Upper limit.
     pub to: f64,
-    /// True if equal distances are equal ratios. Both limits are above zero then.
+    /// True if equal distances are equal ratios. Both limits are then above zero.
     pub is_logarithmic: bool,
 }
 
 impl Axis {
-    /// From zero to the first number that is not below `most`.
+    /// From zero to the first labelled value that is at least `most`.
     pub fn linear(label: &str, unit: Unit, most: f64) -> Self {
         let most = unit.count(most).max(f64::MIN_POSITIVE);
         let step = step(most);
@@ -43,7 +43,7 @@ impl Axis {
         }
     }
 
-    /// From a power of ten (of `unit`) to another, around the values from `least` to `most`.
+    /// From one power of ten (of `unit`) to another, enclosing the values from `least` to `most`.
     pub fn logarithmic(label: &str, unit: Unit, least: f64, most: f64) -> Self {
         Self {
             label: label.to_owned(),
@@ -94,7 +94,7 @@ impl Axis {
     }
 }
 
-/// Returns the step from one number to the next: 1, 2 or 5 times a power of ten.
+/// Returns the distance of labelled values: 1, 2 or 5 times a power of ten.
 fn step(length: f64) -> f64 {
     crate::round_up(length / SPANS, &[1.0, 2.0, 5.0, 10.0])
 }

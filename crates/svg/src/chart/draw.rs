@@ -11,19 +11,19 @@ pub(super) const PLOT_WIDTH: f64 = 470.0;
 pub(super) const PLOT_HEIGHT: f64 = 210.0;
 const LEFT: f64 = 66.0;
 const TITLE_CHARACTER: f64 = 8.6;
-/// The names of all panels, below the title.
+/// Height of the names of all panels, below the title.
 const LEGEND: f64 = 26.0;
-/// Room for titles, and for the numbers of moments.
+/// Height of titles, and of the numbers of moments.
 const TOP: f64 = 60.0;
 const TOP_WITH_MOMENTS: f64 = 112.0;
-/// Below a panel: numbers, title of the axis, and space.
+/// Space below a panel: numbers, title of the axis, and margin.
 const BELOW: f64 = 62.0;
 const KEY_LINE: f64 = 18.0;
 /// Maximum number of rows of moments' badges, so that badges do not overlap.
 const BADGE_ROWS: usize = 3;
 const BADGE_WIDTH: f64 = 17.0;
 pub(super) const LEVEL_COLOUR: &str = "#444444";
-/// Dash patterns of levels, in the order in which a panel has them.
+/// Dash patterns of levels, in the order of levels in a panel.
 const LEVEL_DASHES: [&str; 4] = ["2 3", "7 4", "14 4 2 4", "1 6"];
 
 /// The picture as SVG.
@@ -155,7 +155,7 @@ impl Drawing<'_> {
         }
     }
 
-    /// Triangles along the upper edge; their name once, above its right end.
+    /// Triangles along the upper edge, with their name once above its right end.
     fn marks(&self, out: &mut Svg, marks: &Marks, is_first: bool) {
         for at in &marks.at {
             let _ = writeln!(
@@ -360,7 +360,7 @@ mod tests {
     }
 
     #[test]
-    fn panels_of_the_same_curves_name_them_once_and_levels_are_told_apart() {
+    fn panels_with_the_same_curves_name_them_once_and_levels_are_distinct() {
         let mut panel = panel();
         panel.curves.push(Curve {
             name: "other".into(),
@@ -381,7 +381,7 @@ mod tests {
             let drawn = format!(r#"stroke-dasharray="{dashes}"/>"#);
             assert_eq!(text.matches(&drawn).count(), 3, "{dashes}: {text}");
         }
-        // Names of one panel are at the ends of its curves, right of it.
+        // Names of a single panel are at the ends of its curves, to the right.
         let text = svg(&chart(vec![panel]));
         let beside = format!(r#"<text x="{:.1}""#, LEFT + PLOT_WIDTH + LEAD);
         assert_eq!(text.matches(&beside).count(), 4, "{text}");

@@ -1,15 +1,15 @@
 //! Names at the ends of their curves.
 
-/// Between the middles of two names.
+/// Distance between the centres of two names.
 pub const LINE: f64 = 16.0;
 
-/// Returns positions of names whose preferred ones are `wanted`: in that order from top to bottom,
-/// at least [`LINE`] apart, between `top` and `bottom` if they fit, and as near to their places as
-/// that lets them be. The result has the order of `wanted`.
+/// Returns positions of names whose preferred ones are `wanted`: in that order from top to bottom, at least [`LINE`]
+/// apart, between `top` and `bottom` if they fit, and otherwise as near to their preferred positions as possible. The
+/// result has the order of `wanted`.
 pub fn spread(wanted: &[f64], top: f64, bottom: f64) -> Vec<f64> {
     let mut order: Vec<usize> = (0..wanted.len()).collect();
     order.sort_by(|a, b| wanted[*a].total_cmp(&wanted[*b]));
-    // Groups of names that touch: the sum of where their first one wants to be, and how many they are.
+    // Groups of names that touch: the sum of the positions preferred for their first one, and their number.
     let mut groups: Vec<(f64, usize)> = Vec::new();
     let place = |(sum, count): (f64, usize)| {
         let last = bottom - LINE * (count - 1) as f64;
@@ -21,7 +21,7 @@ pub fn spread(wanted: &[f64], top: f64, bottom: f64) -> Vec<f64> {
             if place(*before) + LINE * before.1 as f64 <= place(group) {
                 break;
             }
-            // The names of the later group come behind those of the earlier one.
+            // The names of the later group follow those of the earlier one.
             let behind = LINE * before.1 as f64 * group.1 as f64;
             group = (before.0 + group.0 - behind, before.1 + group.1);
             groups.pop();

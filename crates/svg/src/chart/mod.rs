@@ -1,4 +1,4 @@
-//! Charts as SVG: columns of panels, curves with their names at their ends, and numbered moments that are explained below.
+//! Charts as SVG: columns of panels, curves with names at their ends, and numbered moments with a key below.
 //!
 //! A chart whose panels all have the same curves names them once, below the title.
 
@@ -15,7 +15,7 @@ pub use ranges::{Range, RangePanel, Ranges};
 /// A picture.
 #[derive(Clone, Debug, Default)]
 pub struct Chart {
-    /// Above everything.
+    /// Above all columns.
     pub title: String,
     /// Side by side.
     pub columns: Vec<Column>,
@@ -28,42 +28,42 @@ pub struct Column {
     pub title: String,
     /// From top to bottom.
     pub panels: Vec<Panel>,
-    /// Moments, drawn through all panels, in the order of time. Only where the axis across is time.
+    /// Moments, drawn through all panels, in the order of time. Only if the horizontal axis is time.
     pub moments: Vec<Moment>,
     /// Events that are too frequent for numbers: triangles along the upper edge.
     pub marks: Option<Marks>,
 }
 
-/// Something that happened.
+/// An event.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Moment {
-    /// When, in seconds.
+    /// Time in seconds.
     pub at: f64,
     /// Description for the key.
     pub text: String,
 }
 
-/// Something that happened often.
+/// A frequent event.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Marks {
     /// Description.
     pub name: String,
-    /// When, in seconds.
+    /// Times in seconds.
     pub at: Vec<f64>,
 }
 
 /// Curves over two axes.
 #[derive(Clone, Debug)]
 pub struct Panel {
-    /// Above it; may be empty.
+    /// Above the panel; may be empty.
     pub title: String,
-    /// The axis across.
+    /// The horizontal axis.
     pub across: Axis,
-    /// The axis up.
+    /// The vertical axis.
     pub up: Axis,
     /// In the order of their colours.
     pub curves: Vec<Curve>,
-    /// Lines across the panel, each at a value with its name, and each broken in another way.
+    /// Horizontal lines, each at a value with its name, and with different dash patterns.
     pub levels: Vec<(f64, String)>,
 }
 
@@ -72,11 +72,11 @@ pub struct Panel {
 pub enum Style {
     /// A line through all points.
     Line,
-    /// A broken line.
+    /// A dashed line.
     Dashed,
-    /// Points alone.
+    /// Only dots.
     Dots,
-    /// A bar from each point with an even index to the one behind it: spans of time.
+    /// A bar from each point with an even index to the next one: spans of time.
     Bars,
 }
 
@@ -91,10 +91,10 @@ pub struct Curve {
     pub style: Style,
 }
 
-/// Returns the amounts that a line carries, given those counted with their frames: the excess over
-/// `capacity` in an interval was on the line in the adjacent intervals. With `is_late`, frames are
-/// counted at their ends or after them, else at their beginnings. The sum is preserved, except for
-/// amounts on the line before the first interval or after the last one.
+/// Returns the amounts carried by a line, given those counted with their frames: the excess over `capacity` in an
+/// interval was on the line in the adjacent intervals. With `is_late`, frames are counted at their ends or after them,
+/// otherwise at their beginnings. The sum is preserved, except for amounts on the line before the first interval or
+/// after the last one.
 pub fn carried(counted: &[f64], capacity: f64, is_late: bool) -> Vec<f64> {
     let mut carried = counted.to_vec();
     if is_late {
@@ -117,11 +117,11 @@ mod tests {
     use super::carried;
 
     #[test]
-    fn a_line_carries_no_more_than_it_can_and_loses_nothing() {
+    fn a_line_keeps_within_its_capacity_and_loses_nothing() {
         let counted = [0.0, 9.0, 12.0, 7.0, 0.0];
         assert_eq!(carried(&counted, 10.0, false), [0.0, 9.0, 10.0, 9.0, 0.0]);
         assert_eq!(carried(&counted, 10.0, true), [1.0, 10.0, 10.0, 7.0, 0.0]);
-        // The rest leaves after the last interval, or came before the first one.
+        // The rest leaves after the last interval, or arrived before the first one.
         assert_eq!(carried(&[1.0, 30.0], 10.0, false), [1.0, 10.0]);
         assert_eq!(carried(&[30.0, 1.0], 10.0, true), [10.0, 1.0]);
     }

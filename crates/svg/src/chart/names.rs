@@ -12,7 +12,7 @@ use crate::{colour, escaped, Svg};
 pub(super) const LEAD: f64 = 24.0;
 const CHARACTER: f64 = 6.9;
 const RIGHT_MIN: f64 = 24.0;
-/// A curve that ends beyond this part of its axis ends at the panel's edge.
+/// A curve that ends beyond this fraction of its axis ends at the panel's edge.
 const NEAR_EDGE: f64 = 0.97;
 
 /// Returns the curves of every panel, if all have the same ones: they are named once.

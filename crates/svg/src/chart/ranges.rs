@@ -1,4 +1,4 @@
-//! Dot plots: for each row and quantity a middle value, and the range that half of the values are in.
+//! Dot plots: for each row and quantity a middle value, and the range of the middle half of the values.
 
 use std::fmt::Write as _;
 
@@ -15,7 +15,7 @@ const CHARACTER: f64 = 7.0;
 /// A picture.
 #[derive(Clone, Debug, Default)]
 pub struct Ranges {
-    /// Above everything.
+    /// Above all panels.
     pub title: String,
     /// Explanation of dots and bars, below the title.
     pub note: String,
@@ -32,18 +32,18 @@ pub struct RangePanel {
     pub across: Axis,
     /// One for each row.
     pub values: Vec<Option<Range>>,
-    /// Drawn through all rows: what the values are compared with.
+    /// Reference value, drawn through all rows.
     pub reference: Option<f64>,
 }
 
 /// Values of one row.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Range {
-    /// Below it are a quarter of the values.
+    /// A quarter of the values are below it.
     pub low: f64,
-    /// Below it are half of them.
+    /// Half of the values are below it.
     pub middle: f64,
-    /// Above it are a quarter of them.
+    /// A quarter of the values are above it.
     pub high: f64,
 }
 
@@ -136,7 +136,7 @@ mod tests {
     use crate::quantity::Unit;
 
     #[test]
-    fn a_dot_stands_in_its_range_and_nothing_is_drawn_for_nothing() {
+    fn a_dot_stands_in_its_range_and_no_data_draws_nothing() {
         let unit = Unit {
             name: "",
             size: 1.0,

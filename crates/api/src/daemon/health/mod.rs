@@ -1,4 +1,4 @@
-//! One verdict of a switch, with the reasons in words. [`judge`] is the only place where it is made.
+//! Health verdict of a switch, with the reasons in words. [`judge`] is the only place that makes it.
 
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
@@ -6,25 +6,25 @@ use weir_core::PortRole;
 
 use crate::words::{HealthKind, HealthVerdict, Trouble, Verdict};
 
-/// What was lost counts for so long; after that the cause is over.
+/// Losses count for this long; then their cause is considered over.
 pub const LOSS_WINDOW_SECONDS: u64 = 10;
-/// Suspicions, storms and stalls count for so long, so that what comes back every few seconds is seen to come back.
+/// Suspicions, storms and stalls count for this long, so that those that recur every few seconds are recognised.
 pub const RECURRENCE_WINDOW_SECONDS: u64 = 60;
-/// An egress that is suspected for longer is released by nobody.
+/// A suspicion that lasts longer than this counts as one that no release has ended.
 pub const STANDS_AFTER_SECONDS: f64 = 5.0;
-/// A dataplane whose figures are older does not answer.
+/// A dataplane with figures older than this is considered silent.
 pub const SILENT_AFTER_SECONDS: f64 = 3.0;
-/// Reasons that are told at most.
+/// Maximum number of reported reasons.
 pub const REASONS_MAX: usize = 16;
 
-/// How a switch is.
+/// Health of a switch.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, ToSchema)]
 pub struct Health {
     /// The worst of the reasons' verdicts; `ok` without any.
     pub verdict: HealthVerdict,
-    /// Why, the worst first; 16 at most.
+    /// The reasons, worst first; at most 16.
     pub reasons: Vec<HealthReason>,
-    /// Reasons that there was no room for.
+    /// Number of further reasons.
     #[serde(default)]
     pub left_out: u64,
 }
@@ -32,82 +32,82 @@ pub struct Health {
 /// One reason.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, ToSchema)]
 pub struct HealthReason {
-    /// What is wrong.
+    /// The problem.
     pub kind: HealthKind,
-    /// What follows of this reason alone.
+    /// The verdict for this reason alone.
     pub verdict: HealthVerdict,
-    /// Where, if it is at one port.
+    /// The port, if it concerns one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub port: Option<String>,
-    /// For which priority, if for one.
+    /// The priority, if it concerns one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub priority: Option<u8>,
-    /// Frames that were lost, or how often it has happened, within the window; 0 for what only goes on.
+    /// Number of lost frames, or of occurrences, within the window; 0 for a state that lasts.
     pub count: u64,
-    /// The same in words, with the remedy.
+    /// Description, with the remedy.
     pub text: String,
 }
 
-/// What was seen of a switch within the windows.
+/// Observations of a switch within the windows.
 #[derive(Clone, Debug, Default)]
 pub struct Observed {
-    /// Seconds that losses were counted for.
+    /// Window for losses, in seconds.
     pub loss_seconds: f64,
-    /// Seconds that suspicions and storms were counted for.
+    /// Window for suspicions and storms, in seconds.
     pub recurrence_seconds: f64,
-    /// How old the dataplane's figures are.
+    /// Age of the dataplane's figures.
     pub age_seconds: f64,
-    /// Events that the control plane has not heard of.
+    /// Events that the control plane has missed.
     pub events_lost: u64,
-    /// Times that the dataplane did nothing for long, within the window of what comes back.
+    /// Stalls of the dataplane, within the window for recurrences.
     pub stalls: u64,
-    /// Seconds in these.
+    /// Total duration of these, in seconds.
     pub stall_seconds: f64,
-    /// False where the policy does nothing about deadlocks.
+    /// False if the policy does not react to deadlocks.
     pub releases: bool,
-    /// Troubles of the daemon's own, in words with the remedy.
+    /// Problems of the daemon itself, with the remedies.
     pub own: Vec<(Trouble, String)>,
-    /// Ports at which something was seen.
+    /// Ports with observations.
     pub ports: Vec<ObservedPort>,
 }
 
-/// What was seen of a port.
+/// Observations of a port.
 #[derive(Clone, Debug)]
 pub struct ObservedPort {
     /// Its name.
     pub name: String,
-    /// What it faces.
+    /// Kind of device that it faces.
     pub role: PortRole,
     /// Frames that the kernel lost on reception.
     pub kernel_losses: u64,
     /// Frames that the device did not send.
     pub transmit_drops: u64,
-    /// Frames that were redirected to a socket and that no socket received.
+    /// Frames redirected to a socket that no socket received.
     pub receive_missing: u64,
-    /// Frames that were sent and that the device did not count.
+    /// Frames sent that the device did not count.
     pub transmit_missing: u64,
-    /// Frames that the XDP program dropped, those too short to be frames left out.
+    /// Frames that the XDP program dropped, except those too short to be frames.
     pub xdp_drops: u64,
     /// Frames for which the device had no room or no buffer.
     pub device_overruns: u64,
     /// Frames that arrived damaged, by the device's counters.
     pub device_errors: u64,
-    /// It floods and learns nothing, in a VLAN or in all, because of a loop.
+    /// It neither floods nor learns, in a VLAN or in all, because of a loop.
     pub loop_blocked: bool,
-    /// The MTU of its device and that of the switch in bytes, where the first is smaller.
+    /// The MTU of its device and that of the switch in bytes, if the former is smaller.
     pub small_mtu: Option<(u64, u64)>,
-    /// The reason why its device cannot be used, or not as it is now.
+    /// The reason why its device cannot be used, or not in its present state.
     pub unfit: Option<String>,
     /// Its device completes no transmissions.
     pub stuck: bool,
-    /// Addresses of its frames that found no room among the learned ones.
+    /// Source addresses that found no room in the table.
     pub addresses_crowded: u64,
-    /// Priorities at which something was seen.
+    /// Priorities with observations.
     pub queues: Vec<ObservedQueue>,
 }
 
 impl ObservedPort {
-    /// A port at which nothing was seen.
+    /// A port without observations.
     pub fn new(name: impl Into<String>, role: PortRole) -> Self {
         Self {
             name: name.into(),
@@ -129,16 +129,16 @@ impl ObservedPort {
     }
 }
 
-/// What was seen of a (port, priority).
+/// Observations of a (port, priority).
 #[derive(Clone, Copy, Debug, Default)]
 pub struct ObservedQueue {
     /// The priority.
     pub priority: u8,
-    /// Lossless frames from the port that the headroom had no room for.
+    /// Lossless frames from the port for which the headroom had no room.
     pub headroom_drops: u64,
-    /// Lossless frames for the port that a storm or the lifetime limit has cost.
+    /// Lossless frames for the port dropped by a storm or the lifetime limit.
     pub storm_drops: u64,
-    /// The same of the lifetime limit.
+    /// Those dropped by the lifetime limit.
     pub lifetime_drops: u64,
     /// Suspicions of a deadlock.
     pub suspicions: u64,
@@ -146,14 +146,14 @@ pub struct ObservedQueue {
     pub releases: u64,
     /// Storms that began.
     pub storms: u64,
-    /// For how long the egress has been suspected, while it is.
+    /// Duration of the present suspicion of the egress.
     pub suspected_seconds: Option<f64>,
     /// True during a storm.
     pub stormed: bool,
 }
 
-/// The verdict. Degraded: frames are lost, or stood still, and it is dealt with. Failing: what the switch is there for does not
-/// hold, and nothing deals with it.
+/// Makes the verdict. Degraded: frames are lost or were stalled, and the switch reacts. Failing: the switch does not
+/// fulfil its purpose, and nothing reacts.
 pub fn judge(seen: &Observed) -> Health {
     let mut reasons = Vec::new();
     if seen.age_seconds > SILENT_AFTER_SECONDS {
@@ -198,7 +198,7 @@ pub fn judge(seen: &Observed) -> Health {
         }
         judge_port(port, &mut reasons);
     }
-    // The order of the ports within one verdict.
+    // Keeps the order of the ports within one verdict.
     reasons.sort_by_key(|reason| std::cmp::Reverse(severity(reason)));
     let verdict = reasons
         .first()
@@ -213,7 +213,7 @@ pub fn judge(seen: &Observed) -> Health {
 }
 
 impl Health {
-    /// All reasons in one line; empty without any.
+    /// All reasons in one line; empty if there are none.
     pub fn why(&self) -> String {
         let mut texts: Vec<&str> = self.reasons.iter().map(|reason| &*reason.text).collect();
         let more = format!("and {} more", self.left_out);
@@ -356,7 +356,7 @@ fn judge_queue(
     };
     let lost = queue.headroom_drops;
     if lost > 0 {
-        // Only a switch has promised to stop in time.
+        // Only a switch is expected to stop in time.
         let (verdict, cause) = match port.role {
             PortRole::Edge => (
                 Verdict::Degraded,
@@ -404,9 +404,9 @@ fn judge_queue(
     judge_suspicion(seen, queue, &mut tell);
 }
 
-/// What to do while something is suspected and the policy is off.
+/// Remedy while something is suspected and the policy is off.
 const NOBODY_RELEASES: &str = "; nothing will release this: set deadlock.policy = \"breaker\" or \"auto\" in the configuration file, then `switchctl reload`";
-/// The same once it has gone by itself.
+/// The same after the suspicion has ended by itself.
 const NEXT_STAYS: &str =
     "; nothing would release a deadlock: set deadlock.policy = \"breaker\" or \"auto\"";
 
@@ -457,7 +457,7 @@ fn judge_suspicion(
     }
 }
 
-/// How often, where it has come back.
+/// Number of occurrences, if it has recurred.
 fn often(count: u64, within: f64) -> String {
     match count {
         0 => String::new(),

@@ -20,7 +20,7 @@ fn check(observed: &Observed, verdict: Verdict, why: &str) {
 }
 
 #[test]
-fn nothing_wrong_is_ok() {
+fn without_findings_the_state_is_ok() {
     check(&Observed::default(), Verdict::Ok, "");
     let queue = ObservedQueue {
         releases: 3,
@@ -48,7 +48,7 @@ fn a_host_that_ignores_pauses_degrades_and_a_switch_fails() {
 }
 
 #[test]
-fn locks_that_come_back_are_not_green() {
+fn repeated_locks_are_not_green() {
     let mut queue = ObservedQueue {
         priority: 3,
         suspicions: 9,
@@ -64,7 +64,7 @@ fn locks_that_come_back_are_not_green() {
 }
 
 #[test]
-fn what_stands_is_failing() {
+fn queues_that_stand_still_are_failing() {
     let queue = ObservedQueue {
         priority: 3,
         suspected_seconds: Some(12.3),
@@ -77,7 +77,7 @@ fn what_stands_is_failing() {
     let advice = "; nothing will release this: set deadlock.policy = \"breaker\" or \"auto\" in the configuration file, then `switchctl reload`";
     let why = format!("h1 priority 3: suspected of a deadlock for 12 s{advice}");
     check(&observed, Verdict::Failing, &why);
-    // At once, not only after what stands for long.
+    // At once, not only for long suspicions.
     observed.ports[0].queues[0].suspected_seconds = Some(0.4);
     let why = format!("h1 priority 3: suspected of a deadlock for 0.4 s{advice}");
     check(&observed, Verdict::Degraded, &why);
@@ -94,7 +94,7 @@ fn what_stands_is_failing() {
 }
 
 #[test]
-fn the_worst_reason_comes_first_and_there_are_not_too_many() {
+fn the_worst_reason_comes_first_and_their_number_is_bounded() {
     let mut observed = Observed {
         age_seconds: 60.0,
         events_lost: 1,
@@ -115,7 +115,7 @@ fn the_worst_reason_comes_first_and_there_are_not_too_many() {
 }
 
 #[test]
-fn what_the_device_loses_degrades() {
+fn losses_at_the_device_degrade() {
     let mut observed = seen(PortRole::Edge, ObservedQueue::default());
     observed.ports[0].device_overruns = 5;
     check(
@@ -145,7 +145,7 @@ fn numbers_are_grouped_by_three() {
 }
 
 #[test]
-fn a_port_that_floods_nothing_degrades_for_as_long_as_that_is_so() {
+fn a_port_that_floods_nothing_degrades_while_it_lasts() {
     let mut observed = seen(PortRole::Edge, ObservedQueue::default());
     observed.ports[0].loop_blocked = true;
     let why = "h1: floods nothing because of a loop: take out the cable that closes it; `switchctl ports` has the VLANs, `switchctl events` the loop's other port";
@@ -179,7 +179,7 @@ fn a_loss_below_the_switch_is_not_blamed_on_another_place() {
 }
 
 #[test]
-fn a_device_that_does_not_fit_degrades_for_as_long_as_that_is_so() {
+fn a_device_that_does_not_fit_degrades_while_it_lasts() {
     let mut observed = seen(PortRole::Edge, ObservedQueue::default());
     observed.ports[0].small_mtu = Some((1500, 9000));
     let why = "h1: its device has an MTU of 1500 B and the switch of 9000 B: longer frames are lost both ways (`ip link set dev DEVICE mtu 9000`)";

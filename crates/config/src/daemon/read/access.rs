@@ -10,7 +10,7 @@ use crate::daemon::PageConfig;
 use crate::reader::Table;
 use crate::settings::valid;
 
-/// The socket's path, and who may use it.
+/// The socket's path, and its users.
 pub(super) fn api(root: &Table<'_>, run_dir: &Path) -> (PathBuf, ApiConfig) {
     let table = ApiTable::read(root, ApiTable::default(), valid::together);
     let config = ApiConfig {
@@ -41,7 +41,7 @@ fn check_gnmi(table: &Table<'_>, config: &GnmiConfig) {
     check_protection(table, config.listen, tls, &protected, config.unprotected);
 }
 
-/// TLS has both of its files, and what other hosts can reach has all.
+/// Checks that TLS has both files, and that a listener reachable from other hosts is fully protected.
 fn check_protection(
     table: &Table<'_>,
     listen: Option<SocketAddr>,

@@ -1,4 +1,4 @@
-//! `[[port]]`: what a port's settings have to do with each other, and with those of other ports.
+//! `[[port]]`: relations between the settings of a port, and with those of other ports.
 
 use weir_core::{FeedbackCoding, ModeKind, Neighbour, PortRole};
 
@@ -22,7 +22,7 @@ pub(super) fn ports(root: &Table<'_>, watchdog: PfcwdConfig) -> Vec<Port> {
         root.complain("port", "a switch needs at least one [[port]]");
     }
     if ports.len() > weir_core::units::PORT_COUNT_MAX {
-        root.complain("port", format!("{} ports are more than 256", ports.len()));
+        root.complain("port", format!("{} ports: the maximum is 256", ports.len()));
     }
     ports
 }
@@ -37,7 +37,7 @@ fn port(table: &Table<'_>, names: &Names, devices: &Names, watchdog: PfcwdConfig
         port.name.clone_from(&port.device);
     }
     names.note(table, if is_given { "name" } else { "device" }, &port.name);
-    // What is no device is no name either, and has been complained about.
+    // An invalid device cannot serve as a name either, and has been reported.
     if is_given || is_device {
         check_name(table, "name", &port.name);
     }
@@ -68,7 +68,7 @@ fn check_cable(table: &Table<'_>, port: &Port) {
         if table.has("reaction") {
             table.complain(
                 "reaction",
-                "says nothing without the cable's length: set cable, too",
+                "has no effect without the cable's length: also set cable",
             );
         }
         return;
@@ -87,7 +87,7 @@ fn check_cable(table: &Table<'_>, port: &Port) {
     }
 }
 
-/// What asks the driver works where the driver calls it.
+/// Checks that settings which need native XDP have it.
 pub(super) fn check_hardware_time(root: &Table<'_>, dataplane: &DataplaneConfig) {
     if dataplane.xdp_mode != XdpMode::Generic {
         return;
@@ -102,10 +102,10 @@ pub(super) fn check_hardware_time(root: &Table<'_>, dataplane: &DataplaneConfig)
     }
 }
 
-/// Frames with Levels take the express path only where Feedback is by class, and no permission for a number of frames.
+/// Checks that with the express path, classes with Levels use Feedback by class and no grants.
 pub(super) fn check_express(root: &Table<'_>, classes: &[Class], ports: &[Port]) {
     let tables = root.tables(ClassTable::TABLE, ClassTable::KEYS);
-    // As many as there are classes, unless one of them has been complained about.
+    // Fewer entries mean that an invalid class was already reported.
     if tables.len() != classes.len() {
         return;
     }
@@ -120,7 +120,7 @@ pub(super) fn check_express(root: &Table<'_>, classes: &[Class], ports: &[Port])
         table.complain(
             "express",
             format!(
-                "class `{}` has Levels and cannot use the express path: port `{}` has feedback = \"{}\"; write `\"auto\"`, or have Feedback by class (\"pfc\")",
+                "class `{}` has Levels and cannot use the express path: port `{}` has feedback = \"{}\"; write `\"auto\"`, or set feedback = \"pfc\"",
                 class.name,
                 port.name,
                 port.feedback.name()
@@ -129,14 +129,14 @@ pub(super) fn check_express(root: &Table<'_>, classes: &[Class], ports: &[Port])
     }
 }
 
-/// What ports have of their own for classes that have a share of a pool.
+/// Checks the ports' thresholds for classes with a share of a pool.
 pub(super) fn check_pool_thresholds(
     root: &Table<'_>,
     ports: &[Port],
     classes: &[Class],
     pools: &[Pool],
 ) {
-    // As many as there are ports, unless one of them has been complained about.
+    // Fewer entries mean that an invalid port was already reported.
     let tables = root.tables(Port::TABLE, Port::KEYS);
     if tables.len() == ports.len() {
         for (table, port) in tables.iter().zip(ports) {
@@ -145,7 +145,7 @@ pub(super) fn check_pool_thresholds(
     }
 }
 
-/// The cables of all ports, with the lines of the file that say so.
+/// The cables of all ports, with their lines in the file.
 pub(super) fn cables(root: &Table<'_>, ports: &[Port], charging: Charging) -> Cables {
     let tables = root.tables(Port::TABLE, Port::KEYS);
     let of_port = |port: &Port| {

@@ -8,7 +8,7 @@ use crate::reader::{unknown, Names, Table};
 use crate::settings::valid;
 use crate::switch::{Class, MulticastConfig, Route, RouteTable};
 
-/// `pins_max` flows can be pinned.
+/// Reads the routes; at most `pins_max` flows can be pinned.
 pub(super) fn routes(root: &Table<'_>, ports: &[Port], pins_max: usize) -> Vec<Route> {
     let mut pins_left = pins_max;
     let destinations = Names::default();
@@ -29,9 +29,7 @@ pub(super) fn routes(root: &Table<'_>, ports: &[Port], pins_max: usize) -> Vec<R
             if pins.len() > pins_left {
                 table.complain(
                     "pins",
-                    format!(
-                        "more than {pins_max} flows are pinned: set `pins` of [forwarding] higher"
-                    ),
+                    format!("more than {pins_max} flows are pinned: raise `pins` of [forwarding]"),
                 );
             }
             pins_left = pins_left.saturating_sub(pins.len());
@@ -59,7 +57,7 @@ pub(super) fn routes(root: &Table<'_>, ports: &[Port], pins_max: usize) -> Vec<R
         .collect()
 }
 
-/// Ports that carry the route's VLAN; of a group for all VLANs, ports that carry the same.
+/// Checks that the ports carry the route's VLAN, or, for a group for all VLANs, the same VLANs.
 fn check_vlan(table: &Table<'_>, vlan: Option<VlanId>, members: &[PortId], ports: &[Port]) {
     let is_aware = ports.iter().any(Port::has_vlans);
     if vlan.is_some() && !is_aware {
@@ -89,7 +87,7 @@ fn check_vlan(table: &Table<'_>, vlan: Option<VlanId>, members: &[PortId], ports
     }
 }
 
-/// Where flooded frames go: to ports that there are, in priorities that are not lossless; and what is not flooded.
+/// Reads the destinations of flooded frames (existing ports, lossy priorities) and their limits.
 pub(super) fn multicast(
     root: &Table<'_>,
     ports: &[Port],
@@ -129,7 +127,7 @@ pub(super) fn multicast(
     })
 }
 
-/// Flows of a group that leave by one of its members.
+/// Reads the flows of a group that are pinned to a member.
 fn pins(table: &Table<'_>, entry: &RouteTable, ports: &[Port]) -> Vec<(u32, PortId)> {
     if !entry.pins.is_empty() && entry.ports.len() < 2 {
         table.complain(

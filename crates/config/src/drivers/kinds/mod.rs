@@ -1,6 +1,6 @@
 //! Kinds of network devices, and whether each can be a port of a switch.
 //!
-//! [`KINDS`] has one row for each kind, [`MASTERS`] one for each kind of device that another device can be a port of. The
+//! [`KINDS`] has one row for each kind, [`MASTERS`] one for each kind of device that has other devices as ports. The
 //! daemon's refusals, the doctor's findings and the book's tables are made from these rows.
 
 mod table;
@@ -18,19 +18,19 @@ const LOOPBACK: u16 = 772;
 pub struct Kind {
     /// The kernel's name for it (`ip -d link`).
     pub name: &'static str,
-    /// The kind's own mode that the row applies to, as the kernel numbers it; `None` for all that have no row.
+    /// The kind's own mode that the row applies to, as numbered by the kernel; `None` for all modes without a row.
     pub mode: Option<u32>,
-    /// A device of this kind, in a sentence.
+    /// Description of a device of this kind, as part of a sentence.
     pub what: &'static str,
-    /// Frames with native XDP, for the book.
+    /// Support of native XDP, for the book.
     pub native: &'static str,
-    /// Frames with generic XDP, for the book.
+    /// Support of generic XDP, for the book.
     pub generic: &'static str,
-    /// PFC and PAUSE, for the book.
+    /// Support of PFC and PAUSE, for the book.
     pub pauses: &'static str,
     /// Its use as a port.
     pub takes: Takes,
-    /// Origin of these facts.
+    /// Source of these facts.
     pub source: &'static str,
 }
 
@@ -41,46 +41,46 @@ pub enum Takes {
     All,
     /// Any, in generic mode only.
     Generic {
-        /// The fault of native mode.
+        /// The problem with native mode.
         because: &'static str,
     },
     /// Lossy classes only.
     Lossy {
-        /// The fault of lossless classes.
+        /// The problem with lossless classes.
         because: &'static str,
-        /// The way to mend it.
+        /// The remedy.
         remedy: Remedy,
-        /// The fault of native mode, where there is one as well.
+        /// The problem with native mode, if it has one as well.
         not_native: Option<&'static str>,
     },
     /// None.
     Nothing {
-        /// The fault.
+        /// The problem.
         because: &'static str,
-        /// The way to mend it.
+        /// The remedy.
         remedy: Remedy,
     },
 }
 
-/// The way to mend a refusal. `{device}`, `{lower}` and `{master}` stand for names.
+/// Remedy for a refusal. `{device}`, `{lower}` and `{master}` stand for names.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Remedy {
-    /// A command for a shell.
+    /// A shell command.
     Command(&'static str),
-    /// Words.
+    /// A description.
     Words(&'static str),
 }
 
-/// A kind of device that others can be ports of.
+/// A kind of device that has other devices as ports.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Master {
     /// The kernel's name for it.
     pub name: &'static str,
-    /// A port of such a device, in a sentence. `{master}` stands for the device's name.
+    /// Description of a port of such a device, as part of a sentence. `{master}` stands for the device's name.
     pub what: &'static str,
-    /// The fault of such a port as a port of the switch.
+    /// The problem with such a port as a port of the switch.
     pub because: &'static str,
-    /// The way to mend it.
+    /// The remedy.
     pub remedy: Remedy,
 }
 
@@ -91,27 +91,27 @@ pub struct Nature<'a> {
     pub device: &'a str,
     /// Its kind; `None` for hardware and for the loopback device.
     pub kind: Option<&'a str>,
-    /// The mode that devices of its kind have, as a number.
+    /// The device's own mode, as a number.
     pub mode: Option<u32>,
     /// Its type of hardware (`ARPHRD_*`).
     pub hardware: u16,
-    /// Name and kind of the device that it is a port of.
+    /// Name and kind of the device of which it is a port.
     pub master: Option<(&'a str, Option<&'a str>)>,
-    /// The device that it is on top of, where this namespace has that.
+    /// The device on which it is stacked, if that is in this namespace.
     pub lower: Option<&'a str>,
 }
 
-/// The modes in which a device can be a port.
+/// Modes in which a device can be a port.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Fit {
-    /// In any mode.
+    /// Any.
     Any,
-    /// In generic mode only.
+    /// Generic only.
     GenericOnly {
-        /// The fault of native mode.
+        /// The problem with native mode.
         because: &'static str,
     },
-    /// Its kind has no row.
+    /// Unknown: its kind has no row.
     NotKnown,
 }
 
@@ -121,18 +121,18 @@ pub enum Fit {
 pub struct Refusal {
     /// The device.
     pub what: String,
-    /// The fault.
+    /// The problem.
     pub because: &'static str,
-    /// The way to mend it.
+    /// The remedy.
     pub cure: Cure,
 }
 
-/// The way to mend a refusal, with all names.
+/// The remedy for a refusal, with all names.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Cure {
-    /// A command for a shell.
+    /// A shell command.
     Command(String),
-    /// Words.
+    /// A description.
     Words(String),
 }
 
@@ -146,7 +146,7 @@ impl std::fmt::Display for Cure {
 }
 
 impl Nature<'_> {
-    /// Decides whether the device can be a port of a switch with this `xdp-mode`, with or without lossless classes.
+    /// Checks that the device can be a port of a switch with this `xdp-mode`, with or without lossless classes.
     ///
     /// # Errors
     ///
@@ -175,7 +175,7 @@ impl Nature<'_> {
         }
     }
 
-    /// The device in a sentence.
+    /// The device's description.
     pub fn what(&self) -> String {
         match (self.row(), self.kind) {
             (Some(kind), _) => kind.what.to_owned(),
@@ -192,7 +192,7 @@ impl Nature<'_> {
         let of_kind = || KINDS.iter().filter(move |kind| kind.name == name);
         let exact = of_kind().find(|kind| kind.mode.is_some() && kind.mode == self.mode);
         let row = exact.or_else(|| of_kind().find(|kind| kind.mode.is_none()))?;
-        // A tun device that carries IP packets has the same kind as one that carries frames.
+        // A tun device for IP packets has the same kind as one for frames.
         (self.hardware == ETHERNET || row.takes.is_nothing()).then_some(row)
     }
 
@@ -225,7 +225,7 @@ impl Nature<'_> {
         }
     }
 
-    /// The text with the names of devices in it.
+    /// Inserts the names of devices into the text.
     fn named(&self, text: &str) -> String {
         let master = self.master.map_or("?", |(name, _)| name);
         text.replace("{device}", self.device)
@@ -234,7 +234,7 @@ impl Nature<'_> {
     }
 }
 
-/// The way to mend `xdp-mode = "native"`.
+/// The remedy for `xdp-mode = "native"`.
 const AUTO: Remedy =
     Remedy::Words("set dataplane.xdp-mode = \"auto\", which takes generic XDP there");
 
@@ -243,7 +243,7 @@ impl Takes {
         matches!(self, Self::Nothing { .. })
     }
 
-    /// In the book.
+    /// Word in the book.
     const fn word(self) -> &'static str {
         match self {
             Self::All => "yes",
@@ -287,7 +287,7 @@ pub fn rows() -> String {
     KINDS.iter().map(row).collect()
 }
 
-/// The book's table of devices that others are ports of, in Markdown.
+/// The book's table of devices that have other devices as ports, in Markdown.
 pub fn master_rows() -> String {
     let row = |master: &Master| {
         let what = master.what.replace(" `{master}`", "");

@@ -12,7 +12,7 @@ const SEEN: &str = "seen in guests, Linux 6.12 to 7.3";
 const TUNNEL: &str =
     "the path of the tunnel can drop frames, and no pause reaches what sends on it";
 
-/// A kind without a fault.
+/// A kind without problems.
 const PLAIN: Kind = Kind {
     name: "",
     mode: None,
@@ -41,7 +41,7 @@ const fn tunnel(name: &'static str, what: &'static str, source: &'static str) ->
     }
 }
 
-/// A GRE tunnel for Ethernet frames. Its driver looks for the network header at an offset that AF_XDP does not set.
+/// A GRE tunnel for Ethernet frames. Its driver expects the network header at an offset that AF_XDP does not set.
 const fn gre(name: &'static str, what: &'static str, source: &'static str) -> Kind {
     Kind {
         source,
@@ -78,7 +78,7 @@ const fn refused(
 
 const LOWER: Remedy = Remedy::Words("make `{lower}` the port");
 
-/// All kinds about which something is known, by name.
+/// All known kinds, by name.
 pub const KINDS: &[Kind] = &[
     Kind {
         name: "bond",
@@ -258,7 +258,7 @@ pub const KINDS: &[Kind] = &[
 
 const NO_MASTER: Remedy = Remedy::Command("ip link set dev {device} nomaster");
 
-/// Devices whose ports cannot be ports of the switch, by the name of the kind.
+/// Devices whose ports cannot be ports of the switch, by kind.
 pub const MASTERS: &[Master] = &[
     Master {
         name: "bond",

@@ -23,14 +23,14 @@ fn refusal(nature: Nature<'_>, mode: XdpMode, has_lossless: bool) -> String {
 }
 
 #[test]
-fn rows_are_in_order_and_each_is_there_once() {
+fn rows_are_sorted_and_unique() {
     let keys = KINDS.iter().map(|kind| (kind.name, kind.mode.is_none()));
     let keys: Vec<_> = keys.collect();
     assert!(keys.windows(2).all(|pair| pair[0] < pair[1]), "{keys:?}");
     assert!(MASTERS.windows(2).all(|pair| pair[0].name < pair[1].name));
 }
 
-/// Each way to use a device, with what is refused and what mends it.
+/// Each use of a device, with refusals and remedies.
 #[test]
 fn every_kind_has_its_judgement() {
     use XdpMode::{Auto, Generic, Native};
@@ -104,7 +104,7 @@ fn devices_without_ethernet_frames_are_refused() {
 }
 
 #[test]
-fn a_port_of_another_device_is_named_with_it() {
+fn the_refusal_of_a_bridge_port_names_its_bridge() {
     let under = |kind| Nature {
         master: Some(("br0", kind)),
         ..of_kind("veth", None)
@@ -118,12 +118,12 @@ fn a_port_of_another_device_is_named_with_it() {
         text.ends_with("run `ip link set dev eth0 nomaster`"),
         "{text}"
     );
-    // Packets of a routing table pass the program first.
+    // Packets reach the program before the routing table.
     assert_eq!(under(Some("vrf")).fit(XdpMode::Auto, true), Ok(Fit::Any));
     assert_eq!(under(None).fit(XdpMode::Auto, true), Ok(Fit::Any));
 }
 
-/// The book has no placeholder, and every refusal a remedy without one.
+/// The book has no placeholders, and every remedy has its names filled in.
 #[test]
 fn no_placeholder_is_left() {
     assert!(!(rows() + &master_rows()).contains('{'));

@@ -1,8 +1,7 @@
-//! Which frames a capture takes: an expression in the manner of pcap-filter(7), compiled to a bounded list
-//! of tests.
+//! Filters of captures: an expression like those of pcap-filter(7), compiled to a bounded list of tests.
 //!
-//! Every test says which one comes next when it holds and when it does not, and these come later in the
-//! list. A frame therefore meets each test once at most, and evaluation can neither loop nor fail.
+//! Every test names the next one for each outcome, which comes later in the list. A frame is therefore tested at most
+//! once by each, and evaluation can neither loop nor fail.
 
 mod parse;
 
@@ -15,10 +14,10 @@ use crate::frames::sight::{Direction, Sight, Verdict};
 
 pub use parse::{parse, FilterError};
 
-/// Tests that an expression has at most.
+/// Maximum number of tests of an expression.
 pub const TESTS_MAX: usize = 64;
 
-/// What is wrong with a filter of impairments that [`asks_what_became`](Filter::asks_what_became).
+/// Error text for an impairment whose filter [asks about the switch's decision](Filter::asks_what_became).
 pub const TOO_EARLY: &str = "frames are impaired before the switch has decided what becomes of them; leave out admitted, sent, dropped, marked, held, pausing, read and out";
 
 /// Either end, or one of them.
@@ -39,7 +38,7 @@ impl End {
     }
 }
 
-/// One question to a frame.
+/// One test.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Question {
     Direction(Direction),
@@ -52,7 +51,7 @@ pub(super) enum Question {
     Lldp,
     Xoff,
     Xon,
-    /// With D of each priority that has Levels, else 0.
+    /// D of each priority with Levels, otherwise 0.
     Feedback([u8; 8]),
     Priority(Priority),
     Admitted,
@@ -75,7 +74,7 @@ pub(super) enum Question {
     LengthAtLeast(usize),
 }
 
-/// Where to go from a test.
+/// Continuation after a test.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Next {
     Test(u8),
@@ -93,12 +92,12 @@ pub(super) struct Test {
 /// A compiled expression.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Filter {
-    /// None of them: every frame.
+    /// Empty: every frame matches.
     tests: Vec<Test>,
 }
 
 impl Filter {
-    /// Whether a frame is wanted. O(tests).
+    /// Returns true if the frame matches. O(tests).
     pub fn matches(&self, sight: &Sight<'_>, headers: &Headers) -> bool {
         let mut at = 0;
         while let Some(test) = self.tests.get(at) {
@@ -118,7 +117,7 @@ impl Filter {
 }
 
 impl Filter {
-    /// Whether it can be answered only once it is known what became of a frame, or that it leaves.
+    /// Returns true if a test needs the fate of a frame, or its departure.
     pub fn asks_what_became(&self) -> bool {
         self.tests.iter().any(|test| {
             matches!(
@@ -198,8 +197,8 @@ impl Question {
     }
 }
 
-/// What a pause time says as Transmit Feedback (protocol P) at a switch with these D, if it says any.
-/// A PAUSE speaks for all classes: the deepest counts.
+/// The Transmit Feedback (protocol P) that a pause time encodes at a switch with these D, if any. A PAUSE applies to
+/// all classes: the deepest counts.
 pub fn feedback(depths: &[u8; 8], priority: Option<Priority>, time: Quanta) -> Option<u16> {
     let depth = match priority {
         Some(priority) => depths[priority.index()],

@@ -1,4 +1,4 @@
-//! From words to tests.
+//! Parser of expressions.
 //!
 //! ```text
 //! expression := conjunction { ("or" | "||") conjunction }
@@ -6,7 +6,7 @@
 //! factor := ("not" | "!") factor | "(" expression ")" | primitive
 //! ```
 //!
-//! The primitives stand in the book (docs/src/operations/capture.md).
+//! The book lists the primitives (docs/src/operations/capture.md).
 
 use std::net::IpAddr;
 
@@ -15,9 +15,9 @@ use weir_core::{DropReason, MacAddress, Priority};
 use super::{End, Filter, Next, Question, Test, TESTS_MAX};
 use crate::frames::sight::Direction;
 
-/// Parentheses and negations within each other at most.
+/// Maximum depth of nested parentheses and negations.
 const DEPTH_MAX: usize = 16;
-/// Bytes of an expression at most.
+/// Maximum length of an expression in bytes.
 const LENGTH_MAX: usize = 4_096;
 
 const PRIMITIVES: &str =
@@ -26,36 +26,36 @@ const PRIMITIVES: &str =
     multicast, net A/N, out, pause, pausing, pfc, port N, priority N, sent, src …, tcp, udp, \
     vlan [ID], xoff, xon";
 
-/// What is wrong with an expression.
+/// Error in an expression.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum FilterError {
-    /// A word that has no meaning where it stands.
+    /// A word that is not valid at its position.
     #[error("filter: `{word}` (word {number}) is not valid here; expected: {legal}")]
     Word {
         /// The word.
         word: String,
-        /// Which one, from 1.
+        /// Its number, from 1.
         number: usize,
-        /// What would be.
+        /// Valid words.
         legal: String,
     },
-    /// The expression ends too early.
+    /// The expression is incomplete.
     #[error("filter: incomplete; expected: {legal}")]
     End {
-        /// What would be.
+        /// Valid continuations.
         legal: String,
     },
-    /// The expression is too long, or too deep.
+    /// The expression is too long, or nested too deeply.
     #[error("filter: {0}")]
     Bound(String),
 }
 
-/// Compiles an expression; an empty one takes every frame. `depths` has D of each priority of a class
-/// with Levels, and 0 for others.
+/// Compiles an expression; an empty one matches every frame. `depths` has D of each priority of a class with Levels,
+/// and 0 for others.
 ///
 /// # Errors
 ///
-/// [`FilterError`], which names the word and what would be legal.
+/// [`FilterError`], with the word and valid alternatives.
 pub fn parse(text: &str, depths: [u8; 8]) -> Result<Filter, FilterError> {
     if text.len() > LENGTH_MAX {
         let reason = format!("longer than {LENGTH_MAX} bytes");
@@ -91,8 +91,8 @@ enum Tree {
     Or(Vec<Tree>),
 }
 
-/// Appends the tests of a tree, the last one first, and gives where to begin. A test is named by its
-/// place in this order.
+/// Appends the tests of a tree, the last one first, and returns the entry point. Tests are identified by their index in
+/// this order.
 fn emit(tree: &Tree, then: Next, otherwise: Next, tests: &mut Vec<Test>) -> Next {
     match tree {
         Tree::Question(question) => {
@@ -115,7 +115,7 @@ fn emit(tree: &Tree, then: Next, otherwise: Next, tests: &mut Vec<Test>) -> Next
     }
 }
 
-/// The list has been turned round: so are the places in it.
+/// The list has been reversed, so indices are as well.
 fn point_forwards(tests: &[Test]) -> Vec<Test> {
     let turned = |next| match next {
         Next::Test(place) => Next::Test((tests.len() - 1 - usize::from(place)) as u8),
@@ -167,7 +167,7 @@ impl<'a> Parser<'a> {
         accepted
     }
 
-    /// The complaint about the word that comes next.
+    /// Error about the next word.
     fn wrong(&self, legal: &str) -> FilterError {
         let legal = legal.to_owned();
         match self.peek() {
@@ -198,8 +198,7 @@ impl<'a> Parser<'a> {
 
     fn factor(&mut self, depth: usize) -> Result<Tree, FilterError> {
         if depth > DEPTH_MAX {
-            let reason =
-                format!("more than {DEPTH_MAX} parentheses and negations within each other");
+            let reason = format!("more than {DEPTH_MAX} nested parentheses and negations");
             return Err(FilterError::Bound(reason));
         }
         if self.accept(&["not", "!"]) {
@@ -274,7 +273,7 @@ impl<'a> Parser<'a> {
         })
     }
 
-    /// Behind `src` and `dst`.
+    /// Parses after `src` and `dst`.
     fn of_end(&mut self, end: End) -> Result<Question, FilterError> {
         if self.accept(&["host"]) {
             self.host(end)
@@ -390,7 +389,7 @@ impl<'a> Parser<'a> {
         Ok(bits)
     }
 
-    /// A reason may follow; whatever else may follow an expression is none.
+    /// An optional reason; nothing else that may follow is a reason's name.
     fn reason(&mut self) -> Result<Option<DropReason>, FilterError> {
         let Some(word) = self.peek() else {
             return Ok(None);

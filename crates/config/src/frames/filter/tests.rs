@@ -70,7 +70,7 @@ const ADMITTED: Verdict = Verdict::Admitted {
 };
 
 #[test]
-fn every_primitive_holds_for_what_it_says() {
+fn every_primitive_matches_its_frames_alone() {
     let bytes = datagram();
     let data = sight(&bytes, ADMITTED, Some(3));
     for expression in [
@@ -146,7 +146,7 @@ fn every_primitive_holds_for_what_it_says() {
 }
 
 #[test]
-fn pauses_are_told_by_their_time_and_priority() {
+fn pauses_are_matched_by_time_and_priority() {
     for (priority, quanta, expressions, others) in [
         (3, 65_535, "control and priority 3 and xoff", "feedback"),
         (3, 0, "pfc and xon", "xoff"),
@@ -164,7 +164,7 @@ fn pauses_are_told_by_their_time_and_priority() {
 }
 
 #[test]
-fn a_wrong_word_is_named_with_what_would_be_legal() {
+fn a_wrong_word_is_named_with_the_legal_ones() {
     for (expression, said) in [
         (
             "pfcc",
@@ -256,7 +256,7 @@ fn formulas() -> impl Strategy<Value = Formula> {
 }
 
 proptest! {
-    /// The compiled list against the formula's own value.
+    /// Compares the compiled list with the formula's own value.
     #[test]
     fn logic_is_that_of_the_formula(formula in formulas(), leaves in any::<[bool; 3]>()) {
         let bytes = if leaves[2] { datagram() } else { frame(0x0800, &[]) };
@@ -265,9 +265,9 @@ proptest! {
         prop_assert_eq!(holds(&formula.text(), &sight), formula.value(leaves));
     }
 
-    /// Neither words nor bytes make anything panic.
+    /// Neither words nor bytes cause a panic.
     #[test]
-    fn whatever_the_words_and_the_bytes(
+    fn any_words_and_bytes_do_no_harm(
         words in "[a-z0-9 ()!./:x-]{0,80}",
         bytes in proptest::collection::vec(any::<u8>(), 0..160),
         ethertype in prop_oneof![Just(0x8808u16), Just(0x88b5), Just(0x8100), Just(0x86dd), Just(0x0800)],

@@ -5,19 +5,19 @@ use std::collections::{BTreeSet, VecDeque};
 /// Nodes are numbers from 0.
 #[derive(Clone, Debug)]
 pub struct Graph {
-    /// By node: where arrows lead, each once, in rising order. A node has few.
+    /// By node: successors, without duplicates, in ascending order. A node has few.
     next: Vec<Vec<usize>>,
 }
 
 impl Graph {
-    /// Without arrows.
+    /// A graph without edges.
     pub fn new(node_count: usize) -> Self {
         Self {
             next: vec![Vec::new(); node_count],
         }
     }
 
-    /// An arrow; one that is there already changes nothing.
+    /// Adds an edge; no effect if it exists.
     pub fn add(&mut self, from: usize, to: usize) {
         let next = &mut self.next[from];
         if let Err(place) = next.binary_search(&to) {
@@ -25,7 +25,7 @@ impl Graph {
         }
     }
 
-    /// For each node on a cycle a shortest cycle through it, each cycle once, beginning with its smallest node.
+    /// For each node on a cycle a shortest cycle through it; each cycle once, starting at its smallest node.
     pub fn cycles(&self) -> Vec<Vec<usize>> {
         let component = self.components();
         let mut search = Search::new(self.next.len());
@@ -35,8 +35,8 @@ impl Graph {
         distinct.into_iter().collect()
     }
 
-    /// Nodes on cycles, in rising order: those whose strongly connected component has others. An arrow from a node to itself
-    /// does not count. O(arrows).
+    /// Nodes on cycles, in ascending order: those whose strongly connected component has others. Edges from a node to
+    /// itself are ignored. O(edges).
     pub fn on_cycles(&self) -> Vec<usize> {
         let component = self.components();
         let mut sizes = vec![0_usize; self.next.len()];
@@ -47,14 +47,14 @@ impl Graph {
         nodes.filter(|node| sizes[component[*node]] > 1).collect()
     }
 
-    /// A shortest cycle through the smallest node that is on one.
+    /// A shortest cycle through the smallest node on any.
     pub fn first_cycle(&self) -> Option<Vec<usize>> {
         let component = self.components();
         let mut search = Search::new(self.next.len());
         (0..self.next.len()).find_map(|start| self.shortest(start, &component, &mut search))
     }
 
-    /// A cycle through `start` lies within its strongly connected component.
+    /// A cycle through `start` is within its strongly connected component.
     fn shortest(
         &self,
         start: usize,
@@ -84,18 +84,18 @@ impl Graph {
         None
     }
 
-    /// By node: the number of its strongly connected component (Tarjan, 1972). O(arrows).
+    /// By node: the number of its strongly connected component (Tarjan, 1972). O(edges).
     fn components(&self) -> Vec<usize> {
         const NONE: usize = usize::MAX;
         let count = self.next.len();
         let mut component = vec![NONE; count];
         let mut component_count = 0;
-        // By node: when it was found, and the earliest node on the stack that it leads back to.
+        // By node: the order of discovery, and the earliest reachable node on the stack.
         let mut found = vec![NONE; count];
         let mut earliest = vec![NONE; count];
         let mut found_count = 0;
         let mut stack = Vec::new();
-        // Nodes that are being followed, each with the place in its list of arrows.
+        // Nodes being explored, each with its position in its list of edges.
         let mut open: Vec<(usize, usize)> = Vec::new();
         for root in 0..count {
             if found[root] != NONE {
@@ -109,7 +109,7 @@ impl Graph {
                     found_count += 1;
                     stack.push(node);
                 } else {
-                    // Back from the arrow before this one.
+                    // Returning over the previous edge.
                     let behind = self.next[node][arrow - 1];
                     if component[behind] == NONE {
                         earliest[node] = earliest[node].min(earliest[behind]);
@@ -137,11 +137,11 @@ impl Graph {
     }
 }
 
-/// Breadth first, with memory that serves many searches.
+/// Breadth-first search, with memory reused by many searches.
 struct Search {
     /// By node: the search that reached it last.
     reached: Vec<usize>,
-    /// By node reached: where from.
+    /// By node reached: its predecessor.
     before: Vec<usize>,
     queue: VecDeque<usize>,
     number: usize,
@@ -194,7 +194,7 @@ mod tests {
     }
 
     #[test]
-    fn loops_apart_and_loops_that_share_a_node_are_all_found() {
+    fn separate_loops_and_loops_that_share_a_node_are_found() {
         assert_eq!(
             graph(&[(1, 2), (2, 1), (3, 4), (4, 3), (2, 3)]).cycles(),
             [[1, 2], [3, 4]]
@@ -206,7 +206,7 @@ mod tests {
     }
 
     proptest! {
-        /// Against all distances by Floyd and Warshall.
+        /// Compared with all distances by Floyd and Warshall.
         #[test]
         fn each_node_on_a_cycle_has_a_shortest_one(
             edges in prop::collection::vec((0usize..10, 0usize..10), 0..25)

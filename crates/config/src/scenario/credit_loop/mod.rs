@@ -1,4 +1,4 @@
-//! Cyclic buffer dependencies that routes close: the condition for a credit loop deadlock.
+//! Cyclic buffer dependencies caused by routes: the condition for a credit loop deadlock.
 
 mod graph;
 
@@ -10,20 +10,20 @@ use super::topology::{Adjacency, PortPeer};
 use super::{Flow, Scenario};
 pub use graph::Graph;
 
-/// A cyclic sequence of switches, each of which holds frames that wait for the next. The smallest channel comes first.
+/// A cycle of switches, each of which holds frames that wait for the next. The smallest channel comes first.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct CreditLoop {
     /// The priority whose buffers wait for each other.
     pub priority: Priority,
-    /// The switches, each once; the last one sends to the first.
+    /// The switches, without duplicates; the last one sends to the first.
     pub switches: Vec<usize>,
 }
 
 impl Scenario {
-    /// The credit loops that the routes of the lossless flows close: for each link on a cycle of the channel dependency
-    /// graph, a shortest cycle through it. Empty exactly when that graph has no cycle. A flow with `via` counts by that way,
-    /// any other by every member that its hash may pick, and so do the answers to it. A [`Baseline`](super::Baseline) counts: where a frame's priority
-    /// rises, the buffer behind is another one.
+    /// The credit loops caused by the routes of the lossless flows: for each link on a cycle of the channel dependency
+    /// graph, a shortest cycle through it. Empty exactly if that graph has no cycle. A flow with `via` counts with that
+    /// path, any other, and its answers, with every member that its hash may pick. A [`Baseline`](super::Baseline)
+    /// counts: where a frame's priority changes, it enters another buffer.
     ///
     /// For each priority O(links on cycles × dependencies).
     pub fn credit_loops(&self) -> Vec<CreditLoop> {
@@ -36,7 +36,7 @@ impl Scenario {
         loops.collect()
     }
 
-    /// One of them, `None` exactly when there is none. O(dependencies).
+    /// One of the credit loops, `None` exactly if there is none. O(dependencies).
     pub fn first_credit_loop(&self) -> Option<CreditLoop> {
         let channels = Channels::new(&self.adjacency());
         let graphs = self.dependencies(&channels);
@@ -59,7 +59,7 @@ impl Scenario {
     /// By priority: which buffers wait for which. O(hosts × dependencies).
     fn dependencies(&self, channels: &Channels) -> BTreeMap<Priority, Graph> {
         let mut graphs = BTreeMap::new();
-        // By class and target: where frames come from.
+        // By class and target: sources of frames.
         let mut sources: BTreeMap<(usize, usize), Vec<usize>> = BTreeMap::new();
         let is_lossless = |class: usize| self.classes[class].mode.is_lossless();
         let answers = |flow: &&Flow| flow.transport.is_answered() && is_lossless(flow.answer_class);
@@ -86,7 +86,6 @@ impl Scenario {
         graphs
     }
 
-    /// One way.
     fn add_way(
         &self,
         channels: &Channels,
@@ -109,7 +108,7 @@ impl Scenario {
         }
     }
 
-    /// Every way that leads from `sources` to `target`.
+    /// Adds every path from `sources` to `target`.
     fn add_ways(
         &self,
         channels: &Channels,
@@ -166,12 +165,12 @@ impl Scenario {
     }
 }
 
-/// Links between switches in one direction each, in the order of their two switches. A channel stands for the ingress
-/// buffer at its end.
+/// Links between switches, by direction, ordered by their two switches. A channel stands for the ingress buffer at its
+/// end.
 struct Channels {
-    /// By channel: from where to where.
+    /// By channel: its two ends.
     ends: Vec<(usize, usize)>,
-    /// By switch, by port: the channel that begins there, unless it leads to a host.
+    /// By switch and port: the channel that begins there, unless the port leads to a host.
     by_port: Vec<Vec<Option<usize>>>,
 }
 

@@ -2,7 +2,7 @@
 
 use super::Plan;
 
-/// Group by group. The k-th link of a group to another one leaves from its switch k modulo `switches`.
+/// Group by group. The k-th link of a group to another one starts at its switch k modulo `switches`.
 pub(super) fn dragonfly(groups: usize, switches: usize) -> Plan {
     let mut plan = Plan::numbered(groups * switches);
     for group in 0..groups {
@@ -12,7 +12,7 @@ pub(super) fn dragonfly(groups: usize, switches: usize) -> Plan {
             }
         }
     }
-    // The groups that a group is linked to, in order, leave itself out.
+    // Index among the groups linked to a group, which exclude itself.
     let place =
         |of: usize, to: usize| of * switches + (if to < of { to } else { to - 1 }) % switches;
     for a in 0..groups {

@@ -49,7 +49,7 @@ pub(super) fn torus_3d(layers: usize, rows: usize, columns: usize) -> Plan {
     plan
 }
 
-/// The links of a torus whose switches are those from `first` on.
+/// The links of a torus whose first switch is `first`.
 fn link_torus(plan: &mut Plan, first: usize, rows: usize, columns: usize) {
     for row in 0..rows {
         for column in 0..columns {

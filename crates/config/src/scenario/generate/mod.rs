@@ -1,4 +1,4 @@
-//! Topologies by their kind: the same network for the same kind and seed, on every machine.
+//! Topologies by kind: the same network for the same kind and seed, on every machine.
 
 mod dragonfly;
 mod grid;
@@ -11,14 +11,14 @@ use weir_core::PORT_COUNT_MAX;
 
 use super::random::Random;
 
-/// Switches of a generated network at most.
+/// Maximum number of switches of a generated network.
 pub const SWITCH_COUNT_MAX: usize = 120_000;
-/// Hosts of a generated network at most.
+/// Maximum number of hosts of a generated network.
 pub const HOST_COUNT_MAX: usize = 200_000;
-/// Links between switches of a generated network at most.
+/// Maximum number of links between switches of a generated network.
 pub const LINK_COUNT_MAX: usize = 1_000_000;
 
-/// A kind of topology with what it needs.
+/// A kind of topology, with its parameters.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum TopologyKind {
     /// Each switch linked to the next, the last to the first.
@@ -26,7 +26,7 @@ pub enum TopologyKind {
         /// At least 3.
         switches: usize,
     },
-    /// Each switch linked to the next; one alone is a line, too.
+    /// Each switch linked to the next; a single switch is a line as well.
     Line {
         /// At least 1.
         switches: usize,
@@ -45,7 +45,7 @@ pub enum TopologyKind {
         /// At least 3.
         columns: usize,
     },
-    /// Tori one above the other, whose columns of layers are rings, too.
+    /// Tori stacked in layers, whose columns across layers are rings as well.
     Torus3d {
         /// At least 3.
         layers: usize,
@@ -54,17 +54,18 @@ pub enum TopologyKind {
         /// At least 3.
         columns: usize,
     },
-    /// Groups in which every switch is linked to every other, and one link between every two groups, dealt to the switches
-    /// of each in turn (Kim, Dally, Scott, Abts: Technology-Driven, Highly-Scalable Dragonfly Topology, ISCA 2008).
+    /// Groups in which every switch is linked to every other, with one link between every two groups, assigned to the
+    /// switches of each in turn (Kim, Dally, Scott, Abts: Technology-Driven, Highly-Scalable Dragonfly Topology, ISCA
+    /// 2008).
     Dragonfly {
         /// At least 2.
         groups: usize,
-        /// Of each group; at least 1.
+        /// In each group; at least 1.
         switches: usize,
     },
     /// Every leaf linked to every spine.
     LeafSpine {
-        /// At least 1; hosts hang here.
+        /// At least 1; they have the hosts.
         leaves: usize,
         /// At least 1.
         spines: usize,
@@ -75,8 +76,8 @@ pub enum TopologyKind {
         /// Even, at least 2.
         k: usize,
     },
-    /// The AB fat tree of F10 (Liu, Halperin, Krishnamurthy, Anderson, NSDI 2013): odd pods reach the cores by rows, even
-    /// ones by columns.
+    /// The AB fat tree of F10 (Liu, Halperin, Krishnamurthy, Anderson, NSDI 2013): odd pods reach the cores by rows,
+    /// even ones by columns.
     F10 {
         /// Even, at least 2.
         k: usize,
@@ -93,26 +94,26 @@ pub enum TopologyKind {
 /// `[topology]`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct TopologyConfig {
-    /// What is built.
+    /// The network to build.
     pub kind: TopologyKind,
-    /// Hosts on each switch, in trees on each edge switch.
+    /// Number of hosts on each switch; in trees, on each edge switch.
     pub hosts: usize,
-    /// Wiring mistakes: two links swap one end each.
+    /// Number of wiring mistakes: two links exchange one end each.
     pub miswired: usize,
-    /// Links that are broken from the beginning.
+    /// Number of links that are broken from the start.
     pub failed: usize,
 }
 
-/// A network that was built. Switches are named by their index.
+/// A generated network. Switches are identified by index.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Plan {
     /// Names.
     pub switches: Vec<String>,
     /// Names, each with its switch.
     pub hosts: Vec<(String, usize)>,
-    /// Links between switches; never two between the same ones.
+    /// Links between switches, without duplicates.
     pub links: Vec<PlannedLink>,
-    /// By switch in trees: 0 at the top.
+    /// By switch, in trees: 0 at the top.
     pub tiers: Option<Vec<u8>>,
 }
 
@@ -121,17 +122,17 @@ pub struct Plan {
 pub struct PlannedLink {
     /// The two switches.
     pub ends: [usize; 2],
-    /// True for one that is broken from the beginning.
+    /// True for a link that is broken from the start.
     pub failed: bool,
 }
 
-/// Why a network cannot be built.
+/// Error: the network cannot be built.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 #[error("{key}: {message}")]
 pub struct GenerateError {
-    /// The key of `[topology]` that is at fault.
+    /// The key of `[topology]` that is invalid.
     pub key: &'static str,
-    /// What would be legal.
+    /// The problem, and the legal values.
     pub message: String,
 }
 
@@ -145,7 +146,7 @@ impl GenerateError {
 }
 
 impl TopologyKind {
-    /// Hosts on each switch (in trees on each edge switch) where nothing else is said.
+    /// Default number of hosts on each switch; in trees, on each edge switch.
     pub const fn default_hosts(self) -> usize {
         match self {
             Self::FatTree { k } | Self::F10 { k } => k / 2,
@@ -153,7 +154,7 @@ impl TopologyKind {
         }
     }
 
-    /// What is wrong with its numbers.
+    /// Checks the parameters.
     fn check(self) -> Result<(), GenerateError> {
         let least = |key, value: usize, least: usize| match value >= least {
             true => Ok(()),
@@ -214,7 +215,7 @@ impl TopologyKind {
         }
     }
 
-    /// Switches, links between them, and switches with hosts; `None` where 64 bits are too few.
+    /// Number of switches, links between them, and switches with hosts; `None` if one exceeds 64 bits.
     fn size(self) -> Option<[usize; 3]> {
         Some(match self {
             Self::Ring { switches } => [switches, switches, switches],
@@ -261,13 +262,13 @@ impl TopologyKind {
     }
 }
 
-/// Builds a network. `seed` chooses what is random: a random network's links, wiring mistakes and failed links. The links
-/// that work connect all switches.
+/// Builds a network. `seed` determines everything random: a random network's links, wiring mistakes and failed links.
+/// The working links connect all switches.
 ///
 /// # Errors
 ///
-/// When a number is out of its range, the network would be larger than the bounds above, a switch would have more than
-/// [`PORT_COUNT_MAX`] ports, or there is no place for so many mistakes or failures.
+/// A parameter is out of range, the network exceeds the bounds above, a switch would have more than [`PORT_COUNT_MAX`]
+/// ports, or so many mistakes or failures are impossible.
 pub fn generate(config: &TopologyConfig, seed: u64) -> Result<Plan, GenerateError> {
     config.kind.check()?;
     check_size(config)?;
@@ -322,7 +323,7 @@ fn check_size(config: &TopologyConfig) -> Result<(), GenerateError> {
     }
 }
 
-/// Hosts hang on the lowest tier, or on every switch.
+/// Adds hosts to the lowest tier, or to every switch.
 fn add_hosts(plan: &mut Plan, each: usize) {
     let lowest = plan.tiers.as_ref().and_then(|tiers| tiers.iter().max());
     let has_hosts = |switch: &usize| match (&plan.tiers, lowest) {
@@ -358,7 +359,6 @@ fn check_ports(plan: &Plan) -> Result<(), GenerateError> {
 }
 
 impl Plan {
-    /// Switches with names and no links.
     fn with_switches(switches: Vec<String>) -> Self {
         Self {
             switches,
@@ -366,7 +366,6 @@ impl Plan {
         }
     }
 
-    /// Switches `s1`, `s2` and so on.
     fn numbered(count: usize) -> Self {
         Self::with_switches((1..=count).map(|number| format!("s{number}")).collect())
     }

@@ -6,12 +6,12 @@ use crate::scenario::random::Random;
 
 /// A connected random network, for 2 ≤ `degree` < `switches` and an even product of the two.
 ///
-/// It begins as a circulant, which is connected and regular, and exchanges ends of random links: a Markov chain over the
-/// graphs of this degree whose stationary distribution is uniform (McKay: Subgraphs of Random Graphs with Specified
-/// Degrees, 1981). How near it comes is not proven; ten exchanges for each link are usual.
+/// It starts as a circulant, which is connected and regular, and exchanges ends of random links: a Markov chain over
+/// the graphs of this degree whose stationary distribution is uniform (McKay: Subgraphs of Random Graphs with Specified
+/// Degrees, 1981). The rate of convergence is not proven; ten exchanges for each link are usual.
 pub(super) fn random_regular(switches: usize, degree: usize, mut random: Random) -> Plan {
     const EXCHANGES_PER_LINK: usize = 10;
-    /// A graph of degree 3 or more is connected almost always: some rounds more find one that is.
+    /// A graph of degree 3 or more is almost always connected: a few more rounds find one that is.
     const ROUNDS_MAX: usize = 100;
     if degree == 2 {
         return random_ring(switches, random);
@@ -44,7 +44,7 @@ fn random_ring(switches: usize, mut random: Random) -> Plan {
     plan
 }
 
-/// Each switch linked to the `degree` / 2 after it, and for an odd degree to the one opposite.
+/// Each switch linked to the next `degree` / 2 ones, and for an odd degree to the opposite one.
 fn circulant(switches: usize, degree: usize) -> Plan {
     let mut plan = Plan::numbered(switches);
     for at in 0..switches {

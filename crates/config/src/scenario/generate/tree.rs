@@ -16,13 +16,13 @@ pub(super) fn leaf_spine(leaves: usize, spines: usize) -> Plan {
     plan
 }
 
-/// How aggregation switches reach the cores, which stand in a square of k/2 rows and columns.
+/// Links between aggregation switches and cores, which form a square of k/2 rows and columns.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Striping {
-    /// The i-th of every pod has row i.
+    /// The i-th of every pod is linked to row i.
     Alike,
-    /// The i-th has row i in odd pods (type A of F10) and column i in even ones (type B), so that two pods of different
-    /// type share one core for any two of their switches.
+    /// The i-th is linked to row i in odd pods (type A of F10) and to column i in even ones (type B), so that two pods
+    /// of different type share one core for any two of their switches.
     Alternating,
 }
 

@@ -1,12 +1,12 @@
-//! Links exchanged and links broken.
+//! Wiring mistakes and broken links.
 
 use std::collections::BTreeSet;
 
 use super::{GenerateError, Plan};
 use crate::scenario::random::Random;
 
-/// Exchanges one end each of two links, `count` times. Each switch keeps its number of links, none is linked to itself or
-/// twice to another, and all stay connected. No link is exchanged twice.
+/// Exchanges one end each of two links, `count` times. Each switch keeps its number of links, without links to itself
+/// or double links, and all switches stay connected. No link is exchanged twice.
 pub(super) fn miswire(
     plan: &mut Plan,
     count: usize,
@@ -26,7 +26,7 @@ pub(super) fn miswire(
     Ok(())
 }
 
-/// Makes one mistake; which two links it has taken.
+/// Makes one mistake; returns the two exchanged links.
 fn mistake(
     plan: &mut Plan,
     pairs: &mut Pairs,
@@ -47,17 +47,18 @@ fn mistake(
         if is_connected(plan) {
             return Some((first, second));
         }
-        // Links hold their ends in place: the same exchange undoes it.
+        // Links keep their ends in place: the same exchange undoes it.
         pairs.exchange(plan, [first, second], ends);
     }
     None
 }
 
-/// Breaks `count` links so that those that work still connect all switches.
+/// Breaks `count` links such that the working ones still connect all switches.
 pub(super) fn fail(plan: &mut Plan, count: usize, mut random: Random) -> Result<(), GenerateError> {
     let mut order: Vec<usize> = (0..plan.links.len()).collect();
     random.shuffle(&mut order);
-    // All at once first: what connects without them all connects without each of them, so that one look does for many links.
+    // First all at once: if the network is connected without all of them, it is without each of them, so one check
+    // covers many links.
     let first = &order[..count.min(order.len())];
     set_failed(plan, first, true);
     if first.len() == count && is_connected(plan) {
@@ -94,7 +95,7 @@ fn set_failed(plan: &mut Plan, links: &[usize], failed: bool) {
     }
 }
 
-/// Which switches are linked, each pair with its smaller one first.
+/// Pairs of linked switches, each with the smaller index first.
 pub(super) struct Pairs(BTreeSet<[usize; 2]>);
 
 impl Pairs {
@@ -102,8 +103,8 @@ impl Pairs {
         Self(plan.links.iter().map(|link| sorted(link.ends)).collect())
     }
 
-    /// Exchanges end `ends[0]` of one link with end `ends[1]` of the other. False, and nothing changes, where one would
-    /// be linked to itself or two twice.
+    /// Exchanges end `ends[0]` of one link with end `ends[1]` of the other. Returns false, without any change, if that
+    /// would link a switch to itself or two switches twice.
     pub(super) fn exchange(
         &mut self,
         plan: &mut Plan,
@@ -134,7 +135,7 @@ fn sorted([a, b]: [usize; 2]) -> [usize; 2] {
     [a.min(b), a.max(b)]
 }
 
-/// Whether working links connect all switches. O(switches + links).
+/// Returns true if working links connect all switches. O(switches + links).
 pub(super) fn is_connected(plan: &Plan) -> bool {
     let mut next = vec![Vec::new(); plan.switches.len()];
     for link in plan.links.iter().filter(|link| !link.failed) {

@@ -7,7 +7,7 @@ use super::{keys, reference};
 use crate::reader::{unknown, Names, Table};
 use crate::scenario::application::{Application, HostKind, HOSTS_MAX, PLACEHOLDERS};
 
-/// What hosts are, and that they get what they can run.
+/// The kind of hosts; refuses tables for the other kind.
 pub(super) fn host_kind(root: &Table<'_>) -> HostKind {
     let kind = root.choice("hosts", &HostKind::NAMED).unwrap_or_default();
     let refuse = |keys: &[&str], message: &str| {
@@ -28,7 +28,7 @@ pub(super) fn host_kind(root: &Table<'_>) -> HostKind {
     kind
 }
 
-/// There are addresses for so many hosts only.
+/// The number of addresses limits the number of hosts.
 pub(super) fn check_addresses(root: &Table<'_>, kind: HostKind, hosts: usize) {
     if kind == HostKind::Kernel && hosts > HOSTS_MAX {
         root.complain(
@@ -73,7 +73,7 @@ pub(super) fn applications(root: &Table<'_>, nodes: &Nodes<'_>, names: &Names) -
     tables.iter().filter_map(read).collect()
 }
 
-/// A server of its own for each iperf3, and its report in JSON.
+/// Adds a separate server for each iperf3, and its JSON report.
 fn complete(application: &mut Application) {
     let is_json = |word: &String| word == "--json" || word == "-J";
     if !application.command.iter().any(is_json) {
@@ -91,10 +91,10 @@ fn complete(application: &mut Application) {
     }
 }
 
-/// Program and arguments, separated as a shell does it, but that nothing is special except quotes and backslashes.
+/// Program and arguments, split as by a shell, in which only quotes and backslashes are special.
 fn words(table: &Table<'_>, key: &str, text: &str) -> Option<Vec<String>> {
     let Some(words) = shlex::split(text) else {
-        table.complain(key, "a quotation mark or a backslash has no end");
+        table.complain(key, "unterminated quotation mark or backslash");
         return None;
     };
     if words.is_empty() {

@@ -68,7 +68,7 @@ fn change_at(table: &Table<'_>, switches: &[String], adjacency: &Adjacency) -> V
     links
 }
 
-/// A lossless class has a priority for every change on the longest way of its flows.
+/// Checks that a lossless class has a priority for every change on the longest path of its flows.
 pub(super) fn check_priorities(root: &Table<'_>, scenario: &Scenario, adjacency: &Adjacency) {
     if scenario.baseline == Baseline::None {
         return;

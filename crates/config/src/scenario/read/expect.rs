@@ -8,7 +8,7 @@ use crate::reader::{within, Table};
 use crate::scenario::{Expect, Scenario};
 use crate::switch::Class;
 
-/// Tables of `[expect]` that hold in one case alone; they have all its other keys.
+/// Tables of `[expect]` for a single case; they have all its other keys.
 const CASES: [&str; 8] = [
     "off",
     "breaker",
@@ -20,7 +20,7 @@ const CASES: [&str; 8] = [
     "mixed",
 ];
 
-/// The part of `[expect]` that counts, by the classes that flows and applications have.
+/// The applicable part of `[expect]`, by the classes of flows and applications.
 pub(super) fn expected_case(
     classes: &[Class],
     mut used: impl Iterator<Item = usize>,
@@ -35,7 +35,7 @@ pub(super) fn expected_case(
     }
 }
 
-/// `[expect]` with its table for `case` on top.
+/// `[expect]`, overridden by its table for `case`.
 pub(super) fn expect(root: &Table<'_>, case: &str) -> Expect {
     let Some(table) = root.table("expect", keys("expect")) else {
         return Expect::default();
@@ -56,7 +56,7 @@ pub(super) fn expect(root: &Table<'_>, case: &str) -> Expect {
     expect
 }
 
-/// Holds `credit-loop` against the routes.
+/// Compares `credit-loop` with the routes.
 pub(super) fn check_credit_loop(root: &Table<'_>, scenario: &Scenario, case: &str) {
     let Some(expected) = scenario.expect.credit_loop else {
         return;

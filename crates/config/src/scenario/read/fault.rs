@@ -12,7 +12,7 @@ use crate::Fraction;
 
 const NEVER: &str = "must be below duration: the fault would never happen";
 
-/// What faults refer to.
+/// Objects that faults refer to.
 pub(super) struct Places<'a> {
     pub(super) switches: &'a [String],
     pub(super) hosts: &'a [String],
@@ -22,7 +22,7 @@ pub(super) struct Places<'a> {
     pub(super) duration: Duration,
 }
 
-/// All faults, and the line of each.
+/// All faults, with their lines.
 pub(super) fn faults(root: &Table<'_>, places: &Places<'_>) -> (Vec<Fault>, Vec<Option<usize>>) {
     let tables = root.tables("fault", keys("fault"));
     let faults = tables.iter();
@@ -73,7 +73,7 @@ impl Kind {
         ("flap", Self::Flap),
     ];
 
-    /// The keys that mean something beside `kind`.
+    /// The valid keys beside `kind`.
     fn keys(self) -> &'static [&'static str] {
         match self {
             Self::ControlLoss | Self::ControlCorruption | Self::ControlDuplication => {
@@ -202,7 +202,7 @@ fn fault(table: &Table<'_>, places: &Places<'_>) -> Option<Fault> {
     })
 }
 
-/// A fault at a port, which has the name of what it leads to.
+/// A fault at a port, which is named after its peer.
 fn impair(
     table: &Table<'_>,
     places: &Places<'_>,
@@ -238,7 +238,7 @@ fn impair(
 /// `filter` and `one-in`.
 fn frames(table: &Table<'_>) -> Option<ImpairedFrames> {
     let filter: String = table.get_or("filter", String::new());
-    // What Levels make of a pause time does not decide whether the words are good.
+    // Levels do not affect the syntax.
     match filter::parse(&filter, [0; 8]) {
         Err(error) => {
             table.complain("filter", error.to_string().trim_start_matches("filter: "));
@@ -266,14 +266,14 @@ fn lossless_priority(table: &Table<'_>, places: &Places<'_>) -> Option<Priority>
             true => "no class is lossless".to_owned(),
             false => format!("priorities of lossless classes: {}", legal.join(", ")),
         };
-        let message = format!("a switch pauses nobody in priority {priority}; {legal}");
+        let message = format!("a switch sends no pauses in priority {priority}; {legal}");
         table.complain("priority", message);
         return None;
     }
     Some(priority)
 }
 
-/// `on` of each `every`.
+/// `on` and `every`.
 fn duty(table: &Table<'_>) -> Option<(Duration, Duration)> {
     let on = above_zero(table, "on", table.require("on"));
     let period = above_zero(table, "every", table.require("every"));
@@ -285,7 +285,7 @@ fn duty(table: &Table<'_>) -> Option<(Duration, Duration)> {
     Some((on, period))
 }
 
-/// `at` and `for` of a fault whose `every` is its own.
+/// `at` and `for` of a fault whose `every` has another meaning.
 fn once(table: &Table<'_>, duration: Duration) -> Option<FaultTime> {
     let at = table.get_or("at", Duration::ZERO);
     if at >= duration {
@@ -335,7 +335,7 @@ fn probability(table: &Table<'_>) -> Option<Fraction> {
     Some(probability)
 }
 
-/// The link that is named, or all that work.
+/// The named link, or all working links.
 fn links(table: &Table<'_>, places: &Places<'_>) -> Option<Vec<usize>> {
     if table.has("link") {
         return Some(vec![link(table, places)?]);
@@ -372,7 +372,7 @@ fn time(table: &Table<'_>, kind: Kind, duration: Duration) -> Option<FaultTime> 
         table.complain("at", NEVER);
         return None;
     }
-    // A restart may take no time; everything else has to last.
+    // A restart may take no time; everything else must last.
     let length: Option<Duration> = match kind {
         Kind::SwitchRestart => Some(table.get_or("for", Duration::ZERO)),
         _ => above_zero(table, "for", table.get("for")),

@@ -1,4 +1,4 @@
-//! `[[flow]]`, and what flows and traffic have in common.
+//! `[[flow]]`, and the parts shared by flows and traffic.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -10,21 +10,21 @@ use crate::names::check_name;
 use crate::reader::{Names, Table};
 use crate::scenario::{After, Flow, Graph, Pattern, Transport};
 
-/// The shortest Ethernet frame and the longest that switches of this age take, without FCS.
+/// The shortest Ethernet frame, and the longest that present switches accept, without FCS.
 const FRAME_MIN: u64 = 60;
 const FRAME_MAX: u64 = 9216;
 
-/// What flows refer to.
+/// Objects that flows refer to.
 pub(super) struct Nodes<'a> {
     pub(super) switches: &'a [String],
     pub(super) hosts: &'a [String],
     pub(super) classes: &'a [String],
     pub(super) duration: Duration,
-    /// Where files are that the scenario names.
+    /// Directory of the files named in the scenario.
     pub(super) directory: &'a Path,
 }
 
-/// What `[[flow]]` and `[[traffic]]` say in the same way.
+/// Keys shared by `[[flow]]` and `[[traffic]]`.
 pub(super) struct Common {
     pub(super) class: Option<usize>,
     pub(super) rate: Option<BitRate>,
@@ -65,7 +65,7 @@ impl Common {
     }
 }
 
-/// `class` where the file does not say.
+/// Default of `answer-class`.
 fn answer_class(
     table: &Table<'_>,
     nodes: &Nodes<'_>,
@@ -117,7 +117,7 @@ fn pattern(table: &Table<'_>) -> Pattern {
     }
 }
 
-/// Complains about a zero.
+/// Reports a zero.
 pub(super) fn above_zero(
     table: &Table<'_>,
     key: &str,
@@ -130,7 +130,7 @@ pub(super) fn above_zero(
     value
 }
 
-/// `name`, which it notes, and the hosts `from` and `to`, of what goes between two of them.
+/// `name`, which it records, and the hosts `from` and `to`.
 pub(super) fn name_and_ends(
     table: &Table<'_>,
     nodes: &Nodes<'_>,
@@ -148,7 +148,7 @@ pub(super) fn name_and_ends(
     (name, [from, to])
 }
 
-/// Reads `[[flow]]` and notes the names.
+/// Reads `[[flow]]` and records the names.
 pub(super) fn flows(root: &Table<'_>, nodes: &Nodes<'_>, names: &Names) -> Vec<Flow> {
     let tables = root.tables("flow", keys("flow"));
     let flows: Vec<Option<Flow>> = tables
@@ -178,7 +178,7 @@ pub(super) fn flows(root: &Table<'_>, nodes: &Nodes<'_>, names: &Names) -> Vec<F
             })
         })
         .collect();
-    // Where a flow is wrong, what waits for it could not be told.
+    // After an invalid flow, indices of others would be wrong.
     let count = flows.len();
     let mut flows: Vec<Flow> = flows.into_iter().flatten().collect();
     if flows.len() == count {
@@ -202,7 +202,7 @@ fn add_waits(tables: &[Table<'_>], flows: &mut [Flow]) {
         }
         flows[index].after = after;
     }
-    // The first of them is enough to see it.
+    // The first one suffices as an example.
     if let Some(circle) = graph.first_cycle() {
         let names: Vec<&str> = circle
             .iter()
@@ -244,7 +244,7 @@ fn waits(
             Some("waits for itself".to_owned())
         } else if flows[flow].to != flows[index].from {
             Some(format!(
-                "`{name}` does not go to this flow's sender, which learns of nothing else"
+                "`{name}` does not end at this flow's sender, which therefore cannot wait for it"
             ))
         } else if !matches!(flows[flow].pattern, Pattern::Burst { .. }) {
             Some(format!("`{name}` never ends: give it a `size`"))

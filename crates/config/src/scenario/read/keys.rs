@@ -1,7 +1,7 @@
-//! Every key there is.
+//! All keys.
 
-/// Every key by table, for the reader and for the documentation's test. `class`, `pool`, `ecn`, `deadlock`, `pfcwd` and `flows` have
-/// the keys of the daemon's configuration.
+/// All keys by table, for the reader and for the documentation's test. `class`, `pool`, `ecn`, `deadlock`, `pfcwd` and
+/// `flows` have the keys of the daemon's configuration.
 pub const KEYS: &[(&str, &[&str])] = &[
     (
         "",

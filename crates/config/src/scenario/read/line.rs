@@ -1,11 +1,11 @@
-//! What `[link-defaults]`, `[[link]]` and `[[host]]` say of a line and its cable.
+//! Settings of a line and its cable in `[link-defaults]`, `[[link]]` and `[[host]]`.
 
 use crate::reader::Table;
 use crate::scenario::{Host, Link, LinkProperties};
 use crate::switch::{Cables, FrameConfig, PortCable};
 use crate::units::format_duration;
 
-/// Rate, delay, cable and times of a link, where the table has none those of `defaults`.
+/// Rate, delay, cable and times of a link; missing ones are taken from `defaults`.
 pub(super) fn line(table: &Table<'_>, defaults: LinkProperties) -> LinkProperties {
     let cable = table.get("cable").or(defaults.cable);
     let delay = match cable {
@@ -25,7 +25,7 @@ pub(super) fn line(table: &Table<'_>, defaults: LinkProperties) -> LinkPropertie
     if table.has("reaction") && cable.is_none() {
         table.complain(
             "reaction",
-            "says nothing without the cable's length: set cable, too",
+            "has no effect without the cable's length: also set cable",
         );
     }
     LinkProperties {

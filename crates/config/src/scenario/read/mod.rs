@@ -38,7 +38,7 @@ pub use keys::KEYS;
 use nodes::{check_levels, Network};
 use routing::{check_ways, longest_way, next_hops, targets};
 
-/// `directory` is where files are that the text names.
+/// `directory` contains the files named by the text.
 pub(super) fn scenario(
     text: &str,
     directory: &Path,
@@ -62,20 +62,20 @@ pub(super) fn scenario(
     }
 }
 
-/// Checks the classes, which all switches share, as the switch core does: a buffer must hold a frame, for example.
+/// Checks the classes, which all switches share, with the switch core's rules: a buffer must hold a frame, for example.
 fn check_core(root: &Table<'_>, scenario: &Scenario, problems: &Problems) {
     let all_ports = scenario.all_ports();
     let Some(switch) = all_ports.iter().position(|ports| !ports.is_empty()) else {
         return;
     };
-    // Routes say nothing about classes, and there may be many.
+    // Routes do not affect classes, and there may be many.
     let first = scenario.switch_towards(switch, &all_ports[switch], &[]);
     if let Err(error) = first.core().validate() {
         complain_of_core(root, &scenario.classes, &error, problems);
     }
 }
 
-/// Files that the text names, and what stands in them.
+/// Files named by the text, and their contents.
 pub(super) fn files(text: &str, directory: &Path, overrides: &[Override]) -> Vec<(String, String)> {
     // Most name none, and are read for each run of a sweep.
     let is_named = |text: &str| text.contains(traffic::SIZES_SUFFIX);
@@ -86,7 +86,7 @@ pub(super) fn files(text: &str, directory: &Path, overrides: &[Override]) -> Vec
         return Vec::new();
     };
     for change in overrides {
-        // What is wrong is told when the scenario is read.
+        // Problems are reported when the scenario is read.
         let _ = document::apply(&mut root, change);
     }
     let problems = Problems::default();
@@ -123,7 +123,7 @@ fn read(root: &Table<'_>, directory: &Path) -> Option<Scenario> {
     if duration.is_zero() {
         root.complain("duration", "must be above zero");
     }
-    // Flows say where routes lead to, the routes how long ways are, and that what buffers classes need.
+    // Flows determine the targets of routes, routes the lengths of paths, and those the buffers of classes.
     let class_names = class_names(root);
     let host_kind = application::host_kind(root);
     application::check_addresses(root, host_kind, hosts.len());
@@ -178,7 +178,7 @@ fn read(root: &Table<'_>, directory: &Path) -> Option<Scenario> {
         multicast::check_untagged(root, &classes);
     }
     if classes.len() != class_names.len() {
-        // What is wrong with a class is noted; flows name classes by index.
+        // Problems of a class are reported; flows refer to classes by index.
         return None;
     }
     let is_mixed = has_levels.contains(&false);
@@ -243,7 +243,7 @@ fn lossless_priorities(classes: &[Class]) -> Vec<Priority> {
         .collect()
 }
 
-/// The classes' names, before anything else of them can be read.
+/// The classes' names, needed before anything else of them can be read.
 fn class_names(root: &Table<'_>) -> Vec<String> {
     let tables = root.tables(ClassTable::TABLE, ClassTable::KEYS);
     let names = tables.iter().filter_map(|table| table.get("name"));
@@ -268,7 +268,7 @@ fn link_defaults(root: &Table<'_>) -> LinkProperties {
         delay: Duration::from_micros(10),
         cable: None,
         reaction: None,
-        // Many switches and hosts share few cores: how long it takes until one of them reacts.
+        // Many switches and hosts share few cores, so their reaction takes long.
         round_trip: Duration::from_millis(80),
         feedback: FeedbackCoding::Pfc,
         known: true,
@@ -295,7 +295,7 @@ fn find(table: &Table<'_>, key: &str, what: &str, name: &str, names: &[String]) 
     found
 }
 
-/// Names of switches; `None` when one is wrong (which is then noted).
+/// Names of switches; `None` if one is invalid (which is reported).
 fn switch_list(table: &Table<'_>, key: &str, switches: &[String]) -> Option<Vec<usize>> {
     let names: Vec<String> = table.require(key)?;
     let found = names

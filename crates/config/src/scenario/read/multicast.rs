@@ -9,7 +9,7 @@ use crate::scenario::topology::Adjacency;
 use crate::scenario::{HostKind, Link};
 use crate::switch::{Class, STATIONS_MAX};
 
-/// The tree that is written or computed; `None` where the file asks for none and the hosts need none.
+/// The given or computed tree; `None` if the file requests none and the hosts need none.
 pub(super) fn multicast(
     root: &Table<'_>,
     switches: &[String],
@@ -59,7 +59,7 @@ pub(super) fn multicast(
     })
 }
 
-/// The links that the file names, if they are a tree.
+/// The links named by the file, if they form a tree.
 fn written(
     table: &Table<'_>,
     switches: &[String],
@@ -97,9 +97,9 @@ fn written(
     chosen
 }
 
-/// The working link between two switches, written with a hyphen between their names.
+/// The working link between two switches, named with a hyphen between their names.
 fn link(table: &Table<'_>, pair: &str, switches: &[String], links: &[Link]) -> Option<usize> {
-    // A switch's name may have hyphens of its own.
+    // A switch's name may contain hyphens itself.
     let known = |name: &str| switches.iter().position(|known| known == name);
     let splits = pair.match_indices('-');
     let mut ends =
@@ -109,7 +109,7 @@ fn link(table: &Table<'_>, pair: &str, switches: &[String], links: &[Link]) -> O
             let _ = find(table, "links", "switch", first, switches)
                 .and_then(|_| find(table, "links", "switch", second, switches));
         } else {
-            table.complain("links", format!("`{pair}` is no link: write \"s1-s2\""));
+            table.complain("links", format!("`{pair}` is not a link: write \"s1-s2\""));
         }
         return None;
     };
@@ -122,7 +122,7 @@ fn link(table: &Table<'_>, pair: &str, switches: &[String], links: &[Link]) -> O
     found
 }
 
-/// Frames without a tag have priority 0, and what is lossless is not flooded to groups.
+/// Untagged frames have priority 0, and lossless frames are not flooded to groups.
 pub(super) fn check_untagged(root: &Table<'_>, classes: &[Class]) {
     let untagged = Priority::ALL[0];
     let lossless =

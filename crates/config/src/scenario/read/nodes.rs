@@ -10,7 +10,7 @@ use crate::scenario::{Host, Link, LinkProperties};
 use crate::settings::Value;
 use crate::switch::Class;
 
-/// Everything that frames go through.
+/// Switches, hosts and links.
 pub(super) struct Network {
     pub(super) switches: Vec<String>,
     pub(super) has_levels: Vec<bool>,
@@ -18,7 +18,7 @@ pub(super) struct Network {
     pub(super) links: Vec<Link>,
 }
 
-/// What `plan` has, then what is written out.
+/// The contents of `plan`, followed by those of the file.
 pub(super) fn network(root: &Table<'_>, plan: &Plan, defaults: LinkProperties) -> Network {
     let nodes = Names::default();
     for name in plan
@@ -37,7 +37,7 @@ pub(super) fn network(root: &Table<'_>, plan: &Plan, defaults: LinkProperties) -
     }
 }
 
-/// Names, and whether each knows Levels.
+/// Names, and whether each supports Levels.
 fn switches(root: &Table<'_>, nodes: &Names, plan: &Plan) -> (Vec<String>, Vec<bool>) {
     let planned = plan.switches.iter().map(|name| (name.clone(), true));
     let tables = root.tables("switch", keys("switch"));
@@ -54,7 +54,7 @@ fn switches(root: &Table<'_>, nodes: &Names, plan: &Plan) -> (Vec<String>, Vec<b
     switches
 }
 
-/// A switch without Levels means something only beside one that has them.
+/// A switch without Levels is meaningful only beside one with them.
 pub(super) fn check_levels(root: &Table<'_>, classes: &[Class], has_levels: &[bool]) {
     let is_level = |class: &Class| matches!(class.mode, ClassMode::Level { .. });
     let message = if !classes.iter().any(is_level) {
@@ -71,7 +71,7 @@ pub(super) fn check_levels(root: &Table<'_>, classes: &[Class], has_levels: &[bo
     }
 }
 
-/// Names become namespaces, devices and directories.
+/// Names are used for namespaces, devices and directories.
 fn node_name(table: &Table<'_>, nodes: &Names) -> Option<String> {
     const LENGTH_MAX: usize = 11;
     let name: String = table.require("name")?;
@@ -132,7 +132,7 @@ fn hosts(
     hosts
 }
 
-/// Counted from one, in an address that is administered locally.
+/// Counted from one, in a locally administered address.
 fn address(index: usize) -> MacAddress {
     let [.., high, middle, low] = (index as u64 + 1).to_be_bytes();
     MacAddress([0x02, 0x57, 0, high, middle, low])

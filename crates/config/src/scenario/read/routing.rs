@@ -14,8 +14,8 @@ use crate::scenario::{
     Balancing, Flow, Host, Scenario, Spread, SwitchSpread, FLOWLET_TABLE_DEFAULT, FLOWLET_TABLE_MAX,
 };
 
-/// Next hops of the mode, with those that are written out in their place, for hosts that `is_target` says and those that
-/// a route is written for.
+/// Next hops of the mode, overridden by explicit routes, for hosts selected by `is_target` and those with an explicit
+/// route.
 pub(super) fn next_hops(
     root: &Table<'_>,
     switches: &[String],
@@ -51,10 +51,10 @@ pub(super) fn next_hops(
     Some(routes.finish())
 }
 
-/// Routes of all switches together at most: 4 bytes for each, and the time to find them.
+/// Maximum number of routes of all switches together: 4 bytes each, and the time to compute them.
 const ROUTE_COUNT_MAX: usize = 400_000_000;
 
-/// Every switch gets a route to every host that frames go to. `None` where that is too many, which is noted.
+/// Every switch gets a route to every receiving host. Returns `None`, with a report, if there are too many.
 fn check_size(root: &Table<'_>, switch_count: usize, is_target: &[bool]) -> Option<()> {
     let targets = is_target.iter().filter(|is_target| **is_target).count();
     let count = switch_count.saturating_mul(targets);
@@ -70,7 +70,7 @@ fn check_size(root: &Table<'_>, switch_count: usize, is_target: &[bool]) -> Opti
     None
 }
 
-/// Hosts that frames of some flow go to, answers included; all where there is no flow.
+/// Hosts that receive frames of some flow, answers included; all hosts if there is no flow.
 pub(super) fn targets(flows: &[Flow], host_count: usize) -> Vec<bool> {
     let mut is_target = vec![flows.is_empty(); host_count];
     for flow in flows {
@@ -80,10 +80,10 @@ pub(super) fn targets(flows: &[Flow], host_count: usize) -> Vec<bool> {
     is_target
 }
 
-/// D: links between switches on the longest way between any switch and any host; 1 at least.
+/// D: number of links between switches on the longest path between any switch and any host; at least 1.
 pub(super) fn longest_way(adjacency: &Adjacency, next_hops: &NextHops, hosts: &[Host]) -> u8 {
     let mut longest = 1;
-    // Hosts of one switch are mostly reached alike: one of them tells it for all.
+    // Hosts of one switch are mostly reached equally: one of them represents all.
     let mut before: Option<usize> = None;
     for host in next_hops.targets() {
         let at = hosts[host].switch;
@@ -100,7 +100,8 @@ pub(super) fn longest_way(adjacency: &Adjacency, next_hops: &NextHops, hosts: &[
     longest.min(LEVEL_MAX) as u8
 }
 
-/// Every flow must arrive, whatever members its hash picks, and can go the way it is said to; so must the answers to it.
+/// Checks that every flow arrives, whichever members its hash picks, and that its `via` is possible; the same for
+/// answers.
 pub(super) fn check_ways(root: &Table<'_>, scenario: &Scenario, adjacency: &Adjacency) {
     let tables = root.tables("flow", keys("flow"));
     let name = |switch: usize| &scenario.switches[switch];
@@ -130,7 +131,7 @@ pub(super) fn check_ways(root: &Table<'_>, scenario: &Scenario, adjacency: &Adja
             if let Some(message) = message {
                 let line = table().and_then(Table::line);
                 root.problems().add(line, path(), message);
-                // Of a thousand flows the first one tells it.
+                // The first of a thousand flows suffices.
                 break;
             }
             let via = flow.via.as_ref().filter(|_| flow.to == target);
@@ -191,7 +192,7 @@ fn mode(root: &Table<'_>, switches: &[String]) -> Mode {
     }
 }
 
-/// What `[routing]` says of members, where `flows` may have ways of their own.
+/// The balancing of `[routing]`; `flows` may have explicit paths.
 pub(super) fn balancing(root: &Table<'_>, flows: &[Flow]) -> Balancing {
     const GAP: &str = "flowlet-gap";
     let Some(table) = root.table("routing", keys("routing")) else {
@@ -216,7 +217,7 @@ pub(super) fn balancing(root: &Table<'_>, flows: &[Flow]) -> Balancing {
         flows.iter().find(|flow| flow.via.is_some()),
     ) {
         let message = format!(
-            "flow `{}` has a `via`, which it would leave; take out one of the two",
+            "flow `{}` has a `via`, which it would leave; remove one of the two",
             flow.name
         );
         table.complain("spread", message);
@@ -231,20 +232,20 @@ pub(super) fn balancing(root: &Table<'_>, flows: &[Flow]) -> Balancing {
     }
 }
 
-/// What of `spread` is done by switches: `table` is `[routing]`.
+/// The part of `spread` done by switches: `table` is `[routing]`.
 fn at_switches(root: &Table<'_>, table: &Table<'_>, spread: Spread) -> Option<SwitchSpread> {
     const AT: &str = "spread-at";
     const ENTRIES: &str = "flowlet-table";
     let at = table.choice(AT, &[("sender", false), ("switch", true)]);
     let is_spread = ["frame", "flowlet"].map(|word| table.is_text("spread", word));
     if table.has(AT) && !is_spread.contains(&true) {
-        let message = "nothing is spread: set spread = \"frame\" or \"flowlet\", or take it out";
+        let message = "nothing is spread: set spread = \"frame\" or \"flowlet\", or remove it";
         table.complain(AT, message);
     }
     let is_at_switches = at.unwrap_or(false);
     let has_table = is_at_switches && is_spread[1];
     if table.has(ENTRIES) && !has_table {
-        let message = "only switches have a table, of flowlets: set spread = \"flowlet\" and spread-at = \"switch\", or take it out";
+        let message = "only switches have a table, of flowlets: set spread = \"flowlet\" and spread-at = \"switch\", or remove it";
         table.complain(ENTRIES, message);
     }
     let entries = within(table, ENTRIES, 1, u64::from(FLOWLET_TABLE_MAX));
@@ -265,7 +266,7 @@ fn at_switches(root: &Table<'_>, table: &Table<'_>, spread: Spread) -> Option<Sw
     }
 }
 
-/// Whether some switch can have several next hops for a host, at the start or later. `table` is `[routing]`.
+/// Returns true if some switch can have several next hops for a host, at the start or later. `table` is `[routing]`.
 fn may_have_groups(root: &Table<'_>, table: &Table<'_>) -> bool {
     let lists_ports = |name: &str| {
         let tables = root.tables(name, keys(name));
@@ -274,8 +275,7 @@ fn may_have_groups(root: &Table<'_>, table: &Table<'_>) -> bool {
     table.is_text("mode", "ecmp") || lists_ports("route") || lists_ports("fault")
 }
 
-/// Routes that are written out. A switch forwards by destination alone, so two ways to one host must agree
-/// wherever they meet.
+/// Explicit routes. A switch forwards by destination only, so two paths to one host must agree wherever they meet.
 struct Written<'a> {
     /// By switch and host.
     groups: BTreeMap<(usize, usize), Vec<usize>>,
@@ -298,7 +298,7 @@ impl Written<'_> {
         }
     }
 
-    /// `via`: the whole way, one next hop at each switch.
+    /// `via`: the whole path, one next hop at each switch.
     fn read_way(&mut self, table: &Table<'_>, to: Option<usize>) {
         let via = switch_list(table, "via", self.switches);
         let (Some(to), Some(via)) = (to, via) else {
@@ -351,7 +351,7 @@ impl Written<'_> {
             table.complain("ports", "give at least one adjacent switch");
             return;
         }
-        // As switches deal them: in the order of port numbers.
+        // Switches deal buckets in the order of port numbers.
         members.sort_unstable();
         self.set(table, "ports", at, to, members);
     }

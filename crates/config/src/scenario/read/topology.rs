@@ -4,7 +4,7 @@ use super::keys;
 use crate::reader::{within, Table};
 use crate::scenario::generate::{generate, Plan, TopologyConfig, TopologyKind};
 
-/// The network that `[topology]` asks for; an empty one where there is no such table.
+/// The network of `[topology]`; empty without that table.
 pub(super) fn plan(root: &Table<'_>, seed: u64) -> Plan {
     let Some(table) = root.table("topology", keys("topology")) else {
         return Plan::default();
@@ -49,7 +49,7 @@ impl Kind {
         ("random-regular", Self::RandomRegular),
     ];
 
-    /// The keys that it needs.
+    /// Its required keys.
     fn keys(self) -> &'static [&'static str] {
         match self {
             Self::Ring | Self::Line => &["switches"],
@@ -64,7 +64,7 @@ impl Kind {
 }
 
 fn config(table: &Table<'_>) -> Option<TopologyConfig> {
-    /// Of any one number; what they make together is bounded by the generator.
+    /// For any single number; the generator bounds the network as a whole.
     const COUNT_MAX: u64 = 1_000_000;
     const COMMON: [&str; 4] = ["kind", "hosts", "miswired", "failed"];
     table.require::<String>("kind")?;

@@ -17,7 +17,7 @@ use crate::scenario::{
 };
 use crate::Fraction;
 
-/// The flows of every `[[traffic]]`, by the scenario's seed. `flows` are those written out, with their `names`.
+/// The flows of every `[[traffic]]`, by the scenario's seed. `flows` are the explicit ones, with their `names`.
 pub(super) fn extend_flows(
     flows: &mut Vec<Flow>,
     root: &Table<'_>,
@@ -87,7 +87,7 @@ impl Kind {
         ),
     ];
 
-    /// The keys that mean something for this kind alone.
+    /// The keys that apply only to this kind.
     fn keys(self) -> &'static [&'static str] {
         match self {
             Self::Permutation | Self::AllToAll => &["size", "on", "off"],
@@ -179,7 +179,7 @@ fn load(table: &Table<'_>) -> Option<Fraction> {
     Some(load)
 }
 
-/// A size and how likely it is: `["10kB", 0.5]`.
+/// A size and its probability: `["10kB", 0.5]`.
 struct Share(Bytes, Fraction);
 
 impl FromItem for Share {
@@ -205,7 +205,7 @@ impl FromItem for Share {
     }
 }
 
-/// `sizes`: pairs, the name of a distribution that is known, or the file of one.
+/// `sizes`: pairs, the name of a known distribution, or a file with one.
 enum Written {
     Shares(Vec<Share>),
     Named(String),
@@ -222,7 +222,7 @@ impl FromItem for Written {
     }
 }
 
-/// `directory` is where files are looked for.
+/// `directory` contains the files.
 fn sizes(table: &Table<'_>, directory: &Path) -> Option<Sizes> {
     match table.require("sizes")? {
         Written::Shares(shares) => listed(table, shares),
@@ -237,7 +237,7 @@ fn sizes(table: &Table<'_>, directory: &Path) -> Option<Sizes> {
 }
 
 fn listed(table: &Table<'_>, shares: Vec<Share>) -> Option<Sizes> {
-    /// What three thirds may miss.
+    /// Tolerance for the sum of rounded thirds.
     const ROUNDING_IN_PARTS: u64 = 1000;
     let sum: u64 = shares.iter().map(|share| u64::from(share.1.parts())).sum();
     if sum.abs_diff(u64::from(Fraction::ONE_IN_PARTS)) > ROUNDING_IN_PARTS {
@@ -254,7 +254,7 @@ fn listed(table: &Table<'_>, shares: Vec<Share>) -> Option<Sizes> {
     ))
 }
 
-/// What the names of files of sizes end in.
+/// Suffix of files with sizes.
 pub(super) const SIZES_SUFFIX: &str = ".csv";
 
 fn distribution(name: &str, directory: &Path) -> Result<Distribution, String> {
@@ -273,7 +273,7 @@ fn distribution(name: &str, directory: &Path) -> Result<Distribution, String> {
     Distribution::from_csv(&text).map_err(|error| format!("{}:{error}", path.display()))
 }
 
-/// The files that any `[[traffic]]` names.
+/// The files named by any `[[traffic]]`.
 pub(super) fn files(root: &Table<'_>) -> Vec<String> {
     let tables = root.tables("traffic", keys("traffic"));
     let named = tables.iter().filter_map(|table| match table.get("sizes") {
@@ -283,12 +283,12 @@ pub(super) fn files(root: &Table<'_>) -> Vec<String> {
     named.collect()
 }
 
-/// An ordinary file of moderate length.
+/// Reads a regular file of moderate length.
 pub(super) fn short_file(path: &Path) -> Result<String, String> {
     const LENGTH_MAX: u64 = 4 << 20;
     let refused = |error: std::io::Error| error.to_string();
     if !std::fs::metadata(path).map_err(refused)?.is_file() {
-        return Err("is no ordinary file".into());
+        return Err("is not a regular file".into());
     }
     let mut text = String::new();
     let file = File::open(path).map_err(refused)?;
@@ -301,7 +301,7 @@ pub(super) fn short_file(path: &Path) -> Result<String, String> {
     Ok(text)
 }
 
-/// The hosts of a collective, in their order: all where the file does not say.
+/// The hosts of a collective, in order: all if the file does not set them.
 fn group(table: &Table<'_>, nodes: &Nodes<'_>) -> Option<Vec<usize>> {
     const KEY: &str = "group";
     if !table.has(KEY) {
@@ -321,8 +321,8 @@ fn group(table: &Table<'_>, nodes: &Nodes<'_>) -> Option<Vec<usize>> {
     Some(group)
 }
 
-/// What frames of flows and traffic need, before anything else of them is known. A wrong value counts for nothing here:
-/// who reads the flow complains about it.
+/// Longest frame of flows and traffic, needed before anything else of them is known. Ignores invalid values: they are
+/// reported when the flow is read.
 pub(super) fn longest_frame(root: &Table<'_>) -> Bytes {
     let tables = ["flow", "traffic"]
         .into_iter()

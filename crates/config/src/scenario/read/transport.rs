@@ -1,5 +1,5 @@
-//! `[control]`, and how flows answer to congestion: `[dcqcn]`, `[window]`, `[dctcp]`, `[timely]`, `[swift]`, `[hpcc]` and
-//! `[recovery]`.
+//! `[control]`, and the reaction of flows to congestion: `[dcqcn]`, `[window]`, `[dctcp]`, `[timely]`, `[swift]`,
+//! `[hpcc]` and `[recovery]`.
 
 use weir_core::{BitRate, Bytes, Duration};
 
@@ -67,14 +67,14 @@ pub(super) fn dcqcn(root: &Table<'_>) -> DcqcnConfig {
     config
 }
 
-/// Complains about a share of nothing.
+/// Reports a zero share.
 fn not_zero(table: &Table<'_>, key: &str, value: Fraction) {
     if value.is_zero() {
         table.complain(key, "must be above zero");
     }
 }
 
-/// `flows` are those whose transports the tables are about.
+/// `flows`: the flows whose transports the tables set.
 pub(super) fn transports(root: &Table<'_>, flows: &[Flow]) -> TransportConfig {
     TransportConfig {
         dctcp: dctcp(root),
@@ -242,7 +242,7 @@ fn recovery(root: &Table<'_>, flows: &[Flow]) -> RecoveryConfig {
 }
 
 pub(super) fn window(root: &Table<'_>) -> WindowConfig {
-    /// Frames. More never fit a window.
+    /// In frames. More never fit a window.
     const FRAMES_MAX: u64 = 1_000_000_000;
     let default = WindowConfig::default();
     let Some(table) = root.table("window", keys("window")) else {

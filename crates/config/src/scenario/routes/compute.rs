@@ -1,4 +1,4 @@
-//! Next hops that follow from the topology.
+//! Next hops computed from the topology.
 
 use std::collections::VecDeque;
 
@@ -8,7 +8,7 @@ use crate::scenario::Host;
 
 const UNREACHED: usize = usize::MAX;
 
-/// How many next hops of equal distance are taken.
+/// Number of next hops of equal distance.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(in crate::scenario) enum Members {
     /// The one whose link comes first in the file.
@@ -17,7 +17,7 @@ pub(in crate::scenario) enum Members {
     All,
 }
 
-/// Every switch hands frames to the switches where its own hosts are, and to nobody else.
+/// Routes of every switch to its own hosts only.
 pub(in crate::scenario) fn local(adjacency: &Adjacency, hosts: &[Host], routes: &mut Builder) {
     for (index, host) in hosts.iter().enumerate() {
         if let Some(port) = adjacency.port_to_host(host.switch, index) {
@@ -26,7 +26,7 @@ pub(in crate::scenario) fn local(adjacency: &Adjacency, hosts: &[Host], routes: 
     }
 }
 
-/// Next hops on ways with the fewest links. O(switches with hosts × links).
+/// Next hops on paths with the fewest links. O(switches with hosts × links).
 pub(in crate::scenario) fn minimal(
     adjacency: &Adjacency,
     hosts: &[Host],
@@ -50,7 +50,7 @@ pub(in crate::scenario) fn minimal(
     }
 }
 
-/// Switches with hosts that routes lead to, each with these hosts.
+/// Switches with hosts that are targets, with these hosts.
 fn targets(
     adjacency: &Adjacency,
     hosts: &[Host],
@@ -68,15 +68,15 @@ fn targets(
         .filter(|(_, hosts)| !hosts.is_empty())
 }
 
-/// Up*/down* next hops (Autonet; the CLCM paper's reference 13). The end of a link that is nearer to `root` is
-/// its upper one, of two equally near the one whose switch comes first in the file; a way goes up, then down, and
-/// never up again, so the links that wait for each other have an order and close no loop.
+/// Up*/down* next hops (Autonet; the CLCM paper's reference 13). The upper end of a link is the one nearer to `root`,
+/// or, if equally near, the one whose switch comes first in the file; a path goes up, then down, and never up again, so
+/// links that wait for each other are ordered and form no loop.
 ///
-/// Autonet's tables also look at the port a frame came in by; ours have nothing but the destination. A frame that has
-/// gone down must therefore find, at any switch, a next hop that leads down: **a switch from which the destination can
-/// be reached by going down alone goes down**, by the fewest links, even where a shorter way began upwards.
-/// Every other switch goes up, to where the way is shortest. Each step down ends at a switch that can go on
-/// down, so no way turns up again. O(switches with hosts × links).
+/// Autonet's tables also consider the ingress port of a frame; ours have only the destination. A frame that has gone
+/// down must therefore find, at any switch, a next hop that leads down: **a switch from which the destination can be
+/// reached by going only down goes down**, by the fewest links, even if a shorter path starts upwards. Every other
+/// switch goes up, to where the path is shortest. Each step down ends at a switch that can continue down, so no path
+/// turns up again. O(switches with hosts × links).
 pub(in crate::scenario) fn up_down(
     adjacency: &Adjacency,
     hosts: &[Host],
@@ -108,7 +108,7 @@ pub(in crate::scenario) fn up_down(
     }
 }
 
-/// Links from every switch to `target`, going back from there over steps `may_step(from, to)`.
+/// Links from every switch to `target`, computed backwards over steps `may_step(from, to)`.
 fn distances(
     adjacency: &Adjacency,
     target: usize,
@@ -128,8 +128,8 @@ fn distances(
     distance
 }
 
-/// Each switch's place in the order from the root down: links from the root, then the place in the file. A part of
-/// the network that `root` does not reach has its first switch for a root.
+/// Each switch's rank from the root down: links from the root, then the position in the file. In a part of the network
+/// that `root` does not reach, the first switch is the root.
 fn ranks(adjacency: &Adjacency, root: usize) -> Vec<(usize, usize)> {
     let mut level = distances(adjacency, root, |_, _| true);
     for switch in 0..level.len() {

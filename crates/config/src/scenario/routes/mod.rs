@@ -1,4 +1,4 @@
-//! Next hops of a whole network, and where they lead; the tree of frames without a next hop.
+//! Next hops of a whole network, the paths that they form, and the tree of frames without a next hop.
 
 mod balancing;
 pub(super) mod compute;

@@ -1,4 +1,4 @@
-//! The tree that frames to group addresses use.
+//! The tree for frames to group addresses.
 
 use std::collections::VecDeque;
 
@@ -8,30 +8,30 @@ use crate::scenario::topology::Adjacency;
 use crate::scenario::{Link, PortPeer, Scenario, SwitchPort};
 use crate::switch::MulticastConfig;
 
-/// Where frames to group addresses go, and how many of them.
+/// Forwarding of frames to group addresses, and its limits.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Multicast {
-    /// The links of the tree, by their index in [`Scenario::links`], in ascending order. Those of a network in several
-    /// parts form a tree in each.
+    /// The links of the tree, by index in [`Scenario::links`], in ascending order. A network in several parts has a
+    /// tree in each.
     pub links: Vec<usize>,
-    /// Flooded frames a second from one host; `None` for any number.
+    /// Flooded frames per second from one host; `None` for unlimited.
     pub edge_rate: Option<u32>,
-    /// The same from one link between switches.
+    /// Flooded frames per second from one link between switches; `None` for unlimited.
     pub fabric_rate: Option<u32>,
-    /// Requests for the MAC addresses of hosts go to them alone.
+    /// Requests for the MAC addresses of hosts are sent only to these hosts.
     pub suppress: bool,
 }
 
-/// The links of a tree with the shortest ways from `root` to every switch with hosts, of each part of the network: breadth
-/// first in the order of the ports, so that a file always has the same one, without branches that end at a switch without
-/// hosts. O(switches + links).
+/// The links of a tree with the shortest paths from `root` to every switch with hosts, for each part of the network:
+/// breadth first in the order of the ports, so that a file always has the same one, without branches that end at a
+/// switch without hosts. O(switches + links).
 pub(in crate::scenario) fn spanning_tree(
     adjacency: &Adjacency,
     links: &[Link],
     root: usize,
 ) -> Vec<usize> {
     let count = adjacency.switch_count();
-    // By switch: the one that it was reached from.
+    // By switch: its predecessor.
     let mut from = vec![None; count];
     let mut is_reached = vec![false; count];
     let mut order = Vec::with_capacity(count);
@@ -52,8 +52,8 @@ pub(in crate::scenario) fn spanning_tree(
             }
         }
     }
-    // Whether there are hosts at or behind a switch; those that were reached last are at the ends. Where the root has none
-    // and one branch only, that branch has nowhere to lead to.
+    // Whether there are hosts at or behind a switch; those reached last are the leaves. A root without hosts and with a
+    // single branch is cut off.
     let mut branches: Vec<usize> = vec![0; count];
     let has_own = |switch: usize| adjacency.has_hosts(switch);
     for at in order.iter().rev() {
@@ -68,7 +68,7 @@ pub(in crate::scenario) fn spanning_tree(
     for at in &order {
         let is_top = from[*at].is_none();
         if is_top && !has_own(*at) && branches[*at] == 1 {
-            // The switches below come later in this order, and are looked at in their turn.
+            // The switches below come later in this order, and are handled in their turn.
             let below = (0..count).find(|to| from[*to] == Some(*at));
             below.into_iter().for_each(|to| from[to] = None);
         }
@@ -82,16 +82,16 @@ pub(in crate::scenario) fn spanning_tree(
     chosen.map(|(number, _)| number).collect()
 }
 
-/// What is wrong with a tree that somebody wrote.
+/// Fault of an explicit tree.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(in crate::scenario) enum NoTree {
-    /// This link closes a loop with those before it.
+    /// This link forms a loop with earlier ones.
     Loop(usize),
-    /// These two switches with hosts are joined by working links, and not by the tree.
+    /// These two switches with hosts are connected by working links, but not by the tree.
     Apart(usize, usize),
 }
 
-/// Checks that `chosen` links form no loop and join all switches with hosts that working links join.
+/// Checks that `chosen` links form no loop and connect all switches with hosts that working links connect.
 pub(in crate::scenario) fn check_tree(
     adjacency: &Adjacency,
     links: &[Link],
@@ -122,7 +122,7 @@ pub(in crate::scenario) fn check_tree(
     Ok(())
 }
 
-/// The switch that a part is known by; the way to it is halved for the next one who asks.
+/// The representative of a part (union-find); halves the path to it.
 fn top(parts: &mut [usize], mut at: usize) -> usize {
     while parts[at] != at {
         parts[at] = parts[parts[at]];
@@ -132,7 +132,7 @@ fn top(parts: &mut [usize], mut at: usize) -> usize {
 }
 
 impl Scenario {
-    /// As [`multicast_of`](Self::multicast_of), with the numbers of the ports.
+    /// [`multicast_of`](Self::multicast_of) with port numbers.
     pub(in crate::scenario) fn flood_of(&self, switch: usize, ports: &[SwitchPort]) -> FloodConfig {
         self.multicast_of(switch, ports).flood(|name| {
             let mut ports = ports.iter();
@@ -140,7 +140,7 @@ impl Scenario {
         })
     }
 
-    /// `[multicast]` of one switch with these ports, which have the names of what they lead to.
+    /// `[multicast]` of one switch with these ports, which are named after their peers.
     pub fn multicast_of(&self, switch: usize, ports: &[SwitchPort]) -> MulticastConfig {
         let Some(multicast) = &self.multicast else {
             return MulticastConfig {
@@ -212,10 +212,10 @@ mod tests {
     }
 
     proptest! {
-        /// Whatever the network, in one part or several: what is computed joins all hosts, without a link that it could do
-        /// without, and a link more closes a loop or leads to a switch that nobody needs.
+        /// In any network, in one part or several: the computed tree connects all hosts, without a superfluous link,
+        /// and any further link forms a loop or leads to a switch that is not needed.
         #[test]
-        fn what_is_computed_is_a_tree(
+        fn the_computed_routes_form_a_tree(
             pairs in prop::collection::btree_set((0usize..12, 0usize..12), 0..30),
             failed in any::<u32>(),
             with_hosts in any::<u16>(),
@@ -254,7 +254,7 @@ mod tests {
     }
 
     #[test]
-    fn a_spine_that_nobody_needs_is_not_on_the_tree() {
+    fn an_unneeded_spine_is_not_on_the_tree() {
         // Switches 0 and 1 are spines, 2 and 3 leaves with hosts.
         let links = [(0, 2), (0, 3), (1, 2), (1, 3)].map(|(a, b)| link(a, b, false));
         let adjacency = Adjacency::new(4, &[2, 3].map(host), &links);

@@ -1,14 +1,15 @@
-//! Next hops of all switches, each group of ports once for a switch: a large network has many hosts and few groups.
+//! Next hops of all switches, with each group of ports stored once per switch: a large network has many hosts and few
+//! groups.
 
 use std::collections::BTreeMap;
 use std::ops::Index;
 use std::sync::Arc;
 
-/// `next_hops[switch][host]` are the ports of the switch that the flow hash chooses among for frames to the host, in
-/// the order of port numbers; empty where no route goes.
+/// `next_hops[switch][host]` are the ports of the switch from which the flow hash chooses for frames to the host, in
+/// the order of port numbers; empty without a route.
 ///
-/// Routes lead to the hosts that frames of some flow go to (in a scenario without flows, to all) and to those of a
-/// `[[route]]`; a switch knows the way to every host of its own.
+/// Routes lead to the hosts that receive frames of some flow (in a scenario without flows, to all) and to those of a
+/// `[[route]]`; a switch has routes to all of its own hosts.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct NextHops {
     rows: Vec<NextHopsOf>,
@@ -17,9 +18,9 @@ pub struct NextHops {
 /// Next hops of one switch, by host.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct NextHopsOf {
-    /// Shared by all switches. By host: its place in `by_column`, or [`NO_COLUMN`].
+    /// Shared by all switches. By host: its index in `by_column`, or [`NO_COLUMN`].
     columns: Arc<[u32]>,
-    /// Shared by all switches. By place in `by_column`: the host.
+    /// Shared by all switches. By index in `by_column`: the host.
     hosts: Arc<[u32]>,
     /// Index in `groups`.
     by_column: Vec<u32>,
@@ -51,13 +52,13 @@ impl Index<usize> for NextHopsOf {
 }
 
 impl NextHops {
-    /// Hosts that routes lead to, in rising order.
+    /// Hosts with routes, in ascending order.
     pub fn targets(&self) -> impl Iterator<Item = usize> + '_ {
         let hosts = self.rows.first().map_or(&[][..], |row| &row.hosts[..]);
         hosts.iter().map(|host| *host as usize)
     }
 
-    /// Whether all switches but `except` send frames to both hosts by the same ports. O(switches).
+    /// Returns true if all switches except `except` send frames to both hosts by the same ports. O(switches).
     pub(in crate::scenario) fn are_alike(&self, a: usize, b: usize, except: usize) -> bool {
         let mut rows = self.rows.iter().enumerate();
         rows.all(|(switch, row)| switch == except || row[a] == row[b])
@@ -65,7 +66,7 @@ impl NextHops {
 }
 
 impl NextHopsOf {
-    /// Hosts that there is a route to, in rising order, each with its members. O(hosts that routes lead to).
+    /// Hosts with a route, in ascending order, each with its members. O(hosts with routes).
     pub fn routes(&self) -> impl Iterator<Item = (usize, &[usize])> + '_ {
         let mut columns = self.hosts.iter().zip(&self.by_column).peekable();
         let mut beside = self.beside.iter().peekable();
@@ -85,7 +86,6 @@ impl NextHopsOf {
     }
 }
 
-/// What [`NextHops`] are made with.
 pub(in crate::scenario) struct Builder {
     rows: Vec<NextHopsOf>,
     /// By switch: the index of each group.
@@ -93,7 +93,7 @@ pub(in crate::scenario) struct Builder {
 }
 
 impl Builder {
-    /// No routes yet. `is_target` says for each host whether routes lead to it from everywhere.
+    /// Starts without routes. `is_target`: for each host, true if all switches have routes to it.
     pub(in crate::scenario) fn new(switch_count: usize, is_target: &[bool]) -> Self {
         let mut count = 0;
         let columns: Arc<[u32]> = is_target
@@ -129,12 +129,12 @@ impl Builder {
             .is_some_and(|row| row.columns[host] != NO_COLUMN)
     }
 
-    /// Puts `members` in the place of what was there.
+    /// Replaces the members of an entry.
     pub(in crate::scenario) fn set(&mut self, switch: usize, host: usize, members: &[usize]) {
         self.set_all(switch, &[host], members);
     }
 
-    /// The same for each of these hosts.
+    /// Replaces the members for each of these hosts.
     pub(in crate::scenario) fn set_all(
         &mut self,
         switch: usize,

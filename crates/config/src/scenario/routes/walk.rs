@@ -1,23 +1,23 @@
-//! Where frames to one host can go.
+//! Paths of frames to one host.
 
 use super::NextHops;
 use crate::scenario::topology::{Adjacency, PortPeer};
 
-/// Why frames do not arrive, and the switch that they get no further than.
+/// Reason why frames do not arrive, and the last switch that they reach.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(in crate::scenario) enum Stuck {
-    /// There is no next hop, or one that does not lead on.
+    /// There is no next hop, or one that leads nowhere.
     End(usize),
-    /// They can come back here.
+    /// They can return here.
     Circle(usize),
 }
 
-/// Where frames to one host can go, and what links cost on the way.
+/// Paths of frames to one host, and the cost of links on them.
 pub(in crate::scenario) struct Walk<'a, C = fn(usize, usize) -> usize> {
     adjacency: &'a Adjacency,
     next_hops: &'a NextHops,
     host: usize,
-    /// Of the link between two switches, in this direction.
+    /// Cost of the link between two switches, in this direction.
     cost: C,
     states: Vec<State>,
 }
@@ -25,13 +25,13 @@ pub(in crate::scenario) struct Walk<'a, C = fn(usize, usize) -> usize> {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum State {
     New,
-    /// On the way that is being followed.
+    /// On the path being followed.
     Open,
-    /// The cost of the dearest way from here, or why there is none.
+    /// The cost of the most expensive path from here, or the reason why there is none.
     Done(Result<usize, Stuck>),
 }
 
-/// A switch whose members are being looked at.
+/// A switch whose members are being visited.
 struct Visit {
     switch: usize,
     /// Index in the group.
@@ -66,17 +66,17 @@ impl<'a, C: Fn(usize, usize) -> usize> Walk<'a, C> {
         }
     }
 
-    /// The cost of links between switches on the dearest way from `switch`, whatever members are chosen on it.
-    /// Over all switches O(links).
+    /// The cost of links between switches on the most expensive path from `switch`, over all choices of members.
+    /// O(links) over all switches.
     ///
     /// # Errors
     ///
-    /// When frames do not arrive with each choice.
+    /// Frames do not arrive with every choice.
     pub(in crate::scenario) fn longest(&mut self, switch: usize) -> Result<usize, Stuck> {
         if let State::Done(known) = self.states[switch] {
             return known;
         }
-        // Ways can be as long as there are switches: no recursion.
+        // Paths can be as long as the number of switches: no recursion.
         let mut visits = vec![self.visit(switch)];
         while let Some(mut visit) = visits.pop() {
             let at = visit.switch;
@@ -129,7 +129,7 @@ impl<'a, C: Fn(usize, usize) -> usize> Walk<'a, C> {
         }
     }
 
-    /// The switches on the way from `switch`; `None` where a group has several members or none.
+    /// The switches on the path from `switch`; `None` if a group has several members or none.
     pub(in crate::scenario) fn only_way(&self, switch: usize) -> Option<Vec<usize>> {
         let mut way = vec![switch];
         let mut at = switch;
@@ -139,7 +139,7 @@ impl<'a, C: Fn(usize, usize) -> usize> Walk<'a, C> {
             };
             match self.adjacency.peer(at, *port)? {
                 PortPeer::Host(host) => return (host == self.host).then_some(way),
-                // Longer than this, it has come back somewhere.
+                // A longer path has returned somewhere.
                 PortPeer::Switch(next) if way.len() < self.adjacency.switch_count() => {
                     way.push(next);
                     at = next;
@@ -149,7 +149,7 @@ impl<'a, C: Fn(usize, usize) -> usize> Walk<'a, C> {
         }
     }
 
-    /// Whether members of the groups lead along these switches and to the host.
+    /// Returns true if members of the groups lead along these switches and to the host.
     pub(in crate::scenario) fn allows(&self, way: &[usize]) -> bool {
         let leads = |switch: usize, peer: PortPeer| {
             let mut members = self.next_hops[switch][self.host].iter();
@@ -165,9 +165,9 @@ impl<'a, C: Fn(usize, usize) -> usize> Walk<'a, C> {
     }
 }
 
-/// What lies behind a member.
+/// Continuation after a member.
 enum Rest {
     Known(Result<usize, Stuck>),
-    /// A switch that has to be looked at first.
+    /// A switch to be visited first.
     Through(usize),
 }

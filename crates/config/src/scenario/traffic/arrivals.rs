@@ -1,4 +1,4 @@
-//! Flows that begin independently of each other.
+//! Flows that start independently of each other.
 
 use weir_core::{BitRate, Duration};
 
@@ -8,20 +8,20 @@ use crate::scenario::random::Random;
 use crate::scenario::{Flow, Pattern};
 use crate::Fraction;
 
-/// Who sends to whom when a flow begins. The sender is any host, each equally likely.
+/// Choice of sender and receiver of a flow. The sender is any host, with equal probability.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Pairs {
     /// To any other host.
     #[default]
     Any,
-    /// To a host that is drawn once for each sender; no two have the same.
+    /// To a host drawn once for each sender, another one for each.
     Permutation,
     /// To any host of another switch.
     OtherSwitch,
 }
 
 impl Pairs {
-    /// Each with its name in files.
+    /// All choices, with their names in files.
     pub const NAMED: [(&'static str, Self); 3] = [
         ("any", Self::Any),
         ("permutation", Self::Permutation),
@@ -37,7 +37,7 @@ pub(super) struct Arrivals<'a> {
 }
 
 impl Traffic {
-    /// Bursts that begin from `start` to `stop`.
+    /// Bursts that start between `start` and `stop`.
     pub(super) fn arrivals(
         &self,
         index: usize,
@@ -79,15 +79,15 @@ fn mean_gap_nanos(arrivals: &Arrivals<'_>, line: BitRate, host_count: usize) -> 
     BITS_PER_BYTE * arrivals.sizes.mean() / bits_per_second * NANOS_PER_SECOND
 }
 
-/// What [`Pairs`] needs to know.
+/// Data for [`Pairs`].
 enum Ends {
     Any,
     /// By sender.
     Fixed(Vec<usize>),
     Elsewhere {
-        /// Hosts by their switches.
+        /// Hosts ordered by switch.
         order: Vec<usize>,
-        /// By host: where its switch's begin in `order`, and how many there are.
+        /// By host: start and number of its switch's hosts in `order`.
         own: Vec<(usize, usize)>,
     },
 }

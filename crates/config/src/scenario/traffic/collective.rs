@@ -1,28 +1,28 @@
-//! What the hosts of a training job do together: flows that wait for each other.
+//! Collective operations of the hosts of a training job: flows that wait for each other.
 //!
-//! A flow waits for flows to its own sender alone: a host sends on what it has received, and learns of nothing else.
+//! A flow waits only for flows to its own sender: a host forwards what it has received, and has no other information.
 
 use weir_core::Bytes;
 
 use super::{too_many, Ground, Traffic, TrafficError};
 use crate::scenario::{After, Flow, Pattern};
 
-/// Who does what in which step.
+/// Kind of collective operation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Collective {
-    /// N hosts in a ring, N parts of what is reduced: each host sends a part to the next one, 2 (N − 1) times, and each part
-    /// but its first is the one that it has received last.
+    /// N hosts in a ring, N parts of the reduced data: each host sends a part to the next one, 2 (N − 1) times; after
+    /// the first, it is always the part received last.
     RingAllReduce,
-    /// A binary tree: a host sends all to its parent when it has it from its children, and the root's sum goes down the same
-    /// way.
+    /// A binary tree: a host sends everything to its parent when it has it from its children, and the root's sum
+    /// returns the same way.
     TreeAllReduce,
-    /// Each host sends every other one its part, in N − 1 steps: in the k-th one to the k-th host after itself, when the part
-    /// of the step before has arrived.
+    /// Each host sends every other one its part, in N − 1 steps: in the k-th step to the k-th next host, when the part
+    /// of the previous step has arrived.
     AllToAllSteps,
 }
 
 impl Collective {
-    /// Flows among `hosts`.
+    /// Number of flows among `hosts`.
     pub(super) fn flow_count(self, hosts: usize) -> usize {
         let others = hosts.saturating_sub(1);
         match self {
@@ -32,7 +32,7 @@ impl Collective {
         }
     }
 
-    /// What one flow carries of `size`.
+    /// The part of `size` carried by one flow.
     fn part(self, size: Bytes, hosts: usize) -> Bytes {
         match self {
             Self::TreeAllReduce => size,
@@ -42,13 +42,13 @@ impl Collective {
         }
     }
 
-    /// Sender and receiver by their place in the group, and what it waits for by its place among these.
+    /// Sender and receiver by index in the group, and the steps waited for by index in this list.
     fn steps(self, hosts: usize) -> Vec<Step> {
         match self {
             Self::RingAllReduce => {
                 let step = |place: usize| {
                     let from = place % hosts;
-                    // What was sent to it in the step before.
+                    // The flow to it in the previous step.
                     let before = place.checked_sub(hosts);
                     let after = before.map(|_| place / hosts - 1);
                     let after = after.map(|step| step * hosts + (from + hosts - 1) % hosts);
@@ -108,7 +108,7 @@ impl Step {
 }
 
 impl Traffic {
-    /// The flows of a collective of `group`, each `size` in all.
+    /// The flows of a collective of `group`, with `size` in total for each host.
     pub(super) fn collective(
         &self,
         index: usize,
@@ -152,7 +152,7 @@ mod tests {
         Collective::AllToAllSteps,
     ];
 
-    /// What each host has, as a set of (whose, which part): everything that it had when it sent, it has sent on.
+    /// The data of each host, as a set of (owner, part): a host sends on everything that it has.
     fn spread(steps: &[Step], hosts: usize, whole: bool) -> Vec<BTreeSet<usize>> {
         let mut has: Vec<BTreeSet<usize>> = (0..hosts).map(|host| BTreeSet::from([host])).collect();
         let mut carried: Vec<BTreeSet<usize>> = Vec::new();
@@ -190,13 +190,13 @@ mod tests {
     }
 
     #[test]
-    fn everybody_has_the_sum_of_everybody_in_the_end() {
+    fn every_rank_ends_with_the_sum_of_all() {
         for hosts in 2..20 {
             let everybody: BTreeSet<usize> = (0..hosts).collect();
             let steps = Collective::TreeAllReduce.steps(hosts);
             let has = spread(&steps, hosts, true);
             assert!(has.iter().all(|sum| *sum == everybody), "tree of {hosts}");
-            // In a ring each part is one chain of flows, which goes over everybody twice but for one hop each time.
+            // In a ring each part is one chain of flows, which passes all hosts twice except for one hop each time.
             let steps = Collective::RingAllReduce.steps(hosts);
             for part in 0..hosts {
                 let (mut place, mut way) = (part, vec![steps[part].from]);

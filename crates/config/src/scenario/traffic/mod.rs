@@ -1,4 +1,4 @@
-//! Many flows from one rule.
+//! Flows generated from rules.
 
 mod arrivals;
 mod collective;
@@ -17,44 +17,44 @@ pub use arrivals::Pairs;
 pub use collective::Collective;
 pub use sizes::{Distribution, DistributionError, Sizes};
 
-/// Flows of a scenario at most.
+/// Maximum number of flows of a scenario.
 pub const FLOW_COUNT_MAX: usize = 1_000_000;
 
-/// Who sends to whom.
+/// Choice of senders and receivers.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum TrafficKind {
-    /// Every host to one other, and every host from one other.
+    /// Every host sends to one other, and receives from one other.
     Permutation,
-    /// So many flows, each between two hosts of its own.
+    /// Flows between two separate hosts each.
     Random {
-        /// How many.
+        /// Number of flows.
         flows: usize,
     },
-    /// Many hosts to one.
+    /// Many hosts send to one.
     Incast {
         /// Senders, drawn from all others; fewer than there are hosts.
         fan_in: usize,
         /// The receiving host.
         to: usize,
     },
-    /// Every host to every other.
+    /// Every host sends to every other.
     AllToAll,
-    /// Bursts between two random hosts each, that begin independently of each other (a Poisson process).
+    /// Bursts between two random hosts each, which start independently of each other (a Poisson process).
     Poisson {
-        /// Of all hosts' lines together, on the mean of a long run.
+        /// Of all hosts' lines together, on average in the long run.
         load: Fraction,
-        /// Of bursts.
+        /// Sizes of bursts.
         sizes: Sizes,
-        /// Who sends to whom.
+        /// Choice of sender and receiver.
         pairs: Pairs,
     },
     /// Flows that wait for each other.
     Collective {
-        /// Who does what in which step.
+        /// Kind of collective operation.
         collective: Collective,
-        /// The hosts that take part, in their order.
+        /// The participating hosts, in order.
         group: Vec<usize>,
-        /// What each host has: all of it is reduced, or goes to the others in equal parts.
+        /// Data of each host: all of it is reduced, or it is sent to the others in equal parts.
         size: Bytes,
     },
 }
@@ -62,65 +62,65 @@ pub enum TrafficKind {
 /// `[[traffic]]`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Traffic {
-    /// Who sends to whom.
+    /// Choice of senders and receivers.
     pub kind: TrafficKind,
-    /// Of every flow.
+    /// Class of every flow.
     pub class: usize,
-    /// Of every flow; `None`: as fast as the line.
+    /// Rate of every flow; `None` for line rate.
     pub rate: Option<BitRate>,
-    /// Of every flow.
+    /// Frame length of every flow.
     pub frame: Bytes,
-    /// Of every flow; in Poisson traffic and collectives each has a size of its own.
+    /// Pattern of every flow; in Poisson traffic and collectives each has its own size.
     pub pattern: Pattern,
-    /// Of every flow.
+    /// Transport of every flow.
     pub transport: Transport,
-    /// Of every flow.
+    /// Class of every flow's answers.
     pub answer_class: usize,
-    /// First frame of every flow; Poisson flows begin from here on.
+    /// Time of every flow's first frame; Poisson flows start from here on.
     pub start: Duration,
-    /// No frame from here on; no Poisson flow begins from here on, and each sends all that it has.
+    /// No frames from this time on; no Poisson flow starts from here on, but each sends all of its data.
     pub stop: Duration,
 }
 
-/// Why traffic cannot be made.
+/// Error: the traffic cannot be generated.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 #[error("{key}: {message}")]
 pub struct TrafficError {
-    /// The key of `[[traffic]]` that is at fault.
+    /// The key of `[[traffic]]` that is invalid.
     pub key: &'static str,
-    /// What would be legal.
+    /// The problem, and the legal values.
     pub message: String,
 }
 
-/// What traffic is made in.
+/// Inputs of the generation.
 #[derive(Clone, Copy, Debug)]
 pub struct Ground<'a> {
-    /// By host: its switch.
+    /// Switch of each host.
     pub switch_of: &'a [usize],
     /// The rate of a host's line.
     pub line: BitRate,
-    /// The scenario's.
+    /// Seed of the scenario.
     pub seed: u64,
-    /// When the scenario ends.
+    /// End of the scenario.
     pub end: Duration,
-    /// Flows that there are already.
+    /// Number of existing flows.
     pub taken: usize,
 }
 
 impl Ground<'_> {
-    /// How many more flows there may be.
+    /// Number of further flows that fit.
     const fn room(&self) -> usize {
         FLOW_COUNT_MAX.saturating_sub(self.taken)
     }
 }
 
 impl Traffic {
-    /// The flows, named `t1-1`, `t1-2` and so on for the traffic with index 0. The same flows for the same seed, on every
-    /// machine.
+    /// The flows, named `t1-1`, `t1-2` and so on for the traffic with index 0. The same flows for the same seed, on
+    /// every machine.
     ///
     /// # Errors
     ///
-    /// When there are fewer than two hosts, or it makes more flows than there is room for.
+    /// There are fewer than two hosts, or more flows than fit.
     pub fn expand(&self, index: usize, ground: &Ground<'_>) -> Result<Vec<Flow>, TrafficError> {
         /// Networks are drawn from the streams before this one.
         const STREAM: u64 = 1 << 32;
@@ -219,10 +219,10 @@ fn too_many() -> TrafficError {
     }
 }
 
-/// A random permutation that leaves nothing in its place; each equally likely. For two elements at least.
+/// A uniformly random permutation without fixed points, of at least two elements.
 fn derangement(count: usize, random: &mut Random) -> Vec<usize> {
     let mut order: Vec<usize> = (0..count).collect();
-    // One permutation in e has no fixed point: after a hundred there is one but for a chance of 10⁻¹⁷ at most.
+    // One permutation in e has no fixed point: a hundred attempts fail with a probability of at most 10⁻¹⁷.
     const ATTEMPTS_MAX: usize = 100;
     for _ in 0..ATTEMPTS_MAX {
         random.shuffle(&mut order);
@@ -233,7 +233,7 @@ fn derangement(count: usize, random: &mut Random) -> Vec<usize> {
     (0..count).map(|index| (index + 1) % count).collect()
 }
 
-/// Two different ones of `count`, in order.
+/// Two different indices below `count`, in random order.
 fn two(count: usize, random: &mut Random) -> (usize, usize) {
     let from = random.index(count);
     let to = random.index(count - 1);

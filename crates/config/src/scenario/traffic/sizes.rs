@@ -1,4 +1,4 @@
-//! How large flows are: listed sizes with their probabilities, or a cumulative distribution.
+//! Sizes of flows: listed sizes with their probabilities, or a cumulative distribution.
 
 use std::sync::Arc;
 
@@ -9,17 +9,17 @@ use crate::fraction::parse_fraction;
 use crate::scenario::random::Random;
 use crate::Fraction;
 
-/// Sizes of flows, and how likely each is.
+/// Sizes of flows and their probabilities.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Sizes {
-    /// These and no others. The probabilities make one.
+    /// Only these sizes. The probabilities add up to one.
     Listed(Vec<(Bytes, Fraction)>),
-    /// Any between the points of a distribution.
+    /// Any size between the points of a distribution.
     Distribution(Arc<Distribution>),
 }
 
 impl Sizes {
-    /// The mean of a long run, in bytes.
+    /// The expected value, in bytes.
     pub fn mean(&self) -> f64 {
         match self {
             Self::Listed(sizes) => {
@@ -33,7 +33,6 @@ impl Sizes {
         }
     }
 
-    /// One of them.
     pub(super) fn draw(&self, random: &mut Random) -> Bytes {
         match self {
             Self::Listed(sizes) => drawn(sizes, random.below(shares_in_parts(sizes))),
@@ -44,7 +43,7 @@ impl Sizes {
     }
 }
 
-/// About one; rounded thirds miss a little.
+/// About one; rounded thirds miss it slightly.
 fn shares_in_parts(sizes: &[(Bytes, Fraction)]) -> u64 {
     sizes
         .iter()
@@ -52,7 +51,7 @@ fn shares_in_parts(sizes: &[(Bytes, Fraction)]) -> u64 {
         .sum()
 }
 
-/// The size that `ticket`, below the sum of all shares, falls on.
+/// The size for `ticket`, which is below the sum of all shares.
 fn drawn(sizes: &[(Bytes, Fraction)], ticket: u64) -> Bytes {
     let mut above = 0;
     let mut shares = sizes.iter();
@@ -65,32 +64,32 @@ fn drawn(sizes: &[(Bytes, Fraction)], ticket: u64) -> Bytes {
         .map_or(Bytes::ZERO, |(size, _)| *size)
 }
 
-/// A cumulative distribution of sizes: points, between two of which every size is equally likely. A share of the first point
-/// that is above zero is that of its very size.
+/// A cumulative distribution of sizes: points, between two of which every size is equally likely. The share of the
+/// first point, if above zero, is the probability of exactly that size.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Distribution(Vec<(u64, Fraction)>);
 
-/// Why a text is no distribution.
+/// Error: the text is not a distribution.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 #[error("{line}:{column}: {message}")]
 pub struct DistributionError {
-    /// From 1.
+    /// Line, from 1.
     pub line: usize,
-    /// Of the value at fault, from 1, in characters.
+    /// Column of the invalid value, from 1, in characters.
     pub column: usize,
-    /// What is wrong, and what would be legal.
+    /// The problem, and the legal values.
     pub message: String,
 }
 
 impl Distribution {
-    /// The first line of a file that is no comment.
+    /// The first line of a file that is not a comment.
     pub const HEADER: &'static str = "size_bytes,cdf";
-    /// Points at most.
+    /// Maximum number of points.
     pub const POINTS_MAX: usize = 100_000;
-    /// A size at most: 1 TB.
+    /// Maximum size: 1 TB.
     pub const SIZE_MAX: u64 = 1_000_000_000_000;
 
-    /// Those that come with the program, by their names in scenario files.
+    /// Built-in distributions, with their names in scenario files.
     pub const KNOWN: [(&'static str, &'static str); 2] = [
         (
             "web-search",
@@ -102,12 +101,12 @@ impl Distribution {
         ),
     ];
 
-    /// Reads lines of a size in bytes and the share of flows that are no larger, under [`HEADER`](Self::HEADER). Lines that are
-    /// empty or begin with `#` say nothing.
+    /// Parses lines with a size in bytes and the share of flows that are not larger, after [`HEADER`](Self::HEADER).
+    /// Ignores empty lines and those that begin with `#`.
     ///
     /// # Errors
     ///
-    /// The first place that is wrong.
+    /// The first invalid place.
     pub fn from_csv(text: &str) -> Result<Self, DistributionError> {
         let lines = text.lines().enumerate();
         let mut lines = lines
@@ -135,11 +134,11 @@ impl Distribution {
             }
             if let Some((before, below)) = points.last() {
                 if size <= *before {
-                    let message = format!("sizes must rise: {size} comes after {before}");
+                    let message = format!("sizes must increase: {size} comes after {before}");
                     return Err(wrong(line, 1, message));
                 }
                 if cdf <= *below {
-                    let message = format!("shares must rise: {cdf} comes after {below}");
+                    let message = format!("shares must increase: {cdf} comes after {below}");
                     return Err(wrong(line, cdf_column(text), message));
                 }
             }
@@ -162,18 +161,18 @@ impl Distribution {
         }
     }
 
-    /// The one that comes with the program under this name.
+    /// The built-in distribution with this name.
     pub fn known(name: &str) -> Option<Self> {
         let known = Self::KNOWN.iter().find(|(known, _)| *known == name);
         known.and_then(|(_, text)| Self::from_csv(text).ok())
     }
 
-    /// The points: a size in bytes, and the share of flows that are no larger.
+    /// The points: a size in bytes, and the share of flows that are not larger.
     pub fn points(&self) -> &[(u64, Fraction)] {
         &self.0
     }
 
-    /// The mean of a long run, in bytes.
+    /// The expected value, in bytes.
     pub fn mean(&self) -> f64 {
         let mut before = None;
         let mut sum = 0.0;
@@ -186,7 +185,7 @@ impl Distribution {
         sum
     }
 
-    /// The size that a share of `ticket` × 10⁻⁹ of flows is below: at least a byte.
+    /// The size below which a share of `ticket` × 10⁻⁹ of flows is: at least a byte.
     fn size_at(&self, ticket: u64) -> Bytes {
         let parts = |cdf: &Fraction| u64::from(cdf.parts());
         let above = self.0.partition_point(|(_, cdf)| parts(cdf) <= ticket);
@@ -239,7 +238,7 @@ fn point(line: usize, text: &str) -> Result<(u64, Fraction), DistributionError> 
     Ok((bytes, share))
 }
 
-/// Where the share begins in a line.
+/// Column at which the share begins in a line.
 fn cdf_column(text: &str) -> usize {
     let before = text.split_once(',').map_or("", |(size, _)| size);
     before.chars().count() + 2
@@ -251,14 +250,14 @@ mod tests {
     use proptest::prelude::*;
 
     #[test]
-    fn what_comes_along_is_what_was_published() {
+    fn built_in_distributions_are_the_published_ones() {
         for (name, points, mean) in [
             ("web-search", 12, 1_711_250.0),
             ("fb-hadoop", 20, 120_420.75),
         ] {
             let distribution = Distribution::known(name).expect(name);
             assert_eq!(distribution.points().len(), points, "{name}");
-            // By hand: half the sum of two sizes, times what lies between their shares.
+            // By hand: half the sum of two sizes, times the difference of their shares.
             let found = distribution.mean();
             assert!((found / mean - 1.0).abs() < 1e-9, "{name}: {found}");
         }
@@ -266,7 +265,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_wrong_is_told_with_line_and_column() {
+    fn errors_have_line_and_column() {
         for (text, said) in [
             ("", "1:1: the first line must be `size_bytes,cdf`"),
             (
@@ -290,11 +289,11 @@ mod tests {
             ("size_bytes,cdf\n1000,15%\n", "2:6: `15%`: write a share of"),
             (
                 "size_bytes,cdf\n0,0\n\n200,0.5\n200,1\n",
-                "5:1: sizes must rise: 200 comes after 200",
+                "5:1: sizes must increase: 200 comes after 200",
             ),
             (
                 "size_bytes,cdf\n0,0\n100,0.5\n200, 0.5\n",
-                "4:5: shares must rise: 0.5 comes after 0.5",
+                "4:5: shares must increase: 0.5 comes after 0.5",
             ),
             (
                 "size_bytes,cdf\n0,0\n100,0.9\n# end\n",
@@ -308,7 +307,7 @@ mod tests {
     }
 
     #[test]
-    fn a_share_of_the_first_point_is_of_its_very_size() {
+    fn the_share_of_the_first_point_has_exactly_its_size() {
         let text = "size_bytes,cdf\n64,0.25\n128,1\n";
         let distribution = Distribution::from_csv(text).expect(text);
         for (ticket, size) in [
@@ -323,7 +322,7 @@ mod tests {
         assert_eq!(distribution.mean(), 64.0 * 0.25 + 96.0 * 0.75);
     }
 
-    /// Rising sizes and shares, the last of which is one.
+    /// Ascending sizes and shares, the last of which is one.
     fn points() -> impl Strategy<Value = Vec<(u64, u32)>> {
         let steps = prop::collection::vec((1u64..1_000_000, 1u32..1_000_000), 1..20);
         (0u64..1000, 0u32..1000, steps).prop_map(|(size, parts, steps)| {
@@ -339,9 +338,9 @@ mod tests {
     }
 
     proptest! {
-        /// The slow model looks at every segment, and computes with the share's real number.
+        /// The slow model examines every segment, and computes with the share as a real number.
         #[test]
-        fn sizes_are_those_of_the_slow_model(points in points(), ticket in 0..u64::from(Fraction::ONE_IN_PARTS)) {
+        fn sizes_equal_those_of_the_slow_model(points in points(), ticket in 0..u64::from(Fraction::ONE_IN_PARTS)) {
             let mut text = format!("{}\n", Distribution::HEADER);
             for (size, parts) in &points {
                 let (whole, part) = (parts / Fraction::ONE_IN_PARTS, parts % Fraction::ONE_IN_PARTS);

@@ -1,4 +1,4 @@
-//! State that the outcome of suspicions depends on.
+//! Digest of the state that the outcome of suspicions depends on.
 
 use super::super::RECENT;
 use super::{Suspect, Suspects};
@@ -6,7 +6,7 @@ use crate::testing::Digest;
 use crate::units::Duration;
 
 impl Suspects {
-    /// The generator is left out: identifiers that are drawn later may be any.
+    /// Leaves out the generator: identifiers drawn later may be any.
     pub(in crate::control) fn digest(
         &self,
         digest: &mut Digest,
@@ -39,14 +39,14 @@ impl Suspect {
             loops_found,
             ended_at,
             last_release,
-            // Of the Loop Breaker.
+            // Used only by the Loop Breaker.
             mastership: _,
             passed_on: _,
             passed_on_next: _,
             stays_out: _,
             stay_out: _,
             last_election: _,
-            // For reports.
+            // Used only for reports.
             is_answered: _,
             is_reported_unanswered: _,
         } = self;
@@ -56,7 +56,7 @@ impl Suspect {
         digest.timed(idle.as_nanos());
         digest.word(*loops_found);
         digest.word(ended_at.is_some());
-        // The next suspicion's idle span is no longer than twice the last one's: one sample interval comes on top.
+        // The next suspicion's idle span is at most twice the last one's plus one sample interval.
         let recent = (idle.saturating_mul(2) + interval).saturating_mul(RECENT);
         if let Some(ended) = ended_at {
             digest.past(*ended, recent.max(memory + Duration::from_nanos(1)));

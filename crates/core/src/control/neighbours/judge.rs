@@ -1,30 +1,27 @@
-//! Conclusions from the neighbours that are heard on one port.
+//! Conclusions from the neighbours heard on one port.
 //!
 //! | heard | the neighbour is |
 //! |---|---|
-//! | none | as configured, else unknown |
-//! | a switch with our TLV and the same D and mode of every class with Levels, which hears us too | enhanced |
-//! | the same, which does not say that it hears us | as configured, else unknown |
+//! | none | as configured, otherwise unknown |
+//! | a switch with our TLV and the same D and mode of every class with Levels, which also hears us | enhanced |
+//! | the same, but it does not announce that it hears us | as configured, otherwise unknown |
 //! | a switch with our TLV and another D, mode or version | regular, and a Level mismatch |
-//! | somebody without our TLV | as configured, else unknown, and regular once that has lasted for our time to live |
-//! | several with our TLV, or one of another D beside others | unknown |
+//! | a neighbour without our TLV | as configured, otherwise unknown, and regular once that has lasted for our time to live |
+//! | several with our TLV, or one with a different D beside others | unknown |
 //!
-//! `neighbour = "regular"` is always believed, `"enhanced"` until a switch with our TLV says
-//! something else.
+//! `neighbour = "regular"` is always believed, `"enhanced"` until a switch with our TLV announces something else.
 //!
-//! Two that take each other for enhanced must have the same D: all else loses no frame, whatever
-//! they take each other for (`crates/core/tests/neighbours/neighbour_changes.rs`). Each has compared an
-//! announcement of the other with what it is itself. Were their D different now, both announcements
-//! would be of an earlier life; but whichever began its present life last has heard the other's
-//! present one. That it hears us is asked for as well: an enhanced neighbour is told Feedback
-//! without an XOFF and without a zero behind it, and who takes us for unknown does not go on before
-//! it is told 0. It is not what keeps frames from being lost, but the two come to the same end.
+//! Two switches that treat each other as enhanced must have the same D. Any other error loses no frame
+//! (`crates/core/tests/neighbours/neighbour_changes.rs`). Each has compared the other's announcement with its own
+//! settings. If their D differed now, both announcements would stem from before a restart; but the switch that
+//! restarted last has heard the other's present announcement. The announcement that it hears us is required as well:
+//! Feedback to an enhanced neighbour has no XOFF and no trailing zero, and a neighbour that treats us as unknown does
+//! not resume before it receives 0. This is not what prevents loss, but makes both come to the same conclusion.
 //!
-//! An unknown neighbour is told things, and understood, whatever it is. That makes it the answer
-//! while two come to terms, and where several switches talk: most likely one under an old and a new
-//! name. Who speaks LLDP without our TLV may be the host that a switch runs on, whose agent was
-//! heard before the switch; hence the wait. Beside a switch of ours that has been heard again
-//! since, it is taken for such an agent.
+//! An unknown neighbour gets and sends Feedback in a form that every kind understands. So it is the choice while two
+//! switches negotiate, and where several are heard: most likely one under an old and a new name. LLDP without our TLV
+//! may come from the host that a switch runs on, whose agent was heard before the switch; hence the wait. Beside one of
+//! our switches that has been heard since, it counts as such an agent.
 
 use super::port::Entry;
 use super::AnnouncedPort;
@@ -38,11 +35,9 @@ use crate::wire::lldp::weir::{AnnouncedMode, Weir, WeirV1};
 pub struct Findings {
     /// Kind of neighbour.
     pub neighbour: Neighbour,
-    /// A neighbour that uses the Level protocol like this switch is heard; announcements contain
-    /// it.
+    /// A neighbour that uses the Level protocol like this switch is heard; announcements report it.
     pub hears: bool,
-    /// Coding of Feedback: as configured, but not as grants to a neighbour that uses another
-    /// coding.
+    /// Coding of Feedback: as configured, but no grants to a neighbour that uses another coding.
     pub coding: FeedbackCoding,
     /// Mismatch of PFC.
     pub pfc: Option<PfcMismatch>,
@@ -53,12 +48,10 @@ pub struct Findings {
 /// Difference between the Level protocol here and at a neighbour.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum LevelMismatch {
-    /// It speaks a version that is not known here.
-    #[error(
-        "the neighbour speaks version {0} of the Level protocol, and version 1 is spoken here"
-    )]
+    /// It uses an unknown version.
+    #[error("the neighbour uses version {0} of the Level protocol, and this switch version 1")]
     Version(u8),
-    /// A class that has Levels on one side at least has another mode or D on the other.
+    /// A class that has Levels on at least one end has another mode or D on the other.
     #[error("priority {priority} is {ours} here and {theirs} at the neighbour")]
     Class {
         /// The lowest such priority.
@@ -68,7 +61,7 @@ pub enum LevelMismatch {
         /// Mode of the neighbour.
         theirs: AnnouncedMode,
     },
-    /// One side grants frames and the other side does not count them: neither does it then.
+    /// One end grants frames and the other does not count them: then neither does.
     #[error("Feedback is configured as {} here and as {} at the neighbour; grants are not used", .ours.name(), .theirs.name())]
     Coding {
         /// Coding configured here.
@@ -78,8 +71,7 @@ pub enum LevelMismatch {
     },
 }
 
-/// See the module. `absent`: no neighbour with our TLV has been heard for so long that none is
-/// expected.
+/// See the module documentation. `absent`: no neighbour with our TLV has been heard for so long that none is expected.
 pub(super) fn judge(port: &AnnouncedPort, entries: &[Entry], absent: bool) -> Findings {
     let coding = entries
         .iter()
@@ -102,7 +94,7 @@ pub(super) fn judge(port: &AnnouncedPort, entries: &[Entry], absent: bool) -> Fi
     }
 }
 
-/// Returns the kind of neighbour, and true if it is one that we hear.
+/// Returns the kind of neighbour, and true if it is heard.
 fn neighbour(port: &AnnouncedPort, entries: &[Entry], absent: bool) -> (Neighbour, bool) {
     if port.configured == Neighbour::Regular {
         return (Neighbour::Regular, false);
@@ -111,7 +103,7 @@ fn neighbour(port: &AnnouncedPort, entries: &[Entry], absent: bool) -> (Neighbou
     let mut ours = entries.iter().filter(|entry| entry.is_weir());
     let neighbour = match (ours.next(), ours.next()) {
         (None, _) if entries.is_empty() => port.configured,
-        // Nothing depends on it without Levels.
+        // Irrelevant without Levels.
         (None, _) if !believed && (absent || !speaks_levels(port)) => Neighbour::Regular,
         (None, _) => port.configured,
         (Some(entry), None) => match level_mismatch(port, entry) {
@@ -150,8 +142,7 @@ pub(super) fn our_coding(port: &AnnouncedPort) -> FeedbackCoding {
     }
 }
 
-/// Returns true for a neighbour that counts the frames granted to it, or does not announce
-/// otherwise.
+/// Returns true for a neighbour that counts the frames granted to it, or announces nothing to the contrary.
 fn counts(port: &AnnouncedPort, entry: &Entry) -> bool {
     let same = level_mismatch(port, entry).map(|theirs| theirs.coding);
     !entry.is_weir() || matches!(same, Ok(None | Some(FeedbackCoding::Grants)))
@@ -173,7 +164,7 @@ fn level_mismatch(port: &AnnouncedPort, entry: &Entry) -> Result<WeirV1, Option<
     let Some(Weir::V1(ours)) = port.announcement.weir else {
         return Err(None);
     };
-    // Plain PFC on purpose leaves nothing to compare.
+    // Plain PFC was configured on purpose: there is nothing to compare.
     if port.configured == Neighbour::Regular {
         return Err(None);
     }

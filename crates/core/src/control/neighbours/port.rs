@@ -1,4 +1,4 @@
-//! One port of the LLDP agent: its neighbours, and when it sends.
+//! One port of the LLDP agent: its neighbours, and its times of sending.
 
 use super::judge::{judge, our_coding, speaks_levels, Findings};
 use super::AnnouncedPort;
@@ -9,13 +9,13 @@ use crate::wire::lldp::basic::{ChassisId, PortIdentifier};
 use crate::wire::lldp::weir::Weir;
 use crate::wire::lldp::{Announcement, Content, Lldp, Skipped};
 
-/// Neighbours kept for one port at most. On a link between two systems there is one, or two where an
-/// LLDP agent of the system itself talks beside its switch.
+/// Maximum number of neighbours kept for one port. A link has one, or two if an LLDP agent of the system itself sends
+/// beside its switch.
 pub const ENTRIES_MAX: usize = 4;
 /// Frames a second apart when a port comes up or a new neighbour is heard (txFastInit).
 pub const FAST_FRAMES: u8 = 4;
 
-/// msgFastTx, and the least time between two frames.
+/// msgFastTx, and the minimum time between two frames.
 const FAST_INTERVAL: Duration = Duration::from_secs(1);
 
 /// One neighbour, as it last announced itself.
@@ -29,28 +29,28 @@ pub struct Entry {
     pub announcement: Announcement,
     /// Parts of the announcement that were not understood.
     pub skipped: Skipped,
-    /// When it was first heard.
+    /// Time of the first announcement.
     pub heard_at: Instant,
-    /// When it was last heard.
+    /// Time of the last announcement.
     pub last_at: Instant,
-    /// When its time to live is over.
+    /// End of its time to live.
     pub expires_at: Instant,
 }
 
 crate::named! {
-    /// Why a neighbour is there no more.
+    /// Reason why a neighbour is no longer known.
     #[derive(Clone, Copy, Debug, PartialEq, Eq)]
     pub enum Lost {
-        /// Its time to live was over.
+        /// Its time to live ended.
         Expired => "expired",
-        /// It said so: a time to live of zero.
+        /// It sent a shutdown LLDPDU, with a time to live of zero.
         Goodbye => "goodbye",
         /// The link went down.
         LinkDown => "link_down",
     }
 }
 
-#[allow(clippy::large_enum_variant)] // lives on the stack for a moment
+#[allow(clippy::large_enum_variant)] // briefly on the stack
 pub(super) enum Change {
     Nothing,
     Refreshed,
@@ -63,11 +63,11 @@ pub(super) struct PortState {
     pub(super) config: AnnouncedPort,
     pub(super) counters: LldpCounters,
     pub(super) findings: Findings,
-    /// Never more than [`ENTRIES_MAX`].
+    /// At most [`ENTRIES_MAX`].
     entries: Vec<Entry>,
-    /// Time since which no neighbour with our TLV is there.
+    /// Start of the time without a neighbour with our TLV.
     alone_since: Instant,
-    /// The absence has lasted: a neighbour that speaks without the TLV is no switch of ours.
+    /// The absence has lasted: a neighbour that announces without the TLV is not one of our switches.
     absent: bool,
     up: bool,
     send_at: Instant,
@@ -123,8 +123,8 @@ impl PortState {
         before
     }
 
-    /// Returns when a neighbour without our TLV will have been alone for as long as we want to be
-    /// believed: it has then missed several announcements, so no switch of ours is there.
+    /// Returns when a neighbour without our TLV will have been alone for our own time to live: by then it has missed
+    /// several announcements, so none of our switches is there.
     fn absent_at(&self) -> Option<Instant> {
         let waits = self.learns()
             && !self.absent
@@ -134,7 +134,7 @@ impl PortState {
         waits.then(|| self.alone_since + self.config.announcement.ttl.as_duration())
     }
 
-    /// Returns true once when the time has come.
+    /// Returns true once when that time has come.
     pub(super) fn note_absence(&mut self, now: Instant) -> bool {
         let lasted = self.absent_at().is_some_and(|at| at <= now);
         self.absent |= lasted;
@@ -203,7 +203,6 @@ impl PortState {
         Change::Found(entry)
     }
 
-    /// Returns the forgotten neighbours.
     pub(super) fn set_link(&mut self, now: Instant, up: bool) -> Vec<Entry> {
         if core::mem::replace(&mut self.up, up) == up {
             return Vec::new();
@@ -250,7 +249,7 @@ impl PortState {
             };
     }
 
-    /// Returns true if there is a neighbour to say goodbye to; then nothing more is sent.
+    /// Returns true if there is a neighbour to notify of the shutdown; nothing more is sent afterwards.
     pub(super) fn take_goodbye(&mut self) -> bool {
         let up = self.up;
         self.up = false;

@@ -1,5 +1,4 @@
-//! Owner of each frame's charge: the ingress buffer that it is charged to, until its last copy has
-//! left.
+//! Charges of frames: the ingress buffer that a frame is charged to, until its last copy has left.
 
 use crate::frame::FrameHandle;
 use crate::switch::levels::ShareId;
@@ -14,7 +13,7 @@ pub(in crate::switch) struct Charge {
     pub(in crate::switch) share: ShareId,
 }
 
-/// A [`Charge`], and the copies that have not left: sixteen bytes, four to a cache line.
+/// A [`Charge`], and the number of copies that have not left: sixteen bytes, four to a cache line.
 #[derive(Clone, Copy, Debug)]
 struct Slot {
     cells: Bytes,
@@ -47,17 +46,16 @@ impl Charges {
         }
     }
 
-    /// See [`Records::touch`].
     pub(in crate::switch) fn touch(&mut self) {
         self.by_handle.touch();
     }
 
-    /// Returns the number of frames with at least one copy in the switch.
+    /// Number of frames with at least one copy in the switch.
     pub(in crate::switch) fn held(&self) -> usize {
         self.held
     }
 
-    /// Returns true when the handle exists and is not in the switch.
+    /// Returns true if the handle exists and is not in the switch.
     pub(in crate::switch) fn is_free(&self, handle: FrameHandle) -> bool {
         match self.by_handle.get(handle.index()) {
             Some(slot) => slot.copies == 0,
@@ -76,7 +74,7 @@ impl Charges {
         (slot.copies > 0).then_some((slot.ingress, slot.priority))
     }
 
-    /// Returns true if all but one of its copies have been sent or dropped.
+    /// Returns true if only one copy has not been sent or dropped.
     pub(in crate::switch) fn is_last_copy(&self, handle: FrameHandle) -> bool {
         self.by_handle
             .get(handle.index())
@@ -105,7 +103,7 @@ impl Charges {
         }
     }
 
-    /// Removes one copy. With the last one, returns the charge to pay back.
+    /// Removes one copy. With the last one, returns the charge to discharge.
     pub(in crate::switch) fn close_one(&mut self, handle: FrameHandle) -> Option<Charge> {
         let slot = self.by_handle.get_mut(handle.index())?;
         if slot.copies == 0 {
@@ -131,7 +129,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_last_copy_pays_back() {
+    fn the_last_copy_returns_the_charge() {
         let mut charges = Charges::new(4);
         let handle = FrameHandle(2);
         let charge = Charge {

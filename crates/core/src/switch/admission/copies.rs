@@ -11,14 +11,13 @@ use crate::units::{Instant, MacAddress, PortId};
 
 impl Switch {
     /// Sends `frame`, a copy of a frame received or sent elsewhere, by `port`: the port must be
-    /// [reserved](crate::Command::Reserve), and the frame's class lossy. It is charged to the
-    /// port's own ingress buffer, which no other traffic fills, so that it delays and pauses no
-    /// neighbour. Copies leave in the order in which they came, whatever their addresses. `Ok`
-    /// means that the switch owns its handle now. O(1).
+    /// [reserved](crate::Command::Reserve), and the frame's class lossy. It is charged to the port's own ingress
+    /// buffer, which no other traffic fills, so it neither delays frames nor pauses a neighbour. Copies leave in the
+    /// order of these calls, regardless of their addresses. `Ok` means that the switch now owns the handle. O(1).
     ///
     /// # Errors
     ///
-    /// The reason against sending it; the handle is still the caller's, and nothing is counted.
+    /// The reason for refusing it; the handle is still the caller's, and nothing is counted.
     pub fn send_copy(
         &mut self,
         now: Instant,
@@ -56,7 +55,7 @@ impl Switch {
         };
         self.charges.open(frame.handle, charge, 1);
         let frame = Frame {
-            // One queue for all.
+            // One queue for all copies.
             destination: MacAddress::default(),
             ..frame
         };
@@ -69,7 +68,6 @@ impl Switch {
         Ok(())
     }
 
-    /// [`Command::Reserve`](crate::Command::Reserve).
     pub(in crate::switch) fn reserve(
         &mut self,
         port: PortId,

@@ -1,13 +1,12 @@
-//! Single drops that tell a policed host to slow down before its buffer is full.
+//! Single drops that make a policed host slow down before its buffer is full.
 
 use crate::units::Bytes;
 
 const FRAMES_BETWEEN: u64 = 8;
 
-/// A host's TCP that loses one frame of a round trip slows down and sends that one again; one that
-/// fills a buffer to its end loses a whole burst. Above a threshold, one frame is dropped whenever
-/// as much has been admitted as there was room left at the last drop: ever more often as the buffer
-/// fills.
+/// A host's TCP that loses one frame of a round trip slows down and resends that frame; one that fills a buffer
+/// completely loses a whole burst. Above a threshold, one frame is dropped whenever as much has been admitted as there
+/// was room left at the last drop: more often as the buffer fills.
 #[derive(Clone, Debug)]
 pub(super) struct EarlyDrops {
     from: Bytes,
@@ -27,7 +26,7 @@ impl EarlyDrops {
         self.from
     }
 
-    /// Returns true if a frame of `cells` that finds `found` in a buffer of `limit` is dropped.
+    /// Returns true if a frame of `cells` bytes is dropped at occupancy `found` in a buffer of `limit`.
     pub(super) fn drops(&mut self, found: Bytes, cells: Bytes, limit: Bytes) -> bool {
         if found < self.from {
             return false;
@@ -47,8 +46,7 @@ impl EarlyDrops {
 mod tests {
     use super::*;
 
-    /// Returns the frames of 1,000 B that are admitted between drops while the buffer stays at
-    /// `found`.
+    /// Returns the numbers of 1,000 B frames admitted between drops while the occupancy stays at `found`.
     fn between_drops(found: u64) -> Vec<usize> {
         let [from, limit] = [60_000, 160_000].map(Bytes::new);
         let mut drops = EarlyDrops::new(from, limit);

@@ -1,8 +1,8 @@
-//! The ingress buffer of one (port, priority): charging, and when to hold the neighbour.
+//! The ingress buffer of one (port, priority): charges, and pauses of the neighbour.
 //!
-//! A frame is charged in whole cells from admission to completion. A lossless buffer pauses its
-//! neighbour at `xoff` and lets it resume at `xon`; what arrives in between lives in the headroom.
-//! A release (CLCM paper, section 3.3) moves the three thresholds up for a while.
+//! A frame is charged in whole cells from admission to completion. A lossless buffer pauses its neighbour at `xoff` and
+//! lets it resume at `xon`; frames that arrive in between use the headroom. A release (CLCM paper, section 3.3) raises
+//! the three thresholds for a while.
 
 use super::early_drops::EarlyDrops;
 use super::mode::BufferMode;
@@ -12,20 +12,17 @@ use crate::config::{PfcThresholds, PoolShare};
 use crate::counters::DropReason;
 use crate::units::{Bytes, Duration, Instant};
 
-/// Fields that every frame reads and changes come first, in one cache line;
-/// [`settle`](Self::settle) keeps the values derived from the mode and the raise ready for use
-/// there.
+/// Fields used by every frame come first, in one cache line; [`settle`](Self::settle) stores the values derived from
+/// the mode and the raise there.
 #[derive(Clone, Debug)]
 #[repr(C, align(64))]
 pub(in crate::switch) struct IngressBuffer {
     pub(super) occupancy: Bytes,
-    /// A frame may be charged up to here without further effect: no limit, threshold or watermark
-    /// is lower. Zero while the neighbour is paused.
+    /// Up to this occupancy a frame has no further effect: no limit, threshold or watermark is lower. Zero while the
+    /// neighbour is paused.
     calm_up_to: Bytes,
-    /// Maximum charge.
     limit: Bytes,
-    /// Occupancy from which the neighbour is paused; above all occupancies if no neighbour is
-    /// paused.
+    /// Occupancy from which the neighbour is paused; out of reach if none is paused.
     pause_from: Bytes,
     /// Occupancy below which the neighbour resumes; zero if it never may.
     resume_below: Bytes,
@@ -38,11 +35,11 @@ pub(in crate::switch) struct IngressBuffer {
     pub(super) overrun: bool,
     /// The raise is [`Raise::Draining`].
     pub(super) draining: bool,
-    /// Set while a discharge may change the pause state, or what can be promised.
+    /// Set while a discharge may change the pause state or the promised credits.
     watched: bool,
-    /// The neighbour sends by credits: it is not paused by the occupancy.
+    /// The neighbour sends by credits: the occupancy does not pause it.
     by_credits: bool,
-    /// Of a class with credits: what a release lends may arrive after the release.
+    /// Of a class with credits: frames on the room lent by a release may arrive after the release.
     keeps_loans: bool,
     occupancy_max: Bytes,
     headroom_used_max: Bytes,
@@ -98,7 +95,7 @@ impl IngressBuffer {
         self.headroom_used_max
     }
 
-    /// Returns the part of the occupancy above the configured xoff, or in the headroom of the pool.
+    /// Returns the part of the occupancy above the configured xoff, or in the pool's headroom.
     pub(in crate::switch) fn headroom_used(&self) -> Bytes {
         if let Some(pooled) = &self.pooled {
             return pooled.above();
@@ -116,7 +113,7 @@ impl IngressBuffer {
         self.settle_calm();
     }
 
-    /// Returns true if this buffer's occupancy pauses the neighbour, now or ever.
+    /// Returns true if the occupancy of this buffer can pause the neighbour.
     pub(in crate::switch) fn may_pause(&self) -> bool {
         self.mode.pauses()
     }
@@ -139,8 +136,7 @@ impl IngressBuffer {
         due
     }
 
-    /// Notes that the pause (or its refresh) is sent now and holds the neighbour for twice
-    /// `refresh`.
+    /// Notes that the pause (or its refresh) is sent now and lasts for twice `refresh`.
     pub(in crate::switch) fn note_pause_sent(&mut self, now: Instant, refresh: Duration) {
         self.refresh_at = now + refresh;
     }
@@ -167,7 +163,6 @@ impl IngressBuffer {
         self.limit
     }
 
-    /// Returns true when half of the maximum charge is used.
     pub(in crate::switch) fn is_half_full(&self, pools: &Pools) -> bool {
         let limit = match &self.pooled {
             Some(pooled) => pooled.room(pools),
@@ -190,7 +185,7 @@ impl IngressBuffer {
         }
     }
 
-    /// Charges `cells` bytes (whole cells), or returns the reason for a refusal.
+    /// Charges `cells` bytes (whole cells), or returns the reason for refusing them.
     #[inline(always)]
     pub(in crate::switch) fn admit(
         &mut self,
@@ -208,7 +203,7 @@ impl IngressBuffer {
         self.admit_and_see(occupancy, pools)
     }
 
-    /// Does the work of [`admit`](Self::admit) where anything may follow.
+    /// The general case of [`admit`](Self::admit), with all possible effects.
     #[inline(never)]
     fn admit_and_see(&mut self, occupancy: Bytes, pools: &mut Pools) -> Result<Admission, Refusal> {
         if self.pooled.is_some() {
@@ -231,7 +226,6 @@ impl IngressBuffer {
         })
     }
 
-    /// Discharges `cells` bytes.
     #[inline(always)]
     pub(in crate::switch) fn discharge(&mut self, cells: Bytes, pools: &mut Pools) -> PauseChange {
         self.occupancy -= cells;
@@ -261,7 +255,7 @@ impl IngressBuffer {
         }
     }
 
-    /// Returns the buffer as one of a class with credits.
+    /// Converts the buffer to one of a class with credits.
     #[must_use]
     pub(in crate::switch) fn with_loans(mut self) -> Self {
         self.keeps_loans = true;
@@ -269,7 +263,6 @@ impl IngressBuffer {
         self
     }
 
-    /// Takes a neighbour that sends by credits, or one that does not.
     pub(in crate::switch) fn set_by_credits(&mut self, by_credits: bool) -> PauseChange {
         if self.by_credits == by_credits {
             return PauseChange::None;
@@ -279,7 +272,7 @@ impl IngressBuffer {
         self.reconsider()
     }
 
-    /// Returns the room for which credits can be given; none while the neighbour is held.
+    /// Returns the room for which credits can be given; zero while the neighbour is paused.
     pub(in crate::switch) fn room_for_credits(&self) -> Bytes {
         let limit = match (self.pausing, self.mode, self.raise) {
             (false, BufferMode::Pausing(normal), Raise::Active { xoff, .. }) => {
@@ -291,14 +284,13 @@ impl IngressBuffer {
         limit.saturating_sub(self.occupancy)
     }
 
-    /// Makes room for at least `extra` above the present occupancy, until `until`, so that the
-    /// neighbour can send into a full buffer. The raised xoff never passes xoff + headroom, so the
-    /// memory behind this buffer is bounded by [`memory_bound`](crate::ClassMode::memory_bound).
+    /// Makes room for at least `extra` above the present occupancy, until `until`, so that the neighbour can send into
+    /// a full buffer. The raised xoff never exceeds xoff + headroom, so the memory of this buffer is bounded by
+    /// [`memory_bound`](crate::ClassMode::memory_bound).
     ///
-    /// `extra` counts from the occupancy found, not from xoff: frames that were under way when the
-    /// pause went out have already used part of the headroom. Where the headroom has no room for
-    /// all of `extra` the neighbour resumes all the same: at once, or where all of it is used, with
-    /// the first frame that leaves.
+    /// `extra` counts from the present occupancy, not from xoff: frames in flight when the pause was sent have already
+    /// used part of the headroom. If the headroom has no room for all of `extra`, the neighbour still resumes: at once,
+    /// or, if all of the headroom is used, when the first frame leaves.
     pub(in crate::switch) fn raise(
         &mut self,
         extra: Bytes,
@@ -363,15 +355,14 @@ impl IngressBuffer {
         }
     }
 
-    /// Returns true while more may be charged than the thresholds state: a release, or frames that
-    /// it or older thresholds admitted.
+    /// Returns true while the charge may exceed the thresholds: during a release, or because of frames admitted by it
+    /// or under older thresholds.
     pub(in crate::switch) fn is_raised(&self) -> bool {
         !matches!(self.raise, Raise::None)
     }
 
-    /// Replaces the thresholds by others of the same kind, while [`is_raised`](Self::is_raised) is
-    /// false. Frames admitted under the old ones stay admitted, and so are those that the neighbour
-    /// has under way because of them.
+    /// Replaces the thresholds with others of the same kind, while [`is_raised`](Self::is_raised) is false. Frames
+    /// admitted or in flight under the old ones stay admitted.
     pub(in crate::switch) fn retune(
         &mut self,
         mode: BufferMode,
@@ -393,7 +384,7 @@ impl IngressBuffer {
         self.reconsider()
     }
 
-    /// Holds the neighbour at any occupancy: the switch is shutting down.
+    /// Pauses the neighbour at any occupancy: the switch is shutting down.
     pub(in crate::switch) fn close(&mut self, pools: &mut Pools) -> PauseChange {
         if self.pooled.is_some() {
             return self.close_pooled(pools);
@@ -410,8 +401,7 @@ impl IngressBuffer {
         self.reconsider()
     }
 
-    /// Pauses the neighbour at any occupancy, or by the occupancy alone again. Frames that it has
-    /// under way are still admitted.
+    /// Pauses the neighbour at any occupancy, or returns to pauses by occupancy. Frames in flight are still admitted.
     pub(in crate::switch) fn hold(&mut self, held: bool, pools: &mut Pools) -> PauseChange {
         self.held = held;
         match self.pooled {
@@ -435,7 +425,7 @@ impl IngressBuffer {
         change
     }
 
-    /// Computes the bound for usual frames; to be called after every other change.
+    /// Computes the bound of the fast path; to be called after every other change.
     pub(super) fn settle_calm(&mut self) {
         self.watched = self.pausing || self.overrun || self.draining || self.by_credits;
         if let Some(pooled) = &self.pooled {
@@ -447,7 +437,7 @@ impl IngressBuffer {
         self.calm_up_to = if self.pausing {
             Bytes::ZERO
         } else {
-            // A frame that is not marked finds less than `mark_from`, and adds something.
+            // A frame below `mark_from` is not marked, and adds to the occupancy.
             self.limit
                 .min(self.high)
                 .min(below_pause)
@@ -456,7 +446,7 @@ impl IngressBuffer {
         };
     }
 
-    /// Computes the limits for frames after a change of the mode or the raise.
+    /// Computes the limits after a change of the mode or the raise.
     pub(super) fn settle(&mut self) {
         let (xoff, xon) = self.thresholds();
         self.limit = self.limit_of_mode();
@@ -485,7 +475,7 @@ impl IngressBuffer {
             _ => (NEVER, None),
         };
         self.draining = matches!(self.raise, Raise::Draining { .. });
-        // Looked at with the next frame: the headroom may begin elsewhere.
+        // Checked with the next frame: the headroom may now begin elsewhere.
         self.high = Bytes::ZERO;
         self.settle_calm();
     }

@@ -1,4 +1,4 @@
-//! The short way through an ingress buffer does what the long one does.
+//! The fast path through an ingress buffer has the same results as the slow one.
 
 use proptest::prelude::*;
 
@@ -84,11 +84,11 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(2000))]
 
     #[test]
-    fn what_is_calm_has_no_consequence(mode in modes(), steps in steps()) {
+    fn calm_arrivals_have_no_consequence(mode in modes(), steps in steps()) {
         let (mut short, mut long) = (IngressBuffer::new(mode, None), IngressBuffer::new(mode, None));
         let (mut charged, mut now) = (Vec::new(), Instant::ZERO);
         for step in steps {
-            // Never calm: every frame takes the long way.
+            // Never calm: every frame takes the slow path.
             (long.calm_up_to, long.watched) = (Bytes::ZERO, true);
             match step {
                 Step::Admit(cells) => {

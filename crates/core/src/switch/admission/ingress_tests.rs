@@ -11,7 +11,6 @@ const MODE: BufferMode = BufferMode::Pausing(
     },
 );
 
-/// Pools for buffers that need none.
 pub(super) fn none() -> Pools {
     let address = crate::units::MacAddress::default();
     let rate = crate::units::BitRate::from_mbit(1);
@@ -107,7 +106,7 @@ fn a_raise_resumes_a_full_buffer_by_the_extra_and_falls_back() {
 }
 
 #[test]
-fn the_end_of_a_raise_pauses_what_it_let_in() {
+fn a_neighbour_above_xoff_is_paused_when_a_raise_ends() {
     let mut buffer = IngressBuffer::new(MODE, None);
     buffer.admit(Bytes::new(1100), &mut none()).unwrap();
     buffer.raise(Bytes::new(200), Instant::from_nanos(50), &mut none());
@@ -118,7 +117,7 @@ fn the_end_of_a_raise_pauses_what_it_let_in() {
 }
 
 #[test]
-fn lower_thresholds_lose_nothing_that_is_under_way() {
+fn lower_thresholds_lose_no_frame_on_the_line() {
     let mut buffer = IngressBuffer::new(MODE, None);
     buffer.admit(Bytes::new(900), &mut none()).unwrap();
     let lower = BufferMode::Pausing(
@@ -137,7 +136,7 @@ fn lower_thresholds_lose_nothing_that_is_under_way() {
 }
 
 #[test]
-fn higher_thresholds_let_a_held_neighbour_go_on() {
+fn higher_thresholds_resume_a_paused_neighbour() {
     let mut buffer = IngressBuffer::new(MODE, None);
     buffer.admit(Bytes::new(1200), &mut none()).unwrap();
     let higher = BufferMode::Pausing(
@@ -148,7 +147,7 @@ fn higher_thresholds_let_a_held_neighbour_go_on() {
 }
 
 #[test]
-fn a_raise_that_the_headroom_cuts_short_lets_the_neighbour_go_on_all_the_same() {
+fn a_raise_bounded_by_the_headroom_still_resumes_the_neighbour() {
     for extra in [100, 300, 301, 800, 5000] {
         let mut buffer = IngressBuffer::new(MODE, None);
         buffer.admit(Bytes::new(1200), &mut none()).unwrap();
@@ -181,7 +180,7 @@ fn no_raise_passes_the_memory_bound() {
 }
 
 #[test]
-fn closing_holds_the_neighbour_but_still_takes_what_is_under_way() {
+fn closing_pauses_the_neighbour_but_still_admits_frames_on_the_line() {
     let mut buffer = IngressBuffer::new(MODE, None);
     assert_eq!(buffer.close(&mut none()), PauseChange::Xoff);
     assert!(buffer.admit(Bytes::new(400), &mut none()).is_ok());

@@ -1,4 +1,4 @@
-//! Learning from the source addresses of frames, and the requests to the table of addresses.
+//! Learning from the source addresses of frames, and queries of the address table.
 
 use crate::command::CommandError;
 use crate::counters::DropReason;
@@ -9,7 +9,7 @@ use crate::switch::Switch;
 use crate::units::{Instant, MacAddress, PortId};
 
 impl Switch {
-    /// `address` was noted as one behind `port`, or no frame from there may have it.
+    /// Handles a new address behind `port`, or a source address that is not allowed there.
     #[cold]
     pub(super) fn note_learnt(
         &mut self,
@@ -58,19 +58,18 @@ impl Switch {
         Ok(())
     }
 
-    /// Addresses that are known to be behind `port`. An address that has become too old may count for an eighth of its age
-    /// more. O(1).
+    /// Number of addresses learned at `port`. An expired address may still count for an eighth of its maximum age.
+    /// O(1).
     pub fn learnt_at(&self, port: PortId) -> u32 {
         self.forwarding.learnt_at(port)
     }
 
-    /// Addresses that there is room for; zero where none are learned. They share sets of four places, so that one may find
+    /// Capacity for learned addresses; zero if none are learned. Addresses share sets of four places, so one may find
     /// no room before all places are taken.
     pub fn learning_capacity(&self) -> usize {
         self.forwarding.learnt_capacity()
     }
 
-    /// [`Command::ForgetLearned`](crate::Command::ForgetLearned).
     pub(in crate::switch) fn forget_learnt(
         &mut self,
         now: Instant,
@@ -89,7 +88,8 @@ impl Switch {
         }
     }
 
-    /// The addresses behind `port` are somewhere else from now on. There is room for one such request of each port.
+    /// Forgets the addresses behind `port`, which have moved elsewhere. There is room for one such request for each
+    /// port.
     pub(in crate::switch) fn forget_learnt_at(&mut self, now: Instant, port: PortId) {
         let has_room = self.forwarding.forget_learnt(now, Some(port), None);
         debug_assert!(has_room, "one for each port");

@@ -1,4 +1,4 @@
-//! Explicit Congestion Notification by the backlog that a frame finds at its egress.
+//! Explicit Congestion Notification by the backlog at a frame's egress.
 
 use crate::config::{MarkAt, SwitchConfig};
 use crate::frame::FrameHandle;
@@ -19,11 +19,10 @@ pub(in crate::switch) fn classes_that_mark(config: &SwitchConfig, at: MarkAt) ->
 }
 
 impl Switch {
-    /// Returns true if a frame that is about to wait at `egresses` is to be marked at one of them
-    /// at least. O(copies).
+    /// Returns true if a frame about to wait at `egresses` must be marked at one of them at least. O(copies).
     ///
-    /// Each copy has a draw of its own, but all share the frame's bytes. Out of line, so that
-    /// classes without thresholds pay for one branch alone.
+    /// Each copy has its own draw, but all share the frame's bytes. Out of line, so that classes without thresholds pay
+    /// only for one branch.
     #[inline(never)]
     pub(in crate::switch) fn marks_by_backlog(
         &mut self,
@@ -41,9 +40,8 @@ impl Switch {
         mark
     }
 
-    /// Returns true if the frame that has just left the queue of (`port`, `priority`) is to be
-    /// marked. One with copies at other ports is not: a transmitter may be reading their common
-    /// bytes. O(1).
+    /// Returns true if the frame that has just left the queue of (`port`, `priority`) must be marked. A frame with
+    /// copies at other ports is not: a transmitter may be reading their common bytes. O(1).
     #[inline(never)]
     pub(in crate::switch) fn marks_departure(
         &mut self,

@@ -1,9 +1,8 @@
 //! Admission of frames: their egress, room and charge.
 //!
-//! Owns the ingress buffers with their thresholds, and what each frame that the switch holds
-//! charges to them. A frame that is refused has changed nothing but what is learnt and counted.
-//! Code that changes an ingress buffer gets a `PauseChange` and passes it to `note_pause_change`:
-//! the link notifies the neighbour.
+//! Owns the ingress buffers with their thresholds, and the charges of all frames in the switch. A refused frame changes
+//! only learned addresses and counters. Code that changes an ingress buffer gets a `PauseChange` and passes it to
+//! `note_pause_change`: the link notifies the neighbour.
 //!
 //! Design: docs/src/internals/design/core.md.
 

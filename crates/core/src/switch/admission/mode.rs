@@ -1,4 +1,4 @@
-//! Behaviour of a full ingress buffer, by the class and the kind of device that the port faces.
+//! Behaviour of a full ingress buffer, by class and port role.
 
 use crate::config::{ClassConfig, ClassMode, PfcThresholds, Police, PortConfig, PortRole};
 use crate::units::Bytes;
@@ -9,7 +9,7 @@ pub(in crate::switch) enum BufferMode {
     Bounded { buffer: Bytes },
     /// Pauses the neighbour first.
     Pausing(PfcThresholds),
-    /// Refuses frames of a lossless class that do not fit: the host does not obey a pause.
+    /// Refuses frames of a lossless class that do not fit: the host does not obey pauses.
     Policed {
         mark_from: Option<Bytes>,
         drop_from: Option<Bytes>,

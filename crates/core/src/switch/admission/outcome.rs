@@ -1,11 +1,10 @@
-//! Effects of a change of an ingress buffer, and thresholds moved by a release.
+//! Effects of a changed ingress buffer, and thresholds raised by a release.
 
 use crate::counters::DropReason;
 use crate::units::{Bytes, Instant};
 
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Raise {
-    /// Thresholds unchanged.
     None,
     /// To these values, until the given time.
     Active {
@@ -13,9 +12,11 @@ pub(super) enum Raise {
         xon: Bytes,
         until: Instant,
     },
-    /// The release is over, but its frames may still exceed the normal limit: `xoff` counts only
-    /// for the limit until the occupancy is below the normal xoff.
-    Draining { xoff: Bytes },
+    /// The release is over, but its frames may still exceed the normal limit: `xoff` applies only to the limit until
+    /// the occupancy is below the normal xoff.
+    Draining {
+        xoff: Bytes,
+    },
 }
 
 /// Message to the neighbour after a change of occupancy.
@@ -24,7 +25,7 @@ pub(in crate::switch) enum PauseChange {
     None,
     Xoff,
     Xon,
-    /// A departure from a buffer that is filled by credits: there is room for more.
+    /// A departure from a buffer filled by credits: there is room for more.
     Freed,
     /// A departure from a pool: check this buffer and the next paused ones.
     Pool,
@@ -36,7 +37,7 @@ pub(in crate::switch) struct Admission {
     pub(in crate::switch) mark: bool,
 }
 
-/// Reason against a frame, and true if this is the first refusal of its span.
+/// Reason for refusing a frame, and true if this is the first refusal of its span.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(in crate::switch) struct Refusal {
     pub(in crate::switch) reason: DropReason,

@@ -1,4 +1,4 @@
-//! Frames in: admission, forwarding, and what neighbours tell us.
+//! Reception: admission of data frames, forwarding, and messages from neighbours.
 
 use super::charges::Charge;
 use super::outcome::{PauseChange, Refusal};
@@ -16,10 +16,10 @@ use crate::units::{Bytes, Instant, MacAddress, PortId, Priority};
 use crate::wire::loop_probe::LOOP_PROBE_ADDRESS;
 
 impl Switch {
-    /// A data frame came in by `port`. `Ok` means that the switch owns its handle now.
+    /// Admits a data frame received on `port`. `Ok` means that the switch now owns its handle.
     ///
-    /// O(1), but for a flood: O(ports). A VLAN-aware switch takes no frame so, but by
-    /// [`receive_tagged`](Self::receive_tagged).
+    /// O(1), except for a flood: O(ports). In a VLAN-aware switch, use [`receive_tagged`](Self::receive_tagged)
+    /// instead.
     ///
     /// # Errors
     ///
@@ -38,7 +38,7 @@ impl Switch {
         outcome
     }
 
-    /// Egress ports at which frames of `priority` that came in by `ingress` wait. O(ports).
+    /// Egress ports at which frames of `priority` received on `ingress` wait. O(ports).
     pub fn waiting_from(&self, ingress: PortId, priority: Priority) -> PortSet {
         (0..self.ports.len())
             .filter_map(PortId::from_index)
@@ -46,7 +46,7 @@ impl Switch {
             .collect()
     }
 
-    /// Returns the reason to drop `frame` before any lookup, at a port that takes frames of these priorities.
+    /// Returns the reason to drop `frame` before any lookup, at a port that accepts these priorities.
     #[inline(always)]
     pub(in crate::switch) fn check_arrival(
         &self,
@@ -69,7 +69,7 @@ impl Switch {
         Ok(())
     }
 
-    /// Returns the reason why a port takes no frames, or none of a priority.
+    /// Returns the reason why a port accepts no frames, or none of a priority.
     #[cold]
     fn closed(&self, port: PortId) -> DropReason {
         match self.ports.get(port.index()) {
@@ -147,8 +147,7 @@ impl Switch {
         admitted.map(|(admitted, _)| admitted)
     }
 
-    /// Returns the ports that a frame is flooded to, of those that carry its VLAN where it has one:
-    /// at least one.
+    /// Returns the ports to which a frame is flooded, of those that carry its VLAN if it has one: at least one.
     pub(super) fn flood_ports(
         &mut self,
         now: Instant,
@@ -158,7 +157,7 @@ impl Switch {
     ) -> Result<PortSet, DropReason> {
         let is_loud = frame.destination == MacAddress::BROADCAST;
         let may_be_probe = is_loud || frame.destination == LOOP_PROBE_ADDRESS;
-        // This switch's own: in any case there is a loop.
+        // This switch's own probe: there is a loop in any case.
         if may_be_probe && self.hear_probe(now, frame.source, is_loud) {
             return Err(DropReason::LoopProbe);
         }
@@ -180,7 +179,7 @@ impl Switch {
         }
     }
 
-    /// Returns the ports that a frame from `ingress` is flooded to.
+    /// Returns the ports to which a frame from `ingress` is flooded.
     pub(in crate::switch) fn flood_ways(&self, ingress: PortId, vlan: Option<VlanId>) -> PortSet {
         let tree = vlan.unwrap_or_default();
         let is_way = |egress: &PortId| {
@@ -206,9 +205,9 @@ impl Switch {
         }
     }
 
-    /// Returns the reason for which a frame without a route is not flooded, whatever the rate. With
-    /// a tree, one to a group address is not lossless: its copies would add buffers that wait for
-    /// each other to those of the routes, and under Levels its way may be longer than D links.
+    /// Returns the reason for not flooding a frame without a route, whatever the rate. With a tree, frames to group
+    /// addresses must not be lossless: their copies would add buffers that wait for each other to those of the routes,
+    /// and with Levels their path may be longer than D links.
     pub(in crate::switch) fn may_flood(
         &self,
         ingress: PortId,
@@ -239,8 +238,8 @@ impl Switch {
             .map(|(admitted, _)| admitted)
     }
 
-    /// Specialised by whether the frame's class has Levels, so that no step checks it again.
-    /// `length` is the length of the frame as it leaves. Returns its Level.
+    /// Specialised by whether the frame's class has Levels, so that no step checks it again. `length` is the frame's
+    /// length on departure. Returns its Level.
     #[inline(always)]
     pub(super) fn admit_to<const WITH_LEVELS: bool>(
         &mut self,
@@ -275,8 +274,8 @@ impl Switch {
         Ok((admitted, assignment.level()))
     }
 
-    /// Does the optional work for an admitted frame before it waits: its age, a congestion mark
-    /// (then returns true), and its flow.
+    /// Does the optional work for an admitted frame before it waits: its age, its flow, and a congestion mark (then
+    /// returns true).
     #[inline(never)]
     fn observe_arrival(
         &mut self,
@@ -292,7 +291,7 @@ impl Switch {
         mark
     }
 
-    /// Returns `Err` while `egress` drops frames from `ingress`; counts the copy there.
+    /// Returns `Err` while `egress` drops frames from `ingress`, and counts the copy.
     #[inline(always)]
     pub(super) fn check_refusal(
         &mut self,

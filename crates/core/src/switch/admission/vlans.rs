@@ -1,10 +1,9 @@
 //! Admission of frames on ports with VLANs.
 //!
-//! A frame is charged as it came, and waits and leaves as it leaves: what pauses and budgets are
-//! computed from is what the neighbour has sent. The form is decided here, once: the caller edits
-//! the bytes in place before anything of the frame leaves. Only a flood may need two forms. The
-//! copies of the second one are a frame of their own under a handle of its own, which is charged to
-//! nobody: its ingress buffer has paid for the frame already, and no neighbour could help it.
+//! A frame is charged with its length on arrival, from which pauses and budgets are computed, and waits with its length
+//! on departure. The form is decided here, once: the caller edits the bytes in place before any copy leaves. Only a
+//! flood may need two forms. The copies in the second form are a separate frame under a separate handle. It is charged
+//! to no buffer: its ingress buffer has already paid for the frame, and no neighbour could do anything about it.
 
 use super::charges::Charge;
 use crate::config::VlanMode;
@@ -26,13 +25,13 @@ pub(in crate::switch) struct InForm {
     pub(in crate::switch) length: Bytes,
 }
 
-/// Ports of a frame by form: those in the form that needs fewer changes come first.
+/// Ports of a frame by form: the form that needs fewer changes comes first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(in crate::switch) struct Forms {
     pub(in crate::switch) first: InForm,
     pub(in crate::switch) other: Option<InForm>,
-    /// Ports that get no copy: it would be too long for them with a tag, or would need a second
-    /// form in a class with Levels, whose table does not account for such copies.
+    /// Ports that get no copy: with a tag it would be too long for them, or it would need a second form in a class with
+    /// Levels, whose table does not account for such copies.
     pub(in crate::switch) left_out: PortSet,
 }
 
@@ -47,10 +46,10 @@ impl Forms {
 }
 
 impl Switch {
-    /// As [`receive`](Self::receive), of a VLAN-aware switch: a data frame came in by `port` with this C-tag as its first tag,
-    /// or without one. What it has behind that tag, or instead of it (an S-tag, 0x88a8), is payload.
+    /// [`receive`](Self::receive) for a VLAN-aware switch: admits a data frame received on `port` with this C-tag as
+    /// its first tag, or without one. Anything behind that tag, or in its place (an S-tag, 0x88a8), is payload.
     ///
-    /// In a switch to which tags mean nothing this is `receive`.
+    /// In a switch that ignores tags this is `receive`.
     ///
     /// # Errors
     ///
@@ -77,13 +76,13 @@ impl Switch {
         outcome
     }
 
-    /// Counts and refuses a frame with a VLAN tag behind its first tag, or with an S-tag as the first one, if it could reach a VLAN
-    /// that the port does not carry: once the first tag is removed, its receiver reads the second one. Call it before
-    /// [`receive_tagged`](Self::receive_tagged).
+    /// Counts and refuses a frame with a VLAN tag behind its first tag, or with an S-tag as its first one, if it could
+    /// reach a VLAN that the port does not carry: once the first tag is removed, its receiver reads the second one.
+    /// Call it before [`receive_tagged`](Self::receive_tagged).
     ///
     /// # Errors
     ///
-    /// [`DropReason::NestedTag`]: the first tag changes nothing, or the port has one VLAN, without tags.
+    /// [`DropReason::NestedTag`]: the first tag changes nothing, or the port has one untagged VLAN.
     #[cold]
     pub fn check_nested_tag(
         &mut self,
@@ -154,7 +153,7 @@ impl Switch {
         if egress == ingress {
             return Err(DropReason::Hairpin);
         }
-        // Its address was learnt before.
+        // Its address was learned before the port was reserved.
         let is_reserved = |port: &Port| port.reserved;
         if self.ports.get(egress.index()).is_some_and(is_reserved) {
             return Err(DropReason::MirrorPort);
@@ -165,7 +164,7 @@ impl Switch {
         }
     }
 
-    /// Returns the ports of a frame by the form in which it leaves by them.
+    /// Returns the ports of a frame by the form in which it leaves.
     ///
     /// # Errors
     ///
@@ -256,12 +255,12 @@ impl Switch {
         })
     }
 
-    /// Copies of the frame that [`receive_tagged`](Self::receive_tagged) has just taken leave in another form: they are in
-    /// the switch under `handle` from now on, whose bytes are to be given this form.
+    /// Admits the copies of the frame that [`receive_tagged`](Self::receive_tagged) has just admitted that leave in
+    /// another form. They are in the switch under `handle`, whose bytes the caller must bring into the returned form.
     ///
     /// # Errors
     ///
-    /// There is no room, or nothing of the kind; the handle is still the caller's. The copies are counted.
+    /// There is no room, or there are no such copies; the handle is still the caller's. The copies are counted.
     pub fn receive_other(&mut self, now: Instant, handle: FrameHandle) -> Result<Form, DropReason> {
         let others = self.vlans.as_mut().and_then(|vlans| vlans.others.take());
         let Some(others) = others else {
@@ -300,8 +299,8 @@ impl Switch {
         Ok(others.form)
     }
 
-    /// There is no memory for the copies of [`receive_other`](Self::receive_other): they are counted. Does nothing where
-    /// there are none.
+    /// Counts the copies of [`receive_other`](Self::receive_other) as dropped because there is no memory for them. Does
+    /// nothing if there are none.
     pub fn drop_other(&mut self) {
         let others = self.vlans.as_mut().and_then(|vlans| vlans.others.take());
         if let Some(others) = others {

@@ -1,5 +1,4 @@
-//! Handover between switches: the old one drains or drops waiting frames, and the next one assumes
-//! the worst.
+//! Handover between switches: the old one drains or drops waiting frames, and the new one assumes the worst.
 
 use crate::command::CommandError;
 use crate::counters::DropReason;
@@ -8,9 +7,8 @@ use crate::switch::Switch;
 use crate::units::{Instant, PortId, Priority, Quanta};
 
 impl Switch {
-    /// Holds every neighbour. Frames that they had under way are still admitted (the headroom is
-    /// there for them), so that a lossless class loses nothing by a shutdown that has time to
-    /// drain.
+    /// Pauses every neighbour. Frames in flight are still admitted into the headroom, so that a shutdown with time to
+    /// drain loses nothing of a lossless class.
     pub(in crate::switch) fn drain(&mut self) {
         self.draining = true;
         for index in 0..self.ports.len() {
@@ -25,7 +23,6 @@ impl Switch {
         self.close_levels();
     }
 
-    /// [`Command::HoldNeighbour`](crate::Command::HoldNeighbour).
     pub(in crate::switch) fn hold_neighbour(
         &mut self,
         port: PortId,
@@ -43,9 +40,9 @@ impl Switch {
         Ok(())
     }
 
-    /// Assumes the longest time that a pause can state, since a neighbour that goes on holding
-    /// repeats it before that is over; and for Levels the Feedback that blocks everything, which
-    /// ends with the neighbour's next Feedback, or expires unrefreshed like any other.
+    /// Assumes the longest possible pause, since a neighbour that still pauses refreshes it before that ends; and for
+    /// Levels the Feedback that blocks everything, which ends with the neighbour's next Feedback, or expires
+    /// unrefreshed like any other.
     pub(in crate::switch) fn assume_paused(&mut self, now: Instant) {
         let refresh = self.config.feedback_refresh;
         for state in &mut self.ports {
@@ -54,7 +51,7 @@ impl Switch {
                 if let Some(level) = &mut state.levels[priority.index()] {
                     if level.obeys {
                         level.received.receive(now, level.budget.depth(), refresh);
-                        // Nothing was said that could linger.
+                        // No earlier Feedback can linger.
                         level.received.note_opportunity();
                     }
                 }
@@ -78,7 +75,6 @@ impl Switch {
         Ok(())
     }
 
-    /// [`Command::DeviceBack`](crate::Command::DeviceBack).
     pub(in crate::switch) fn take_port_back(
         &mut self,
         now: Instant,
@@ -89,7 +85,7 @@ impl Switch {
             return Ok(());
         }
         state.gone = false;
-        // Frames wait for its link again.
+        // Frames wait for the link again.
         state.outage = Outage::None;
         state.pause_received.receive_pause(now, Quanta::ZERO);
         for priority in Priority::ALL {

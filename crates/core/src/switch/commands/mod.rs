@@ -1,5 +1,5 @@
-//! Commands of the control plane to the switch. Each command is passed to the module that
-//! implements it; a refused command has changed nothing.
+//! Commands of the control plane to the switch. Each command is passed to the module that implements it; a refused
+//! command has no effect.
 //!
 //! Design: docs/src/internals/design/core.md.
 
@@ -16,7 +16,7 @@ impl Switch {
     ///
     /// # Errors
     ///
-    /// Says why the command was refused; the switch is then as it was.
+    /// The reason for refusing it; the switch is then unchanged.
     pub fn apply(&mut self, now: Instant, command: Command) -> Result<(), CommandError> {
         self.ready.note_all();
         match command {

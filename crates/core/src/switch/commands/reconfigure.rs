@@ -1,4 +1,4 @@
-//! Changing what a running switch was configured with.
+//! Changes to the configuration of a running switch.
 
 use crate::command::CommandError;
 use crate::config::{ClassConfig, MarkAt, RedConfig};
@@ -8,7 +8,6 @@ use crate::switch::Switch;
 use crate::units::{PortId, Priority};
 
 impl Switch {
-    /// [`Command::SetClass`](crate::Command::SetClass).
     pub(in crate::switch) fn set_class(
         &mut self,
         priority: Priority,
@@ -25,7 +24,7 @@ impl Switch {
         if self.draining {
             return Err(CommandError::Draining);
         }
-        // Credits that were given are for the room that there was.
+        // Credits already given are for the room at that time.
         let same_kind = match class.credits {
             Some(_) => old.mode == class.mode,
             None => old.mode.differs_by_thresholds(&class.mode),
@@ -69,8 +68,7 @@ impl Switch {
         Ok(())
     }
 
-    /// [`Command::SetMarking`](crate::Command::SetMarking). Queued frames are neither inspected nor
-    /// moved.
+    /// [`Command::SetMarking`](crate::Command::SetMarking). Queued frames are neither inspected nor moved.
     pub(in crate::switch) fn set_marking(
         &mut self,
         priority: Priority,
@@ -101,7 +99,7 @@ impl Switch {
         priority: Priority,
         class: ClassConfig,
     ) -> Result<(), CommandError> {
-        // The memory of a buffer that holds more than its thresholds let in is not free for others yet.
+        // The excess memory of a buffer above its thresholds is not yet free for others.
         if let Some((port, priority)) = self.raised_buffer() {
             return Err(CommandError::BufferDrains { port, priority });
         }

@@ -1,4 +1,4 @@
-//! Where nothing is flooded and learnt: off the tree, and where a loop was found.
+//! Ports that neither flood nor learn: off the tree, and where a loop was found.
 
 use super::Forwarding;
 use crate::config::SwitchConfig;
@@ -6,15 +6,15 @@ use crate::sets::vlans::{VlanId, VlanSet};
 use crate::sets::PortSet;
 use crate::units::PortId;
 
-/// Ports that flood and learn nothing because of a loop, in all VLANs or in some.
+/// Ports that neither flood nor learn because of a loop, in all VLANs or in some.
 #[derive(Debug, Default)]
 #[cfg_attr(feature = "testing", derive(Clone))]
 pub(super) struct Blocked {
-    /// In any VLAN.
+    /// Blocked in any VLAN.
     any: PortSet,
-    /// In all.
+    /// Blocked in all VLANs.
     whole: PortSet,
-    /// By port; nothing in a switch to which tags mean nothing.
+    /// By port; empty in a switch that ignores tags.
     in_vlans: Vec<VlanSet>,
 }
 
@@ -39,27 +39,26 @@ impl Blocked {
 }
 
 impl Forwarding {
-    /// Whether flooded frames use some ports only.
+    /// Returns true if frames are flooded on some ports only.
     pub(in crate::switch) fn has_tree(&self) -> bool {
         self.tree.is_some()
     }
 
-    /// Whether frames of `vlan` without a way of their own may come in and leave by `port`.
+    /// Returns true if frames of `vlan` without a route may enter and leave by `port`.
     pub(in crate::switch) fn is_on_tree(&self, port: PortId, vlan: VlanId) -> bool {
         self.tree.is_none_or(|tree| tree.contains(port)) && !self.is_blocked(port, vlan)
     }
 
-    /// Whether it floods and learns nothing in `vlan` because of a loop.
+    /// Returns true if `port` neither floods nor learns in `vlan` because of a loop.
     pub(in crate::switch) fn is_blocked(&self, port: PortId, vlan: VlanId) -> bool {
         self.blocked.is_blocked(port, vlan)
     }
 
-    /// Ports that are blocked in any VLAN.
     pub(in crate::switch) fn blocked_ports(&self) -> PortSet {
         self.blocked.any
     }
 
-    /// In this VLAN the port floods and learns nothing from now on, without a VLAN in none.
+    /// Stops flooding and learning at `port` in this VLAN, or in all without a VLAN.
     pub(in crate::switch) fn block(&mut self, port: PortId, vlan: Option<VlanId>) {
         self.blocked.any.insert(port);
         match (vlan, self.blocked.in_vlans.get_mut(port.index())) {
@@ -68,7 +67,7 @@ impl Forwarding {
         }
     }
 
-    /// The port floods again in this VLAN, without a VLAN in all.
+    /// Lets `port` flood again in this VLAN, or in all without a VLAN.
     pub(in crate::switch) fn unblock(&mut self, port: PortId, vlan: Option<VlanId>) {
         let vlans = self.blocked.in_vlans.get_mut(port.index());
         let rest = match (vlan, vlans) {

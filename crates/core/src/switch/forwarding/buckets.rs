@@ -1,4 +1,4 @@
-//! What is done to the flows of one group: buckets change hands, flows are pinned.
+//! Changes to the flows of one group: buckets move, flows are pinned.
 
 use super::pins::Pin;
 use super::{Forwarding, GroupId, PinnedBy, Way};
@@ -6,7 +6,6 @@ use crate::command::CommandError;
 use crate::units::{Instant, MacAddress, PortId};
 
 impl Forwarding {
-    /// Gives one bucket to another member.
     pub(in crate::switch) fn move_bucket(
         &mut self,
         destination: MacAddress,
@@ -36,7 +35,7 @@ impl Forwarding {
         self.set_pin(pin)
     }
 
-    /// Lets a pinned flow go by its bucket again.
+    /// Makes a pinned flow follow its bucket again.
     pub(in crate::switch) fn unpin(
         &mut self,
         destination: MacAddress,
@@ -56,8 +55,8 @@ impl Forwarding {
         Ok(())
     }
 
-    /// Moves one flow to another member of its group. When there is no room, the pin of a flow that was
-    /// moved before makes place, if no frame has used it since `idle_since`.
+    /// Moves one flow to another member of its group. If there is no room, replaces the pin of a flow that was moved
+    /// before, if no frame has used it since `idle_since`.
     pub(in crate::switch) fn repin(
         &mut self,
         now: Instant,
@@ -81,7 +80,6 @@ impl Forwarding {
         })
     }
 
-    /// Gives one bucket to another member of its group.
     pub(in crate::switch) fn set_bucket(
         &mut self,
         group: GroupId,
@@ -97,7 +95,7 @@ impl Forwarding {
         Ok(())
     }
 
-    /// The group of `destination`, of which `port` must be a member.
+    /// The group of `destination`; fails if `port` is not a member.
     fn group_with(&self, destination: MacAddress, port: PortId) -> Result<GroupId, CommandError> {
         let index = self
             .find(destination.to_u64())
@@ -119,7 +117,6 @@ impl Forwarding {
         Ok(())
     }
 
-    /// As a route and the index have it.
     pub(super) fn way_by(&self, group: GroupId) -> Way {
         Way::Group(self.groups.deal(group), group)
     }

@@ -1,19 +1,18 @@
-//! Where a frame leaves by.
+//! Egress ports of a frame.
 
 use crate::sets::PortSet;
 use crate::units::PortId;
 
-/// One port, or several.
 #[derive(Clone, Copy)]
 pub(in crate::switch) enum Egresses {
-    /// The usual frame: one copy.
+    /// The usual case: one copy.
     One(PortId),
     /// A flood to several ports.
     Several(PortSet),
 }
 
 impl Egresses {
-    /// These ports, of which there is one at least.
+    /// `ports` must not be empty.
     pub(in crate::switch) fn of(ports: PortSet) -> Self {
         match (ports.iter().next(), ports.count()) {
             (Some(only), 1) => Self::One(only),
@@ -21,7 +20,7 @@ impl Egresses {
         }
     }
 
-    /// For a frame with one copy.
+    /// The port of a frame with one copy.
     pub(in crate::switch) fn only(&self) -> Option<PortId> {
         match self {
             Self::One(port) => Some(*port),

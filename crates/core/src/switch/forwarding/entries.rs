@@ -1,4 +1,4 @@
-//! What the tables have, for whoever asks.
+//! Queries of the tables.
 
 use super::sweep::Forget;
 use super::{key, Forwarding, PinnedBy, Way};
@@ -11,13 +11,13 @@ use crate::units::{Instant, MacAddress, PortId};
 pub struct RouteEntry<'a> {
     /// The destination.
     pub destination: MacAddress,
-    /// Of frames of this VLAN alone.
+    /// The VLAN, if the entry is for one.
     pub vlan: Option<VlanId>,
     /// The ports of its group.
     pub members: PortSet,
-    /// By bucket: the member that it belongs to. Empty for a single member.
+    /// Member of each bucket. Empty for a single member.
     pub buckets: &'a [PortId],
-    /// Flows that are pinned.
+    /// Number of pinned flows.
     pub pins: usize,
 }
 
@@ -26,11 +26,11 @@ pub struct RouteEntry<'a> {
 pub struct LearntEntry {
     /// The address.
     pub destination: MacAddress,
-    /// The VLAN that it is in.
+    /// Its VLAN.
     pub vlan: VlanId,
-    /// The port that it is behind.
+    /// The port behind which it was seen.
     pub port: PortId,
-    /// When it was heard of last.
+    /// When it was last seen.
     pub seen_at: Instant,
 }
 
@@ -41,14 +41,14 @@ pub struct PinEntry {
     pub destination: MacAddress,
     /// The flow.
     pub flow_hash: u32,
-    /// The member that it leaves by.
+    /// The member by which it leaves.
     pub port: PortId,
-    /// Who pinned it.
+    /// What pinned it.
     pub by: PinnedBy,
 }
 
 impl Forwarding {
-    /// All static entries in the order of their VLANs, those for all of them first, and addresses. O(1) for each that is taken.
+    /// All static entries, ordered by VLAN (those for all VLANs first) and address. O(1) for each item.
     pub(in crate::switch) fn routes(&self) -> impl Iterator<Item = RouteEntry<'_>> {
         self.routes.iter().map(|route| {
             let destination = MacAddress::from_u64(route.address);
@@ -73,7 +73,7 @@ impl Forwarding {
         })
     }
 
-    /// All pins in no particular order. O(capacity) for all of them.
+    /// All pins in no particular order. O(capacity) in total.
     pub(in crate::switch) fn pins(&self) -> impl Iterator<Item = PinEntry> + '_ {
         self.pins.iter().map(|pin| PinEntry {
             destination: self.groups.destination(pin.group),
@@ -83,8 +83,8 @@ impl Forwarding {
         })
     }
 
-    /// Addresses that are known of late, by VLAN and address, with the port that each is behind and since when nothing was
-    /// heard of it. O(capacity).
+    /// Addresses that have not expired, by VLAN and address, with their port and the time since they were last seen.
+    /// O(capacity).
     pub(in crate::switch) fn learnt(&self, now: Instant) -> impl Iterator<Item = LearntEntry> + '_ {
         self.learnt
             .iter(now)
@@ -108,12 +108,11 @@ impl Forwarding {
         self.learnt.capacity()
     }
 
-    /// The link of `port` is up or down.
     pub(in crate::switch) fn note_link(&mut self, port: PortId, is_up: bool) {
         self.learnt.note_link(port, is_up);
     }
 
-    /// Forgets learned addresses. False where there is no room for another request.
+    /// Forgets learned addresses. Returns false if there is no room for another request.
     pub(in crate::switch) fn forget_learnt(
         &mut self,
         now: Instant,
@@ -124,17 +123,16 @@ impl Forwarding {
         self.learnt.forget(now, Forget { port, vlan, at })
     }
 
-    /// When [`sweep_learnt`](Self::sweep_learnt) has something to do.
     pub(in crate::switch) fn next_sweep(&self) -> Instant {
         self.learnt.next_sweep()
     }
 
-    /// Forgets some of the addresses that are too old, or to be forgotten.
+    /// Forgets some of the addresses that have expired or were requested to be forgotten.
     pub(in crate::switch) fn sweep_learnt(&mut self, now: Instant) {
         self.learnt.sweep(now);
     }
 
-    /// The port that a frame of this flow from `ingress` would leave by, if it has a way of its own. Nothing is noted.
+    /// The port by which a frame of this flow from `ingress` would leave, if it has a route. Records nothing.
     pub(in crate::switch) fn known_way(
         &self,
         now: Instant,

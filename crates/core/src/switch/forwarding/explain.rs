@@ -1,26 +1,26 @@
-//! How a decision comes about.
+//! Explanations of forwarding decisions.
 
 use super::{Decision, Forwarding, Way};
 use crate::sets::vlans::VlanId;
 use crate::units::{Instant, MacAddress};
 
-/// How a frame finds its way out.
+/// The way in which a frame's egress was chosen.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum How {
-    /// Its destination has a static entry with one port.
+    /// By a static entry with one port.
     Route,
-    /// One with several, and this bucket of them.
+    /// By a static entry with several ports, and this bucket.
     Bucket(u16),
-    /// One with several, and its flow is pinned to one of them.
+    /// By a static entry with several ports, and the flow's pin.
     Pin,
-    /// Its destination has been learnt.
+    /// By a learned address.
     Learnt,
-    /// It goes to all ports that flooded frames use.
+    /// By flooding to all ports of the tree.
     Flood,
 }
 
 impl Forwarding {
-    /// What [`decide_in`](Self::decide_in) would say, and how it comes to that; nothing is noted.
+    /// Returns the result of [`decide_in`](Self::decide_in) and its reason; records nothing.
     pub(in crate::switch) fn explain(
         &self,
         now: Instant,

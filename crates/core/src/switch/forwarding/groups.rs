@@ -1,4 +1,4 @@
-//! Groups of ports and the buckets that are dealt round them.
+//! Groups of ports, and the buckets dealt to them.
 
 use super::GroupId;
 use crate::command::CommandError;
@@ -8,13 +8,13 @@ use crate::units::{MacAddress, PortId};
 /// A destination with several members.
 #[derive(Clone, Copy, Debug)]
 struct Group {
-    /// What its route is found by.
+    /// Key of its route.
     address: u64,
     deal: DealId,
     pin_count: u32,
 }
 
-/// Names the buckets of a group. It has 24 bits, so that a route with it and its group takes eight bytes.
+/// Identifies the buckets of a group. 24 bits, so that a route with it and its group takes eight bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct DealId([u8; 3]);
 
@@ -33,26 +33,26 @@ impl DealId {
     }
 }
 
-/// Members and the buckets that are dealt round them. Groups to which nobody has done anything else share them: most
-/// destinations of a large network are behind the same few groups of ports, and what all frames read stays in the cache.
+/// Members and the buckets dealt to them. Groups whose buckets were not changed since share a deal: most destinations
+/// of a large network are behind the same few groups of ports, so what every frame reads stays in the cache.
 #[derive(Clone, Copy, Debug)]
 struct Deal {
     members: PortSet,
-    /// Where its buckets begin in the arena.
+    /// Index of its first bucket in the arena.
     first: u32,
-    /// Groups that have it; zero for one that is not in use.
+    /// Number of groups that use it; zero if unused.
     users: u32,
     bucket_count: u16,
-    /// No bucket has been given to another member since: others may share it.
+    /// No bucket has moved since: the deal can be shared.
     is_as_dealt: bool,
 }
 
-/// Deals among which one is looked for that can be shared.
+/// Recent deals searched for one that can be shared.
 const RECENT: usize = 8;
 
-/// Groups in a slab, and the buckets of all their deals in one arena without gaps: a lookup is one read of a deal and one
-/// of a bucket. Adding and removing is O(deals + buckets), since what lies behind moves up. Memory
-/// is taken as groups need it, or all at once by [`touch`](Self::touch).
+/// Groups in a slab, and the buckets of all deals in one arena without gaps: a lookup reads one deal and one bucket.
+/// Adding and removing is O(deals + buckets), since later buckets move up. Memory is allocated as groups need it, or
+/// all at once by [`touch`](Self::touch).
 #[derive(Debug)]
 #[cfg_attr(feature = "testing", derive(Clone))]
 pub(super) struct Groups {
@@ -61,18 +61,18 @@ pub(super) struct Groups {
     group_capacity: usize,
     deals: Vec<Deal>,
     free_deals: Vec<u32>,
-    /// Those that were dealt last, in turn.
+    /// The latest deals, in turn.
     recent: [u32; RECENT],
     next_recent: usize,
     buckets: Vec<PortId>,
-    /// Of all groups, as if none shared them: there is room for as many whoever shares what.
+    /// Sum over all groups, as if none shared a deal: the capacity does not depend on sharing.
     bucket_count: usize,
     bucket_capacity: usize,
 }
 
 impl Groups {
     pub(super) fn new(group_capacity: usize, bucket_capacity: usize) -> Self {
-        // Three bytes name a deal. A switch has fewer routes than that by far.
+        // Three bytes suffice: a switch has far fewer routes.
         let group_capacity = group_capacity.min(DealId::NONE.index());
         Self {
             all: Vec::new(),
@@ -88,7 +88,7 @@ impl Groups {
         }
     }
 
-    /// Takes the memory for as many groups as there can be, none of which shares anything.
+    /// Allocates memory for the maximum number of groups without sharing.
     pub(super) fn touch(&mut self) {
         let Self {
             all,
@@ -105,13 +105,13 @@ impl Groups {
         buckets.reserve_exact(self.bucket_capacity - buckets.len());
     }
 
-    /// The member that a flow's bucket of this deal belongs to. O(1).
+    /// The member for a flow in this deal. O(1).
     #[inline]
     pub(super) fn port(&self, deal: DealId, flow_hash: u32) -> Option<PortId> {
         self.bucket_of_deal(deal, flow_hash).map(|(_, port)| port)
     }
 
-    /// The bucket of a flow and the member that it belongs to. O(1).
+    /// The bucket of a flow and its member. O(1).
     pub(super) fn bucket(&self, group: GroupId, flow_hash: u32) -> Option<(u16, PortId)> {
         self.bucket_of_deal(self.deal(group), flow_hash)
     }
@@ -124,13 +124,12 @@ impl Groups {
         Some((bucket as u16, *port))
     }
 
-    /// The deal that a group has; it changes with its members and when one of its buckets is given away.
+    /// The deal of a group; it changes with the group's members and when one of its buckets moves.
     pub(super) fn deal(&self, group: GroupId) -> DealId {
         let group = self.all.get(group.0 as usize);
         group.map_or(DealId::NONE, |group| group.deal)
     }
 
-    /// What the route of a group is found by.
     pub(super) fn address(&self, group: GroupId) -> u64 {
         let group = self.all.get(group.0 as usize);
         group.map_or(0, |group| group.address)
@@ -156,7 +155,7 @@ impl Groups {
         MacAddress::from_u64(self.address(group))
     }
 
-    /// By bucket: the member that it belongs to.
+    /// Member of each bucket.
     pub(super) fn buckets(&self, group: GroupId) -> &[PortId] {
         let Some(deal) = self.deals.get(self.deal(group).index()) else {
             return &[];
@@ -167,7 +166,7 @@ impl Groups {
             .unwrap_or(&[])
     }
 
-    /// A group of its own for the route at `address`. Buckets are dealt round the members.
+    /// Adds a group for the route at `address`, and deals the buckets to the members.
     pub(super) fn add(
         &mut self,
         address: u64,
@@ -175,7 +174,7 @@ impl Groups {
         bucket_count: u16,
     ) -> Result<GroupId, CommandError> {
         self.check_room(0, bucket_count)?;
-        // There are as many groups as routes, which the caller has room for.
+        // There are at most as many groups as routes, and the caller has checked the routes.
         if self.free.is_empty() && self.all.len() >= self.group_capacity {
             return Err(CommandError::RoutesFull(self.group_capacity));
         }
@@ -192,7 +191,7 @@ impl Groups {
         Ok(GroupId(index))
     }
 
-    /// Deals the buckets anew.
+    /// Deals the buckets again.
     pub(super) fn replace(
         &mut self,
         group: GroupId,
@@ -214,13 +213,13 @@ impl Groups {
         self.free.push(group.0);
     }
 
-    /// Buckets in the arena: each deal's once, whoever shares it.
+    /// Number of buckets in the arena, shared ones counted once.
     #[cfg(test)]
     pub(super) fn dealt_bucket_count(&self) -> usize {
         self.buckets.len()
     }
 
-    /// Gives a bucket to another member. The group has a [deal](Self::deal) of its own from then on.
+    /// Moves a bucket to another member. The group then has its own [deal](Self::deal).
     pub(super) fn set_bucket(
         &mut self,
         group: GroupId,
@@ -245,7 +244,7 @@ impl Groups {
         let mut own = deal.index();
         let mut own_first = first;
         if users > 1 {
-            // As dealt, or it would not be shared.
+            // Unmodified, or it would not be shared.
             self.deals[own].users -= 1;
             let copy = self.deal_anew(members, bucket_count);
             self.all[group.0 as usize].deal = copy;
@@ -280,7 +279,7 @@ impl Groups {
         Ok(())
     }
 
-    /// A deal for one more group, shared where a recent one will do.
+    /// A deal for one more group, shared with a recent one if possible.
     fn take_deal(&mut self, members: PortSet, bucket_count: u16) -> DealId {
         self.bucket_count += usize::from(bucket_count);
         for index in self.recent {
@@ -323,7 +322,7 @@ impl Groups {
         DealId::new(index)
     }
 
-    /// One group less has it; what nobody has is dropped.
+    /// Releases one use of a deal; an unused one is dropped.
     fn leave_deal(&mut self, deal: DealId) {
         let left = &mut self.deals[deal.index()];
         let Deal {

@@ -1,10 +1,10 @@
-//! Where a destination's static entry is found in O(1): a hash table beside the sorted list.
+//! Index of static entries: a hash table beside the sorted list, for lookups in O(1).
 
 use super::Way;
 use crate::random::spread;
 use crate::units::PortId;
 
-/// No MAC address has so many bits.
+/// Not a MAC address: those have 48 bits.
 const EMPTY: u64 = u64::MAX;
 
 #[derive(Clone, Copy, Debug)]
@@ -13,8 +13,8 @@ struct Slot {
     way: Way,
 }
 
-/// Open addressing with linear probing, at most four fifths full, four slots to a cache line: a lookup mostly
-/// reads one line. All operations are O(1), and nothing allocates after [`new`](Self::new).
+/// Open addressing with linear probing, at most four fifths full, four slots to a cache line: a lookup usually reads
+/// one line. All operations are O(1), and nothing allocates after [`new`](Self::new).
 #[derive(Debug)]
 #[cfg_attr(feature = "testing", derive(Clone))]
 pub(super) struct RouteIndex {
@@ -22,7 +22,6 @@ pub(super) struct RouteIndex {
 }
 
 impl RouteIndex {
-    /// Room for `capacity` entries.
     pub(super) fn new(capacity: usize) -> Self {
         let slot = Slot {
             address: EMPTY,
@@ -38,7 +37,7 @@ impl RouteIndex {
         (slot.address == address).then_some(slot.way)
     }
 
-    /// What [`find`](Self::find) gives of an entry with a single port, in as few steps as there can be.
+    /// The result of [`find`](Self::find) for an entry with a single port, in as few steps as possible.
     #[inline(always)]
     pub(super) fn find_port(&self, address: u64) -> Option<PortId> {
         let mask = self.slots.len() - 1;
@@ -58,19 +57,19 @@ impl RouteIndex {
         }
     }
 
-    /// What is where an entry mostly is.
+    /// Prefetches the likely slot of an entry.
     #[inline]
     pub(super) fn reads(&self, address: u64) -> u64 {
         self.slots[self.home(address)].address
     }
 
-    /// Adds an entry, for which there is room, or changes it.
+    /// Adds an entry, for which there must be room, or changes it.
     pub(super) fn set(&mut self, address: u64, way: Way) {
         let slot = self.slot_of(address);
         self.slots[slot] = Slot { address, way };
     }
 
-    /// Removes an entry and moves up those behind it that would not be found any more.
+    /// Removes an entry, and moves up later ones that could no longer be found.
     pub(super) fn remove(&mut self, address: u64) {
         let mask = self.slots.len() - 1;
         let mut hole = self.slot_of(address);
@@ -91,7 +90,7 @@ impl RouteIndex {
         }
     }
 
-    /// Where the entry is, or would be. Ends, because some slots are empty.
+    /// The slot of the entry, or its free slot. Terminates, because some slots are empty.
     #[inline]
     fn slot_of(&self, address: u64) -> usize {
         let mask = self.slots.len() - 1;
@@ -116,9 +115,9 @@ mod tests {
     use super::*;
 
     proptest! {
-        /// Against an ordered map, in a table so small that entries are in each other's way.
+        /// Compared with an ordered map, in a table small enough for collisions.
         #[test]
-        fn finds_what_a_map_finds(
+        fn lookups_equal_those_of_a_map(
             steps in prop::collection::vec((0..40u64, prop::option::of(0..9u8)), 1..400),
         ) {
             let mut index = RouteIndex::new(24);

@@ -1,4 +1,4 @@
-//! Where addresses without a static entry are: learnt from the frames that they send.
+//! Learned addresses: locations of addresses without a static entry, from the frames that they send.
 
 use core::cmp::Reverse;
 
@@ -6,15 +6,15 @@ use super::sweep::{Forget, Sweep};
 use crate::config::{MoveConfig, PortRole, SwitchConfig};
 use crate::units::{Duration, Instant, PortId};
 
-/// Ways of one set in [`LearntTable`]: how many addresses with one hash can be known at a time.
+/// Slots per set of [`LearntTable`]: maximum number of addresses with one hash.
 const WAYS: usize = 4;
 
-/// An address that was seen at its port within this time is not taken over by a port to a host.
+/// For this long after an address was seen at its port, a port to a host cannot take it over.
 const HOLDS_FOR: Duration = Duration::from_secs(1);
 /// Rounds of the [`Sweep`] after which the port of an address becomes its home: two ages.
 const ROUNDS_TO_SETTLE: u8 = 16;
 
-/// A table without room is reported once in this time.
+/// Minimum time between two reports of a full table.
 const NEWS_AFTER: Duration = Duration::from_secs(60);
 
 #[derive(Clone, Copy, Debug)]
@@ -22,21 +22,22 @@ pub(super) struct Learnt {
     pub(super) address: u64,
     pub(super) seen_at: Instant,
     pub(super) port: PortId,
-    /// The port at which it was first seen, or has been seen for long. It returns there at once, even while another port uses it.
+    /// The port at which it was first seen, or has been seen for long. It returns there at once, even while another
+    /// port uses it.
     home: PortId,
     /// Rounds of the sweep that it has been at `port`, if that is not its home.
     rounds: u8,
-    /// How often it has moved since `moves_since`.
+    /// Number of moves since `moves_since`.
     moves: u8,
-    /// In milliseconds, modulo 2³²: what is so old is over in any case, as long as it is asked once in 49 days.
+    /// In milliseconds, modulo 2³²: unambiguous as long as it is checked once in 49 days.
     moves_since: u32,
 }
 
-/// An address is behind another port than before.
+/// An address has moved to another port.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(in crate::switch) struct Moved {
     pub(in crate::switch) from: PortId,
-    /// It has moved as often as a station does not: said once in each span of [`MoveConfig::within`].
+    /// It moves more often than a station would. Set once in each span of [`MoveConfig::within`].
     pub(in crate::switch) is_too_often: bool,
 }
 
@@ -47,51 +48,49 @@ fn milliseconds(now: Instant) -> u32 {
 /// Outcome of noting an address.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(in crate::switch) enum Noted {
-    /// It is behind another port than before.
+    /// It has moved to another port.
     Moved(Moved),
     /// It stays at its port: the frame comes from another station.
     Kept(Moved),
-    /// It has a static entry, by other ports.
+    /// It has a static entry with other ports.
     Foreign,
-    /// The port has as many addresses as it may have.
+    /// The port has reached its limit of addresses.
     Limited {
         /// The last report is older than a minute.
         is_news: bool,
     },
     /// It is the first in an empty table.
     First,
-    /// It found no room, or took that of an address that was known still.
+    /// It found no room, or replaced an address still in use.
     Crowded {
         /// The last report is older than a minute.
         is_news: bool,
     },
 }
 
-/// Limits of a port in the table.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct PortRule {
     /// It leads to a host.
     pub(super) is_edge: bool,
-    /// Addresses behind it at most.
+    /// Maximum number of addresses behind it.
     pub(super) limit: u32,
-    /// Its link is up.
     pub(super) is_up: bool,
 }
 
-/// A set-associative table: bounded memory, O(1). Where an address finds no room the port that has most addresses gives
-/// way, so that a port with many addresses does not have those of others forgotten. A forgotten address costs a flood,
-/// never a loss.
+/// A set-associative table: bounded memory, O(1). If an address finds no room, one of the port with the most addresses
+/// is replaced, so that a port with many addresses does not displace those of others. A forgotten address costs a
+/// flood, never a loop.
 #[derive(Debug)]
 #[cfg_attr(feature = "testing", derive(Clone))]
 pub(super) struct LearntTable {
     sets: Vec<[Option<Learnt>; WAYS]>,
     age: Duration,
     moves: Option<MoveConfig>,
-    /// Addresses by port. Those that are too old count until the [`Sweep`] comes by.
+    /// Number of addresses by port. Expired ones count until the [`Sweep`] finds them.
     counts: Vec<u32>,
     rules: Vec<PortRule>,
     sweep: Sweep,
-    /// When a table without room is reported again.
+    /// Time from which a full table is reported again.
     news_from: Instant,
 }
 
@@ -130,14 +129,13 @@ impl LearntTable {
         }
     }
 
-    /// The link of `port` is up or down: what was seen there may be anywhere while it is down.
+    /// Sets the state of `port`'s link: while it is down, addresses seen there may be anywhere.
     pub(super) fn note_link(&mut self, port: PortId, is_up: bool) {
         if let Some(rule) = self.rules.get_mut(port.index()) {
             rule.is_up = is_up;
         }
     }
 
-    /// Returns whether `port` leads to a host.
     pub(super) fn is_edge(&self, port: PortId) -> bool {
         self.rules
             .get(port.index())
@@ -148,17 +146,14 @@ impl LearntTable {
         !self.sets.is_empty()
     }
 
-    /// Addresses that there is room for.
     pub(super) fn capacity(&self) -> usize {
         self.sets.len() * WAYS
     }
 
-    /// Addresses in the table.
     pub(super) fn len(&self) -> u32 {
         self.counts.iter().sum()
     }
 
-    /// Those behind `port`.
     pub(super) fn count_at(&self, port: PortId) -> u32 {
         self.counts.get(port.index()).copied().unwrap_or(0)
     }
@@ -180,7 +175,7 @@ impl LearntTable {
             .map(|entry| entry.port)
     }
 
-    /// All that is fresh: address, port, and when it was noted. O(capacity).
+    /// All addresses that have not expired: address, port, and time of the last frame. O(capacity).
     pub(super) fn iter(&self, now: Instant) -> impl Iterator<Item = (u64, PortId, Instant)> + '_ {
         let entries = self.sets.iter().flatten().flatten();
         entries
@@ -188,7 +183,7 @@ impl LearntTable {
             .map(|entry| (entry.address, entry.port, entry.seen_at))
     }
 
-    /// The address is behind `port` now. O(1).
+    /// Notes that a frame from the address arrived on `port`. O(1).
     pub(super) fn note(&mut self, now: Instant, address: u64, port: PortId) -> Option<Noted> {
         let index = self.set_index(address);
         let set = self.sets.get_mut(index)?;
@@ -206,11 +201,12 @@ impl LearntTable {
         }
     }
 
-    /// The address is known, and was behind another port than `port` until now.
+    /// Handles a frame from an address that was known at another port than `port`.
     ///
-    /// A host that uses the address of another one gets its frames where a switch believes all that it sees. So a port to a host
-    /// takes over nothing, and loses nothing, that was seen elsewhere a moment ago. One that has taken over the address of a silent
-    /// host does not keep it either: the host is at home at its own port. Between switches addresses move as ways do.
+    /// A host that uses another host's address would get that host's frames from a switch that believes everything. So
+    /// a port to a host does not take over an address seen elsewhere a moment ago, and does not lose one either. A port
+    /// that has taken over the address of a silent host does not keep it: the host's home is its own port. Between
+    /// switches, addresses move as paths change.
     #[cold]
     fn see_elsewhere(
         &mut self,
@@ -247,7 +243,6 @@ impl LearntTable {
         Some(Noted::Moved(moved))
     }
 
-    /// Returns whether `port` has as many addresses as it may have.
     fn is_full(&self, port: PortId) -> bool {
         let limit = self.rules.get(port.index()).map_or(0, |rule| rule.limit);
         self.count_at(port) >= limit
@@ -259,7 +254,7 @@ impl LearntTable {
         }
     }
 
-    /// True once in a minute.
+    /// Returns true once a minute.
     fn take_news(&mut self, now: Instant) -> bool {
         let is_news = now >= self.news_from;
         if is_news {
@@ -268,7 +263,7 @@ impl LearntTable {
         is_news
     }
 
-    /// Makes room for an address that is new, if there is any to be had.
+    /// Adds a new address, and makes room for it if possible.
     #[cold]
     fn add(&mut self, now: Instant, index: usize, address: u64, port: PortId) -> Option<Noted> {
         if self.is_full(port) {
@@ -317,12 +312,11 @@ impl LearntTable {
         }
     }
 
-    /// When [`sweep`](Self::sweep) has something to do.
     pub(super) fn next_sweep(&self) -> Instant {
         self.sweep.next
     }
 
-    /// Forgets the addresses of `job`, those that are learned again from now on excepted. False where there is no room for
+    /// Forgets the addresses of `job`, except those learned again from now on. Returns false if there is no room for
     /// another job.
     pub(super) fn forget(&mut self, now: Instant, job: Forget) -> bool {
         if self.len() == 0 {
@@ -335,8 +329,8 @@ impl LearntTable {
         has_room
     }
 
-    /// Goes through some more of the table where that is due: forgets what is too old, and what is to be forgotten.
-    /// O(1): [`SETS_PER_STEP`] sets.
+    /// Scans some more of the table if that is due: forgets expired addresses and those of the jobs. O(1):
+    /// [`SETS_PER_STEP`] sets.
     pub(super) fn sweep(&mut self, now: Instant) {
         if self.sweep.next <= now {
             self.step(now);
@@ -384,7 +378,7 @@ impl LearntTable {
 }
 
 impl Learnt {
-    /// One more round of the sweep has found it where it is.
+    /// Counts one more round of the sweep at the same port.
     fn settle(&mut self, is_round: bool) {
         if is_round && self.port != self.home {
             self.rounds += 1;

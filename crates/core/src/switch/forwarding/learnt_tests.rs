@@ -1,7 +1,7 @@
 use super::*;
 
 const PORTS: usize = 4;
-/// Ports to switches without a bound.
+/// Ports to switches without a limit.
 const SWITCHES: PortRule = PortRule {
     is_edge: false,
     limit: u32::MAX,
@@ -13,7 +13,7 @@ fn table() -> LearntTable {
 }
 
 #[test]
-fn an_address_that_moves_too_often_is_told_once_in_each_span() {
+fn an_address_that_moves_too_often_is_reported_once_per_span() {
     let moves = MoveConfig {
         count: 4,
         within: Duration::from_secs(1),
@@ -35,7 +35,7 @@ fn an_address_that_moves_too_often_is_told_once_in_each_span() {
         }
         times
     };
-    // A move in each 400 ms: three in any second.
+    // One move every 400 ms: three in any second.
     assert_eq!(
         told(Duration::from_secs(1), Duration::from_millis(400), 40),
         0
@@ -44,12 +44,12 @@ fn an_address_that_moves_too_often_is_told_once_in_each_span() {
         told(Duration::from_secs(60), Duration::from_millis(1), 5),
         1
     );
-    // Whatever comes in, once a second.
+    // Frames on any port, once a second.
     assert_eq!(
         told(Duration::from_secs(90), Duration::from_micros(10), 100_000),
         1
     );
-    // Milliseconds begin again: five moves in each of two seconds.
+    // The counter of milliseconds wraps: five moves in each of two seconds.
     let turn = Duration::from_millis(u64::from(u32::MAX) - 500);
     assert_eq!(told(turn, Duration::from_millis(200), 10), 2);
 }
@@ -67,7 +67,7 @@ fn learns_moves_and_forgets() {
 }
 
 #[test]
-fn is_bounded_whatever_comes_in() {
+fn is_bounded_whatever_arrives() {
     let mut table = table();
     for address in 0..10_000u64 {
         table.note(Instant::from_nanos(address), address, PortId::new(0));
@@ -82,7 +82,7 @@ fn is_bounded_whatever_comes_in() {
 }
 
 #[test]
-fn a_port_with_many_addresses_gives_way_to_one_with_few() {
+fn a_port_with_many_addresses_yields_entries_to_one_with_few() {
     let mut table = LearntTable::with(64, Duration::from_secs(300), None, vec![SWITCHES; PORTS]);
     let (few, many) = (PortId::new(1), PortId::new(2));
     for address in 0..8 {
@@ -118,7 +118,7 @@ fn at(millis: u64) -> Instant {
 }
 
 #[test]
-fn a_host_takes_no_address_that_was_seen_elsewhere_a_moment_ago() {
+fn a_host_cannot_take_an_address_just_seen_elsewhere() {
     let (own, thief, third) = (PortId::new(0), PortId::new(1), PortId::new(2));
     let mut table = hosts(100);
     table.note(at(0), 42, own);
@@ -127,10 +127,10 @@ fn a_host_takes_no_address_that_was_seen_elsewhere_a_moment_ago() {
         assert!(matches!(noted, Some(Noted::Kept(moved)) if moved.from == own));
         assert_eq!(table.find(at(millis), 42), Some(own));
     }
-    // Attempts of other ports do not renew the entry: a host that has moved is found a second after its last frame.
+    // Attempts by other ports do not renew the entry: a host that has moved is found a second after its last frame.
     let noted = table.note(at(1_000), 42, thief);
     assert!(matches!(noted, Some(Noted::Moved(moved)) if moved.from == own));
-    // The owner is back at once, and a third one is not.
+    // The owner is back at once; a third port is not accepted.
     assert!(matches!(
         table.note(at(1_100), 42, third),
         Some(Noted::Kept(_))
@@ -143,7 +143,7 @@ fn a_host_takes_no_address_that_was_seen_elsewhere_a_moment_ago() {
         table.note(at(1_300), 42, thief),
         Some(Noted::Kept(_))
     ));
-    // A port to a switch does not take it either; between two of them addresses move as ways do.
+    // A port to a switch does not take it either; between two such ports addresses move as paths change.
     table.rules[thief.index()].is_edge = false;
     let noted = table.note(at(1_400), 42, thief);
     assert!(matches!(noted, Some(Noted::Kept(_))));
@@ -152,9 +152,9 @@ fn a_host_takes_no_address_that_was_seen_elsewhere_a_moment_ago() {
     assert!(matches!(noted, Some(Noted::Moved(_))));
 }
 
-/// An address that has been at a port for two ages has its home there.
+/// The home of an address that has been at a port for two ages is there.
 #[test]
-fn an_address_settles_where_it_has_moved() {
+fn a_moved_address_stays_at_its_new_port() {
     let (old, new) = (PortId::new(0), PortId::new(1));
     for (seconds, is_home) in [(400, false), (700, true)] {
         let mut table = hosts(100);
@@ -172,7 +172,7 @@ fn an_address_settles_where_it_has_moved() {
 }
 
 #[test]
-fn a_host_with_too_many_addresses_evicts_nobody() {
+fn a_host_with_too_many_addresses_evicts_none_of_others() {
     let (other, many) = (PortId::new(0), PortId::new(1));
     let mut table = hosts(256);
     for address in 0..200 {
@@ -189,12 +189,11 @@ fn a_host_with_too_many_addresses_evicts_nobody() {
     assert_eq!((table.count_at(many), refused, told), (256, 6_000 - 256, 1));
     let known = (0..200).filter(|address| table.find(at(700), *address) == Some(other));
     assert_eq!(known.count(), 200);
-    // Those of others count as well: it does not take over what it may not learn.
+    // Addresses of other ports count as well: it does not take over what it may not learn.
     let noted = table.note(at(5_000), 7, many);
     assert!(matches!(noted, Some(Noted::Limited { .. })));
 }
 
-/// Slow model of the table, by plain rules.
 struct Slow {
     /// Address, when it was seen, and where.
     known: Vec<(u64, Instant, PortId)>,
@@ -210,8 +209,8 @@ impl Slow {
         fresh
     }
 
-    /// `is_there`: the table has the address, if only one that is too old. `of_set` tells the addresses of its set, and
-    /// `counts` how many each port has in the table.
+    /// `is_there`: the table has the address, possibly expired. `of_set` returns the addresses of its set, and `counts`
+    /// the number of addresses of each port in the table.
     fn note(
         &mut self,
         now: Instant,
@@ -268,7 +267,7 @@ fn counts_forgetting_and_sweeps_equal_a_slow_model() {
         };
         let mut now = Instant::ZERO + Duration::from_secs(1);
         for _ in 0..300 {
-            // No two addresses are seen at one moment: which one is the oldest is clear.
+            // No two addresses are seen at the same time, so the oldest one is unambiguous.
             now = now + Duration::from_nanos(1 + random.next_u64() % 400_000);
             while table.next_sweep() <= now {
                 let due = table.next_sweep();
@@ -308,7 +307,7 @@ fn counts_forgetting_and_sweeps_equal_a_slow_model() {
             }
             check(&table, &slow, now);
         }
-        // Nothing comes any more: all is forgotten, and nothing is due.
+        // Without further frames everything is forgotten, and nothing is due.
         while table.next_sweep() != Instant::FAR_FUTURE {
             let due = table.next_sweep();
             assert!(due <= now + age.saturating_mul(2), "swept in time");
@@ -319,7 +318,7 @@ fn counts_forgetting_and_sweeps_equal_a_slow_model() {
 }
 
 #[test]
-fn a_large_table_is_gone_through_in_steps_and_what_is_learned_meanwhile_stays() {
+fn a_large_table_is_swept_in_steps_and_new_addresses_stay() {
     let mut table = LearntTable::with(
         1 << 14,
         Duration::from_secs(300),

@@ -1,8 +1,8 @@
-//! Where a destination is: static entries first, learnt ones where learning is on.
+//! Egress ports of a destination: static entries first, learned addresses where learning is on.
 //!
-//! A static entry is a single port or a group of them. A group's flows are spread over buckets by flow
-//! hash and the buckets over its members; a pin takes one flow out of its bucket. Buckets and pins are
-//! what rerouting moves: the members of a group are equally good ways by construction of the routes.
+//! A static entry is a single port or a group of them. A group's flows are spread over buckets by flow hash and the
+//! buckets over its members; a pin takes one flow out of its bucket. Rerouting moves buckets and pins: the members of a
+//! group are equally good by construction of the routes.
 //!
 //! Design: docs/src/internals/design/forwarding.md.
 
@@ -40,20 +40,19 @@ pub(crate) use vlans::check_route;
 pub(super) use vlans::{OtherCopies, Vlans};
 pub use vlans::{VlanTraffic, VLANS_SEEN_MAX};
 
-/// What to do with a frame.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Decision {
     /// Send it by this port.
     Port(PortId),
-    /// Its address has been learnt: send it by this port, if it came in where the address could be learnt.
+    /// Its address was learned: send it by this port, if its ingress port may learn addresses.
     Learnt(PortId),
-    /// Send it by all ports that flooded frames use, but the one it came in by.
+    /// Send it by all ports used for flooding, except its ingress port.
     Flood,
-    /// Nobody knows, and nobody may ask.
+    /// Unknown, and flooding is off.
     NoRoute,
 }
 
-/// How the frames of one flow to a group find their member.
+/// Member for the frames of one flow to a group.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct FlowWay {
     pub(super) group: GroupId,
@@ -62,7 +61,7 @@ pub(super) struct FlowWay {
     pub(super) is_pinned: bool,
 }
 
-/// Names a group for as long as its destination has several members.
+/// Identifies a group for as long as its destination has several members.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct GroupId(pub(super) u32);
 
@@ -76,21 +75,21 @@ struct Route {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Way {
     Port(PortId),
-    /// Frames ask the deal alone, as long as no flow is pinned.
+    /// Frames read only the deal, as long as no flow is pinned.
     Group(DealId, GroupId),
 }
 
 // Four slots of the index share a cache line.
 const _: () = assert!(size_of::<Way>() == 8);
 
-/// What an entry is found by: the address as a number, and above it the VLAN where the entry is for one alone.
+/// Key of an entry: the address as a number, and above it the VLAN if the entry is for one.
 #[inline(always)]
 fn key(vlan: Option<VlanId>, destination: MacAddress) -> u64 {
     destination.to_u64() | u64::from(vlan.unwrap_or_default().get()) << 48
 }
 
-/// Static entries, sorted by VLAN and address, and the learnt ones. A lookup is O(1); a change of entries is O(entries + buckets + pins), and after
-/// [`touch`](Self::touch) it allocates nothing.
+/// Static entries, sorted by VLAN and address, and learned addresses. A lookup is O(1); a change of entries is
+/// O(entries + buckets + pins), and allocates nothing after [`touch`](Self::touch).
 #[derive(Debug)]
 #[cfg_attr(feature = "testing", derive(Clone))]
 pub(super) struct Forwarding {
@@ -100,16 +99,14 @@ pub(super) struct Forwarding {
     groups: Groups,
     pins: Pins,
     learnt: LearntTable,
-    /// Ports that flooded frames use, where not all do.
+    /// Ports used for flooding, if not all are.
     tree: Option<PortSet>,
     blocked: Blocked,
-    /// Changes of static entries so far.
     version: u64,
 }
 
 impl Forwarding {
-    /// The configured routes, and room for what [`EcmpConfig`](crate::config::EcmpConfig) allows beside
-    /// them.
+    /// The configured routes, and room for what [`EcmpConfig`](crate::config::EcmpConfig) allows in addition.
     pub(super) fn new(config: &SwitchConfig) -> Self {
         let with_buckets = config.routes.iter().filter(|route| route.ports.len() > 1);
         let buckets: usize = with_buckets.map(|route| usize::from(route.buckets)).sum();
@@ -126,7 +123,7 @@ impl Forwarding {
             version: 0,
         };
         let mut routes: Vec<&RouteConfig> = config.routes.iter().collect();
-        // In order, so that each goes to the end of the table.
+        // Sorted, so that each is appended to the table.
         routes.sort_unstable_by_key(|route| (route.vlan, route.destination));
         for route in routes {
             let members = route.ports.iter().copied().collect();
@@ -141,7 +138,7 @@ impl Forwarding {
         forwarding
     }
 
-    /// Takes the memory for all that commands may add.
+    /// Allocates the memory for everything that commands may add.
     pub(super) fn touch(&mut self) {
         let more = self.route_capacity - self.routes.len();
         self.routes.reserve_exact(more);
@@ -152,19 +149,19 @@ impl Forwarding {
         self.learnt.is_on()
     }
 
-    /// The port of a destination that is behind a single one: what [`decide`](Self::decide) says of most frames.
+    /// The port of a destination behind a single one: the fast path of [`decide`](Self::decide).
     #[inline(always)]
     pub(super) fn single_port(&self, destination: MacAddress) -> Option<PortId> {
         self.index.find_port(destination.to_u64())
     }
 
-    /// Reads where the entry of a destination mostly is.
+    /// Prefetches the likely slot of a destination's entry.
     #[inline]
     pub(super) fn reads(&self, destination: MacAddress) -> u64 {
         self.index.reads(destination.to_u64())
     }
 
-    /// The same of most frames to a group.
+    /// The fast path for most frames to a group.
     #[inline]
     pub(super) fn likely_port(&self, destination: MacAddress, flow_hash: u32) -> Option<PortId> {
         match self.index.find(destination.to_u64())? {
@@ -173,7 +170,6 @@ impl Forwarding {
         }
     }
 
-    /// Where to send a frame to `destination`.
     #[inline(never)]
     pub(super) fn decide(
         &mut self,
@@ -184,8 +180,8 @@ impl Forwarding {
         self.decide_in(now, VlanId::UNTAGGED, destination, flow_hash)
     }
 
-    /// The same of a frame of `vlan`: an entry for that VLAN alone goes before one for all. What is learnt is learnt for one
-    /// VLAN.
+    /// The decision for a frame of `vlan`: an entry for that VLAN takes precedence over one for all VLANs. Addresses
+    /// are learned for one VLAN.
     pub(super) fn decide_in(
         &mut self,
         now: Instant,
@@ -247,8 +243,9 @@ impl Forwarding {
             .map_or(Decision::Flood, Decision::Learnt)
     }
 
-    /// Notes that the source of a frame is behind `port`, unless it is a probe for loops. Addresses with a static entry are not learnt, and none is from a port that
-    /// is not on the tree: a frame that came by a static entry there says nothing of where the tree leads.
+    /// Notes that the source of a frame is behind `port`, unless the frame is a probe for loops. Addresses with a
+    /// static entry are not learned, nor is any address from a port off the tree: a frame that followed a static entry
+    /// there does not show where the tree leads.
     #[inline(never)]
     pub(super) fn learn(
         &mut self,
@@ -260,7 +257,7 @@ impl Forwarding {
         self.learn_in(now, VlanId::UNTAGGED, source, destination, port)
     }
 
-    /// The same of a frame of `vlan`.
+    /// [`learn`](Self::learn) for a frame of `vlan`.
     pub(super) fn learn_in(
         &mut self,
         now: Instant,
@@ -279,7 +276,8 @@ impl Forwarding {
         }
     }
 
-    /// A host has an address that belongs elsewhere. A switch may pass on frames by other ways than those back.
+    /// Checks for a host that uses an address of another port. Switches may forward frames on other paths than those
+    /// back.
     fn check_static_source(&self, way: Way, port: PortId) -> Option<Noted> {
         let is_there = match way {
             Way::Port(its) => its == port,
@@ -288,7 +286,7 @@ impl Forwarding {
         (!is_there && self.learnt.is_edge(port)).then_some(Noted::Foreign)
     }
 
-    /// How the frames of a flow go now; `None` where there is no choice.
+    /// Current way of a flow's frames; `None` if there is no choice.
     pub(super) fn way_of(&self, destination: MacAddress, flow_hash: u32) -> Option<FlowWay> {
         self.way_in(self.group_of(destination)?, flow_hash)
     }
@@ -304,7 +302,7 @@ impl Forwarding {
         })
     }
 
-    /// The group of a destination that has several members.
+    /// The group of a destination with several members.
     pub(super) fn group_of(&self, destination: MacAddress) -> Option<GroupId> {
         match self.index.find(destination.to_u64())? {
             Way::Port(_) => None,
@@ -326,8 +324,8 @@ impl Forwarding {
         self.set_route_in(None, destination, members, buckets)
     }
 
-    /// Gives `destination` these members, in the place of those that it had. The buckets are dealt anew;
-    /// pins stay whose port is a member still. With a VLAN, for its frames alone.
+    /// Replaces the members of `destination`. The buckets are dealt again; pins stay if their port is still a member.
+    /// With a VLAN, only for its frames.
     pub(super) fn set_route_in(
         &mut self,
         vlan: Option<VlanId>,
@@ -384,7 +382,7 @@ impl Forwarding {
         self.remove_route_in(None, destination)
     }
 
-    /// The same of the entry for one VLAN.
+    /// [`remove_route`](Self::remove_route) for the entry of one VLAN.
     pub(super) fn remove_route_in(
         &mut self,
         vlan: Option<VlanId>,
@@ -403,7 +401,7 @@ impl Forwarding {
         Ok(())
     }
 
-    /// Another number after each change of the static entries.
+    /// Number that differs after each change of the static entries.
     pub(super) fn version(&self) -> u64 {
         self.version
     }

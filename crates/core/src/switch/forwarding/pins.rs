@@ -1,4 +1,4 @@
-//! Flow pins: flows that do not go by their bucket.
+//! Flow pins: flows that do not follow their bucket.
 
 use super::GroupId;
 use crate::command::CommandError;
@@ -6,13 +6,12 @@ use crate::random::mix;
 use crate::units::{Instant, PortId};
 
 crate::named! {
-    /// Who pinned a flow.
+    /// Origin of a pin.
     #[derive(Clone, Copy, Debug, PartialEq, Eq)]
     pub enum PinnedBy {
-        /// A command to pin this flow. It stays until it is taken away.
+        /// A command. The pin stays until it is removed.
         Operator => "operator",
-        /// A reroute that moved it. It makes place for another one when the table is full and the flow is
-        /// recent no more.
+        /// A reroute that moved the flow. The pin is replaced if the table is full and the flow is no longer recent.
         Reroute => "reroute",
     }
 }
@@ -23,12 +22,11 @@ pub(super) struct Pin {
     pub(super) flow_hash: u32,
     pub(super) port: PortId,
     pub(super) by: PinnedBy,
-    /// When a frame last went by it.
     pub(super) used_at: Instant,
 }
 
-/// A hash table with open addressing that is half empty at least. All operations on one pin are O(1);
-/// nothing allocates.
+/// A hash table with open addressing that is at least half empty. All operations on one pin are O(1); nothing
+/// allocates.
 #[derive(Debug)]
 #[cfg_attr(feature = "testing", derive(Clone))]
 pub(super) struct Pins {
@@ -58,7 +56,7 @@ impl Pins {
         self.slots[self.slot_of(group, flow_hash)]
     }
 
-    /// The port that a frame of this flow is pinned to.
+    /// The port to which a frame's flow is pinned.
     pub(super) fn use_pin(
         &mut self,
         now: Instant,
@@ -71,7 +69,7 @@ impl Pins {
         Some(pin.port)
     }
 
-    /// Pins a flow, or pins it elsewhere; true when it was not pinned before.
+    /// Pins a flow to a port; returns true if it was not pinned before.
     pub(super) fn set(&mut self, pin: Pin) -> Result<bool, CommandError> {
         let slot = self.slot_of(pin.group, pin.flow_hash);
         let is_new = self.slots[slot].is_none();
@@ -90,14 +88,14 @@ impl Pins {
         Some(pin)
     }
 
-    /// Removes those pins of a group that `unwanted` names; gives their number. O(capacity).
+    /// Removes the pins of a group that match `unwanted`; returns their number. O(capacity).
     pub(super) fn remove_group(&mut self, group: GroupId, unwanted: impl Fn(&Pin) -> bool) -> u32 {
         let mut removed = 0;
         let mut slot = 0;
         while slot < self.slots.len() {
             let goes = |pin: &Pin| pin.group == group && unwanted(pin);
             if self.slots[slot].as_ref().is_some_and(goes) {
-                // Another one may have moved up into this slot.
+                // Another pin may have moved up into this slot.
                 self.clear(slot);
                 removed += 1;
             } else {
@@ -107,8 +105,8 @@ impl Pins {
         removed
     }
 
-    /// Removes the pin of a rerouted flow that no frame has used for longest, if none has since
-    /// `idle_since`; gives its group. O(capacity).
+    /// Removes the rerouted flow's pin that has been unused for longest, if not used since `idle_since`; returns its
+    /// group. O(capacity).
     pub(super) fn evict_idle(&mut self, idle_since: Instant) -> Option<GroupId> {
         let oldest = self
             .iter()
@@ -123,7 +121,7 @@ impl Pins {
         self.slots.iter().flatten()
     }
 
-    /// Where the pin is, or would be. Ends, because half of the slots are empty.
+    /// The slot of the pin, or its free slot. Terminates, because half of the slots are empty.
     fn slot_of(&self, group: GroupId, flow_hash: u32) -> usize {
         let mut slot = self.home(group, flow_hash);
         while self.slots[slot].is_some_and(|pin| pin.flow_hash != flow_hash || pin.group != group) {
@@ -136,7 +134,7 @@ impl Pins {
         mix(u64::from(group.0) << 32 | u64::from(flow_hash)) as usize & (self.slots.len() - 1)
     }
 
-    /// Empties a slot and moves up those behind it that would not be found any more.
+    /// Empties a slot, and moves up later pins that could no longer be found.
     fn clear(&mut self, slot: usize) {
         let mask = self.slots.len() - 1;
         let mut hole = slot;

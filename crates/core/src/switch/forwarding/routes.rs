@@ -1,4 +1,4 @@
-//! Routes and pins as the caller sees and sets them.
+//! Routes and pins in the switch's interface.
 
 use super::{Forwarding, PinEntry, RouteEntry};
 use crate::command::CommandError;
@@ -9,13 +9,14 @@ use crate::switch::Switch;
 use crate::units::{Instant, MacAddress, PortId};
 
 impl Switch {
-    /// The static forwarding entries in the order of their addresses. O(1) for each that is taken.
+    /// The static forwarding entries, ordered by VLAN and address. O(1) for each item.
     pub fn routes(&self) -> impl Iterator<Item = RouteEntry<'_>> {
         self.forwarding.routes()
     }
 
-    /// The port that a frame to `destination` which came in by `ingress` would leave by: a working one, and another one
-    /// than `ingress`. `None` where it would be flooded or dropped. Where tags mean something it has none. Nothing is changed. O(1).
+    /// The port by which a frame to `destination` received on `ingress` would leave: a working port other than
+    /// `ingress`. `None` if the frame would be flooded or dropped. Assumes an untagged frame in a VLAN-aware switch.
+    /// Changes nothing. O(1).
     pub fn way_to(
         &self,
         now: Instant,
@@ -41,22 +42,23 @@ impl Switch {
         (is_up && way != ingress).then_some(way)
     }
 
-    /// Whether frames to `destination` that are of no VLAN have several ports to leave by, one for each flow hash. O(1).
+    /// Returns true if frames to `destination` without a VLAN have several possible egress ports, one for each flow
+    /// hash. O(1).
     pub fn has_choice(&self, destination: MacAddress) -> bool {
         self.forwarding.group_of(destination).is_some()
     }
 
-    /// Static forwarding entries.
+    /// Number of static forwarding entries.
     pub fn route_count(&self) -> usize {
         self.forwarding.route_count()
     }
 
-    /// The flow pins, in no particular order. O(their capacity) for all of them.
+    /// The flow pins, in no particular order. O(capacity) in total.
     pub fn pins(&self) -> impl Iterator<Item = PinEntry> + '_ {
         self.forwarding.pins()
     }
 
-    /// Flow pins.
+    /// Number of flow pins.
     pub fn pin_count(&self) -> usize {
         self.forwarding.pin_count()
     }
@@ -91,7 +93,8 @@ impl Switch {
         Ok(())
     }
 
-    /// Tells who may have given up for want of another way that there may be one. A change of many routes is told once.
+    /// Reports a possible new path, for suspicions that gave up for lack of one. A change of many routes is reported
+    /// once.
     pub(in crate::switch) fn note_ways_changed(&mut self, now: Instant) {
         let told = |event: &Event| event.kind == EventKind::WaysChanged;
         if self.suspected_count() > 0 && !self.events.last().is_some_and(told) {
@@ -101,7 +104,7 @@ impl Switch {
 }
 
 impl Forwarding {
-    /// Whether a static entry has `port` among its ports. O(entries).
+    /// Returns true if a static entry has `port` among its ports. O(entries).
     pub(in crate::switch) fn leads_to(&self, port: PortId) -> bool {
         self.routes().any(|route| route.members.contains(port))
     }

@@ -1,5 +1,4 @@
-//! Goes through the table of learned addresses, some at a time: for those that are too old, and for those that are to be
-//! forgotten.
+//! Scans the table of learned addresses in steps, for expired addresses and for those to be forgotten.
 
 use core::ops::Range;
 
@@ -7,15 +6,14 @@ use super::learnt::Learnt;
 use crate::sets::vlans::VlanId;
 use crate::units::{Duration, Instant, PortId};
 
-/// Sets of the table that one step goes through: some ten microseconds.
+/// Sets scanned in one step: some ten microseconds.
 pub(super) const SETS_PER_STEP: usize = 1024;
-/// Requests of operators that wait at a time, beside one for each port whose link went down.
+/// Maximum number of operators' requests that wait, in addition to one for each port whose link went down.
 const REQUESTS_MAX: usize = 16;
-/// An address that is too old is found within this part of its age.
+/// An expired address is found within this fraction of its maximum age.
 const ROUNDS_PER_AGE: u64 = 8;
 
-/// Addresses to forget: those that are behind `port` and in `vlan`, as far as these are given, and were seen at `at` or
-/// before.
+/// Addresses to forget: those behind `port` and in `vlan`, if given, that were seen at `at` or before.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Forget {
     pub(super) port: Option<PortId>,
@@ -24,7 +22,7 @@ pub(super) struct Forget {
 }
 
 impl Forget {
-    /// All that is behind one port.
+    /// Covers all addresses behind one port.
     fn is_of_port(&self) -> bool {
         self.port.is_some() && self.vlan.is_none()
     }
@@ -40,13 +38,13 @@ impl Forget {
 #[derive(Debug)]
 #[cfg_attr(feature = "testing", derive(Clone))]
 pub(super) struct Sweep {
-    /// The set that comes next.
+    /// Next set.
     at: usize,
-    /// Sets of this round that are left.
+    /// Sets left in this round.
     left: usize,
     pub(super) next: Instant,
-    /// Addresses to forget in this round, besides those that are too old: at most one request for each port, and
-    /// [`REQUESTS_MAX`] others.
+    /// Addresses to forget in this round, besides expired ones: at most one request for each port, and [`REQUESTS_MAX`]
+    /// others.
     jobs: Vec<Forget>,
 }
 
@@ -60,7 +58,7 @@ impl Sweep {
         }
     }
 
-    /// A table is not empty any more.
+    /// Called when the table is no longer empty.
     pub(super) fn begin_round(&mut self, now: Instant, set_count: usize, age: Duration) {
         self.left = set_count;
         self.next = now + Self::interval(set_count, age);
@@ -72,7 +70,7 @@ impl Sweep {
         interval.max(Duration::from_millis(1))
     }
 
-    /// A round for `job` begins where the last step ended. False where there is no room for it.
+    /// Adds a round for `job`, beginning where the last step ended. Returns false if there is no room for it.
     pub(super) fn add(&mut self, now: Instant, job: Forget, set_count: usize) -> bool {
         let same = |known: &&mut Forget| (known.port, known.vlan) == (job.port, job.vlan);
         let requests = self.jobs.iter().filter(|known| !known.is_of_port()).count();
@@ -86,7 +84,7 @@ impl Sweep {
         true
     }
 
-    /// Something is to be forgotten: the round is none of those by the clock.
+    /// Returns true if the present round is for jobs and not periodic.
     pub(super) fn has_jobs(&self) -> bool {
         !self.jobs.is_empty()
     }
@@ -95,7 +93,6 @@ impl Sweep {
         self.jobs.iter().any(|job| job.includes(entry))
     }
 
-    /// The sets that the step is for.
     pub(super) fn take_step(&mut self, set_count: usize) -> Range<usize> {
         let end = (self.at + SETS_PER_STEP.min(self.left)).min(set_count);
         let step = self.at..end;

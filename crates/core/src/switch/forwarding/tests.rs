@@ -1,4 +1,4 @@
-//! Groups, buckets and pins against a model that keeps them in maps.
+//! Groups, buckets and pins compared with a model that keeps them in maps.
 
 use std::collections::BTreeMap;
 
@@ -56,7 +56,7 @@ fn buckets_are_dealt_round_the_members_and_moved_one_at_a_time() {
 }
 
 #[test]
-fn what_cannot_be_done_is_refused_and_changes_nothing() {
+fn impossible_moves_are_refused_and_change_nothing() {
     let mut table = forwarding(2, 10, 1);
     table.set_route(mac(1), ports(&[1, 2]), 8).unwrap();
     table.set_route(mac(2), ports(&[3]), 64).unwrap();
@@ -152,7 +152,7 @@ fn what_cannot_be_done_is_refused_and_changes_nothing() {
 }
 
 #[test]
-fn only_an_idle_pin_of_a_reroute_makes_place() {
+fn only_an_idle_pin_of_a_reroute_is_evicted() {
     let mut table = forwarding(1, 8, 2);
     table.set_route(mac(1), ports(&[1, 2]), 8).unwrap();
     let group = table.group_of(mac(1)).unwrap();
@@ -182,7 +182,7 @@ fn groups_of_the_same_members_share_their_buckets_until_one_is_moved() {
     }
     table.set_route(mac(4), ports(&[1, 3]), 4).unwrap();
     assert_eq!(table.groups.dealt_bucket_count(), 12);
-    // There is room for as many as if each had its own.
+    // The capacity is that without sharing.
     let full = CommandError::BucketsFull {
         wanted: 5,
         free: 4,
@@ -194,7 +194,7 @@ fn groups_of_the_same_members_share_their_buckets_until_one_is_moved() {
     let first = |table: &mut Forwarding, to| table.decide(NOW, mac(to), 0);
     let by = |number| Decision::Port(port(number));
     assert_eq!([1, 2, 3].map(|to| first(&mut table, to)), [1, 2, 1].map(by));
-    // A group whose bucket was moved is nobody else's; what is dealt anew can be shared again.
+    // A group whose bucket was moved shares its deal with no other; after a new deal it can share again.
     table.set_route(mac(2), ports(&[1, 2]), 8).unwrap();
     assert_eq!(table.groups.dealt_bucket_count(), 12);
     table.pin(NOW, mac(3), 0, port(2)).unwrap();
@@ -219,7 +219,7 @@ fn change() -> impl Strategy<Value = Change> {
     let mac = 0u8..6;
     prop_oneof![
         (mac.clone(), 0u8..16, 1u16..12).prop_map(|(mac, bits, n)| Change::Set(mac, bits, n)),
-        // Often the same members: they share what is dealt.
+        // Often the same members, which then share a deal.
         mac.clone().prop_map(|mac| Change::Set(mac, 0b0111, 6)),
         mac.clone().prop_map(Change::Remove),
         (mac.clone(), 0u16..12, 0u8..4).prop_map(|(mac, n, port)| Change::Move(mac, n, port)),
@@ -231,7 +231,7 @@ fn change() -> impl Strategy<Value = Change> {
 /// A destination in the model: members, buckets (none for a single member), pins.
 type Model = BTreeMap<u8, (Vec<u8>, Vec<u8>, BTreeMap<u32, u8>)>;
 
-/// What the model says of a change: true when it is done.
+/// Expected result of a change: true if it succeeds.
 fn apply(model: &mut Model, change: Change) -> bool {
     let buckets_of = |model: &Model| -> usize { model.values().map(|(_, b, _)| b.len()).sum() };
     let pins_of = |model: &Model| -> usize { model.values().map(|(_, _, p)| p.len()).sum() };
@@ -323,7 +323,7 @@ proptest! {
 }
 
 #[test]
-fn what_is_likely_is_what_is_decided_where_nothing_is_pinned() {
+fn the_likely_port_is_the_chosen_one_without_pins() {
     let mut table = forwarding(2, 8, 1);
     table.set_route(mac(1), ports(&[3, 5, 9]), 7).unwrap();
     table.set_route(mac(2), ports(&[4]), 1).unwrap();

@@ -1,8 +1,8 @@
-//! VLANs: which one a frame is in, where it may go, how it leaves, and what each VLAN has counted.
+//! VLANs: classification, forwarding and tagging of frames, and counters by VLAN.
 //!
-//! A frame's VLAN is known once it has come in ([`VlanPort::classify`]) and stays what it is. What it is found by in the
-//! tables has the VLAN in it, it is flooded to ports that carry its VLAN, and a way that leads to another port drops it. So
-//! nothing crosses from one VLAN to another, whatever the tables say.
+//! A frame's VLAN is determined on arrival ([`VlanPort::classify`]) and does not change. It is part of every lookup
+//! key, frames are flooded only to ports that carry it, and an entry that leads to another port drops the frame. So
+//! nothing crosses from one VLAN to another, whatever the tables contain.
 
 use crate::command::CommandError;
 use crate::config::{SwitchConfig, VlanPort};
@@ -17,19 +17,20 @@ use crate::units::{Bytes, Instant, MacAddress, PortId, Priority};
 
 use super::LearntEntry;
 
-/// VLANs that have counters of their own although the configuration does not name them: the first that frames come in.
+/// Number of VLANs with separate counters although the configuration does not name them: the first in which frames
+/// arrive.
 pub const VLANS_SEEN_MAX: usize = 256;
 
 /// Counters of a VLAN, read by [`Switch::vlan_traffic`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct VlanTraffic {
-    /// `None` for all those together that there was no place for.
+    /// `None` for the sum of all VLANs without separate counters.
     pub vlan: Option<VlanId>,
-    /// What it has counted.
+    /// The counters.
     pub counters: VlanCounters,
 }
 
-/// Copies of the last frame that leave in another form than the first ones.
+/// Copies of the last frame that leave in a second form.
 #[derive(Clone, Copy, Debug)]
 #[cfg_attr(feature = "testing", derive(PartialEq))]
 pub(in crate::switch) struct OtherCopies {
@@ -40,38 +41,38 @@ pub(in crate::switch) struct OtherCopies {
     pub(in crate::switch) vlan: VlanId,
     pub(in crate::switch) form: Form,
     pub(in crate::switch) is_tagged: bool,
-    /// As they leave.
+    /// Length on departure.
     pub(in crate::switch) length: Bytes,
 }
 
-/// What is known of a frame that is in the switch.
+/// State of a frame in the switch.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 struct Held {
     vlan: VlanId,
     priority: Priority,
-    /// It has a tag of its VLAN, as it leaves.
+    /// It leaves with a tag of its VLAN.
     is_tagged: bool,
-    /// It is no frame of a VLAN.
+    /// It belongs to no VLAN.
     is_uncounted: bool,
 }
 
-/// What a VLAN-aware switch has beside what any switch has.
+/// Additional state of a VLAN-aware switch.
 #[derive(Debug)]
 #[cfg_attr(feature = "testing", derive(Clone))]
 pub(in crate::switch) struct Vlans {
-    /// Of each frame that is in the switch.
+    /// By frame handle.
     of_handle: Records<Held>,
-    /// By VLAN: its place in `traffic`, zero for none of its own.
+    /// By VLAN: its index in `traffic`; zero if it has no separate counters.
     place_of: Vec<u16>,
-    /// The first is of VLANs without a place.
+    /// The first entry is for VLANs without separate counters.
     traffic: Vec<VlanTraffic>,
-    /// Places that are there for VLANs which are seen.
+    /// Free entries for VLANs that are seen.
     spare: usize,
     pub(in crate::switch) others: Option<OtherCopies>,
 }
 
 impl Vlans {
-    /// `None` for a switch to which tags mean nothing.
+    /// `None` for a switch that ignores tags.
     pub(in crate::switch) fn new(config: &SwitchConfig) -> Option<Box<Self>> {
         if config.vlans.is_empty() {
             return None;
@@ -112,7 +113,7 @@ impl Vlans {
         }
     }
 
-    /// A frame is admitted, and leaves with a tag or without one.
+    /// Notes an admitted frame, and whether it leaves tagged.
     #[inline]
     pub(in crate::switch) fn note_admitted(
         &mut self,
@@ -131,7 +132,7 @@ impl Vlans {
         });
     }
 
-    /// Copies are in the switch under a handle of their own.
+    /// Notes copies that are in the switch under a separate handle.
     pub(in crate::switch) fn note_held(&mut self, frame: &Frame, vlan: VlanId, is_tagged: bool) {
         if let Some(place) = self.of_handle.reach(frame.handle.index()) {
             *place = Held {
@@ -143,7 +144,7 @@ impl Vlans {
         }
     }
 
-    /// A copy for a mirror is in the switch: it is as somebody else's frame was, and in no VLAN here.
+    /// Notes a copy for a mirror: it keeps its form, and belongs to no VLAN here.
     pub(in crate::switch) fn note_uncounted(&mut self, handle: FrameHandle) {
         if let Some(place) = self.of_handle.reach(handle.index()) {
             *place = Held {
@@ -153,7 +154,6 @@ impl Vlans {
         }
     }
 
-    /// A frame goes to a transmitter.
     #[inline]
     pub(in crate::switch) fn note_sent(&mut self, handle: FrameHandle, length: Bytes) {
         let held = self.of_handle.get(handle.index()).copied();
@@ -167,13 +167,13 @@ impl Vlans {
         });
     }
 
-    /// So many copies did not become any.
+    /// Counts copies that could not be made.
     pub(in crate::switch) fn note_copies_dropped(&mut self, vlan: VlanId, copies: usize) {
         self.count(vlan, |counters| counters.copies_dropped += copies as u64);
     }
 }
 
-/// VLANs that some port names: all of a trunk for all VLANs would be no name.
+/// VLANs named by some port: a trunk for all VLANs does not count.
 fn named(ports: &[VlanPort]) -> VlanSet {
     let is_for_all = |port: &&VlanPort| {
         let mut carried = *port.carried();
@@ -187,12 +187,12 @@ fn named(ports: &[VlanPort]) -> VlanSet {
     named
 }
 
-/// Which ports a route may have, where ports have VLANs: those that carry its VLAN, or, of a route for all VLANs, ports
-/// that all carry the same. Otherwise frames of some VLAN would be lost by the bucket that they fall into.
+/// Checks the ports of a route in a VLAN-aware switch: those that carry its VLAN, or, for a route for all VLANs, ports
+/// that all carry the same ones. Otherwise frames of some VLAN would be lost, depending on their bucket.
 ///
 /// # Errors
 ///
-/// The first port that it may not have.
+/// The first port that is not allowed.
 pub(crate) fn check_route(
     vlans: &[VlanPort],
     vlan: Option<VlanId>,
@@ -216,25 +216,26 @@ pub(crate) fn check_route(
 }
 
 impl Switch {
-    /// Whether tags mean anything.
+    /// Returns true unless the switch ignores tags.
     #[inline]
     pub fn is_vlan_aware(&self) -> bool {
         self.vlans.is_some()
     }
 
-    /// The VLAN of a frame that comes in by `port` with this tag; `None` where it may not come in.
+    /// The VLAN of a frame received on `port` with this tag; `None` if it may not enter.
     pub fn vlan_of(&self, port: PortId, tag: Option<VlanTag>) -> Option<VlanId> {
         self.config.vlans.get(port.index())?.classify(tag)
     }
 
-    /// The VLAN of a frame that is in the switch under `handle`; `None` where tags mean nothing.
+    /// The VLAN of the frame under `handle`; `None` in a switch that ignores tags.
     pub fn vlan_inside(&self, handle: FrameHandle) -> Option<VlanId> {
         let held = self.vlans.as_ref()?.of_handle.get(handle.index())?;
         Some(held.vlan)
     }
 
-    /// The form that the port `ingress` has to see, to find a frame in the VLAN in which it is here, under `handle`, in the form in
-    /// which it leaves: for a caller that hands frames on which could not leave. `None` where tags mean nothing.
+    /// The form in which the frame under `handle`, which has the form in which it leaves, must arrive on `ingress` to
+    /// be in the same VLAN: for a caller that hands over frames that could not leave. `None` in a switch that ignores
+    /// tags.
     pub fn form_to_come_in(&self, ingress: PortId, handle: FrameHandle) -> Option<Form> {
         let Held {
             vlan,
@@ -250,30 +251,30 @@ impl Switch {
         }
     }
 
-    /// By VLAN that the configuration names or a frame came in: what was counted. The first entry has all that there was no
-    /// place for. None in a switch to which tags mean nothing.
+    /// Counters by VLAN that the configuration names or frames arrived in. The first entry is for all others. Empty in
+    /// a switch that ignores tags.
     pub fn vlan_traffic(&self) -> &[VlanTraffic] {
         self.vlans.as_ref().map_or(&[], |vlans| &vlans.traffic)
     }
 
-    /// How many entries [`vlan_traffic`](Self::vlan_traffic) ever has.
+    /// Maximum number of entries of [`vlan_traffic`](Self::vlan_traffic).
     pub fn vlan_capacity(&self) -> usize {
         let vlans = self.vlans.as_ref();
         vlans.map_or(0, |vlans| vlans.traffic.len() + vlans.spare)
     }
 
-    /// Addresses that are known of late because frames came from them, in no particular order. O(their capacity).
+    /// Learned addresses that have not expired, in no particular order. O(capacity).
     pub fn learnt(&self, now: Instant) -> impl Iterator<Item = LearntEntry> + '_ {
         self.forwarding.learnt(now)
     }
 
-    /// Whether frames of `vlan` leave by `port`.
+    /// Returns true if frames of `vlan` may leave by `port`.
     pub(in crate::switch) fn carries(&self, port: PortId, vlan: VlanId) -> bool {
         let settings = self.config.vlans.get(port.index());
         settings.is_some_and(|settings| settings.carries(vlan))
     }
 
-    /// Ports of these by which frames of `vlan` leave with a tag.
+    /// Those of `ports` by which frames of `vlan` leave tagged.
     pub(in crate::switch) fn with_tags(&self, ports: PortSet, vlan: VlanId) -> PortSet {
         let settings = |port: &PortId| self.config.vlans.get(port.index());
         let leaves_tagged =

@@ -1,15 +1,14 @@
-//! The buffer budgets of one link's Receiving Queue: m_1 … m_D, and what follows from them.
+//! The buffer budgets of one link's Receiving Queue: m_1 … m_D, and the resulting Levels and Feedback.
 
 use crate::level::{Budgets, Level, LEVEL_MAX};
 use crate::units::{Bytes, Instant};
 
-/// The budgets of one (fabric port, priority) and what is stored under them, kept by the four
-/// Buffer Management Rules (section III).
+/// The budgets of one (fabric port, priority) and the bytes stored under them, maintained by the four Buffer Management
+/// Rules (section III).
 ///
-/// Stored bytes are counted by Level, so that each rule costs O(1); every m_i follows from the
-/// counts by equation (8). The Feedback is cached beside them, because every frame reads it and few
-/// change it. It is computed, in O(D), only while more is stored than b_1 has room for. Fields that
-/// every frame reads and changes come first.
+/// Stored bytes are counted by Level, so that each rule costs O(1); every m_i follows from the counts by equation (8).
+/// The Feedback is cached, because every frame reads it and few change it. It is computed, in O(D), only while more is
+/// stored than b_1 has room for. Fields that every frame uses come first.
 #[derive(Clone, Debug)]
 #[repr(C)]
 pub(in crate::switch) struct Budget {
@@ -20,35 +19,33 @@ pub(in crate::switch) struct Budget {
     barred: bool,
     overrun: bool,
     stored_total: Bytes,
-    /// While no more than this is stored, every m_i is large enough for Feedback 0: every sum is at
-    /// least b_1.
+    /// Up to this total, every m_i is large enough for Feedback 0: every sum is at least b_1.
     calm_up_to: Bytes,
-    /// Stored at Level 1 first. Bytes at Level 0 count as at Level 1: they take from the same m_i.
+    /// By Level from 1. Bytes at Level 0 count at Level 1: they use the same m_i.
     stored: [Bytes; LEVEL_MAX],
     /// b_1, then b_1 + b_2 and so on.
     sums: [Bytes; LEVEL_MAX],
     gamma_max: Bytes,
     /// rT of section V: bytes that may still arrive after a Feedback was sent.
     reserve: Bytes,
-    /// The smallest b_i: what a loan adds to m_D.
+    /// The smallest b_i: the amount that a loan adds to m_D.
     least: Bytes,
     loan: Loan,
 }
 
-/// Loan of a release to Level D where a route has turned out longer than D: frames that the
-/// neighbour's Feedback D would hold for good can go on round their loop.
+/// Loan of a release to Level D where a route is longer than D: frames that Feedback D would block indefinitely can
+/// move on round their loop.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Loan {
     None,
     Active(Instant),
-    /// Its time is over, and its frames have not left yet: nothing more is wanted, but frames under
-    /// way are admitted.
+    /// Its time is over, but its frames have not left: nothing more is requested, but frames in flight are admitted.
     Draining,
 }
 
 impl Budget {
-    /// An empty Receiving Queue (rule 1). `gamma_max` is the longest frame, in whole cells like every
-    /// length here.
+    /// Creates an empty Receiving Queue (rule 1). `gamma_max` is the longest frame, in whole cells like every length
+    /// here.
     pub(in crate::switch) fn new(budgets: &Budgets, gamma_max: Bytes, reserve: Bytes) -> Self {
         let mut sums = [Bytes::ZERO; LEVEL_MAX];
         let mut sum = Bytes::ZERO;
@@ -95,7 +92,6 @@ impl Budget {
         self.depth
     }
 
-    /// Returns rT: space kept free for frames that are under way when a Feedback is sent.
     pub(in crate::switch) fn reserve(&self) -> Bytes {
         self.reserve
     }
@@ -155,8 +151,7 @@ impl Budget {
         self.note_gain();
     }
 
-    /// Returns the number of whole frames of Level `feedback` + 1 and above that fit, whatever
-    /// their Levels become. O(D).
+    /// Returns the number of frames of Level `feedback` + 1 and above that fit, whatever their Levels become. O(D).
     pub(in crate::switch) fn room_above(&self, feedback: Level) -> u16 {
         let last = self.depth.index().saturating_sub(1);
         let lent = if self.is_lending() {
@@ -179,8 +174,7 @@ impl Budget {
         }
     }
 
-    /// Changes rT. Returns false when a budget has no room for it: then the largest that fits
-    /// counts.
+    /// Changes rT. Returns false if a budget has no room for it; then the largest that fits is used.
     pub(in crate::switch) fn set_reserve(&mut self, reserve: Bytes) -> bool {
         let most = self.least.saturating_sub(self.gamma_max);
         self.reserve = reserve.min(most);
@@ -195,14 +189,13 @@ impl Budget {
         self.find_feedback();
     }
 
-    /// Closes the budget until it is unbarred.
+    /// Closes the budget while `barred`.
     pub(in crate::switch) fn bar(&mut self, barred: bool) {
         self.barred = barred;
         self.find_feedback();
     }
 
-    /// Notes that some m_i have grown: that can only lower the Feedback, and nothing is lower than
-    /// zero.
+    /// Notes that some m_i have grown: the Feedback can only fall, and not below zero.
     fn note_gain(&mut self) {
         if self.feedback > Level::ZERO {
             self.find_feedback();
@@ -218,8 +211,8 @@ impl Budget {
         };
     }
 
-    /// Lends Level D as much as the smallest budget, until the later of `until` and the end of a
-    /// present loan. The Feedback is below D then, unless an earlier loan has been used up.
+    /// Lends Level D as much as the smallest budget, until the later of `until` and the end of a present loan. The
+    /// Feedback is then below D, unless an earlier loan has been used up.
     pub(in crate::switch) fn lend(&mut self, until: Instant) {
         self.loan = match self.loan {
             Loan::Active(earlier) => Loan::Active(earlier.max(until)),
@@ -249,8 +242,8 @@ impl Budget {
         over
     }
 
-    /// Forgets a loan that has ended, once the budgets alone have room for the frames that may be
-    /// under way because of it: `permitted` frames, or those of a round trip.
+    /// Forgets a loan that has ended, once the budgets alone have room for the frames that it may have put in flight:
+    /// `permitted` frames, or those of a round trip.
     pub(in crate::switch) fn settle_loan(&mut self, permitted: u16) {
         let permitted = Bytes::new(u64::from(permitted) * self.gamma_max.get());
         let under_way = permitted.max(self.gamma_max + self.reserve);
@@ -288,7 +281,6 @@ impl Budget {
     }
 }
 
-/// Returns the index of a Level in [`Budget::stored`].
 fn count_of(level: Level) -> usize {
     level.index().max(1) - 1
 }
@@ -378,7 +370,7 @@ mod tests {
 
     #[test]
     fn the_largest_counts_not_the_first() {
-        // Level 2's frames use up what Level 1 could have used.
+        // Frames of Level 2 use up room that Level 1 could have used.
         let mut budget = budget(0);
         budget.store(level(2), Bytes::new(3300));
         assert_eq!(m(&budget), bytes(&[3000, 700, 2200]));

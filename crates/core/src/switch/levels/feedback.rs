@@ -1,22 +1,20 @@
-//! Transmit Feedback on its way: what to tell a neighbour and when. What it lets out there is in
+//! Transmit Feedback to a neighbour: contents and times. Frames released by a neighbour's Feedback are in
 //! [`received`](super::received).
 //!
-//! Feedback f goes as a pause time of 1 + f quanta followed at once by zero (section IV), so that a
-//! neighbour that knows nothing of Levels does not stop. It is sent when it changes and refreshed. Two
-//! things go beyond the paper:
+//! Feedback f is sent as a pause time of 1 + f quanta followed at once by zero (section IV), so that a neighbour
+//! without Levels does not stop. It is sent on every change and refreshed. Two things go beyond the paper:
 //!
-//! * Feedback D, which lets nothing out, is sent to a neighbour that may be a regular one as an ordinary
-//!   XOFF. Both kinds obey it, so that a regular neighbour's frames are not lost either.
-//! * A Feedback that may have got lost is repeated not only by time but also whenever part of the reserve
-//!   for the round trip has arrived since it was sent (see `SwitchConfig::reserve`).
+//! * Feedback D, which blocks everything, is sent as an ordinary XOFF to a neighbour that may be a regular one. Both
+//!   kinds obey it, so that a regular neighbour's frames are not lost either.
+//! * A Feedback that may have been lost is repeated not only by time, but also whenever part of the reserve for the
+//!   round trip has arrived since it was sent (see `SwitchConfig::reserve`).
 
 use crate::config::Neighbour;
 use crate::level::Level;
 use crate::units::{Bytes, Duration, Instant, Quanta};
 
-/// A change is repeated after a sixteenth of the refresh interval, then an eighth, and so on up to
-/// the whole: a link that loses a tenth of all frames hardly ever keeps a neighbour waiting for
-/// more than one interval.
+/// A change is repeated after a sixteenth of the refresh interval, then an eighth, and so on up to the whole: a link
+/// that loses a tenth of all frames hardly ever delays a change by more than one interval.
 const EARLY_REPEATS: u8 = 4;
 /// Refreshes of Feedback 0 at the usual interval; later ones are [`CALM`] times less frequent.
 const EAGER_REFRESHES: u8 = 8;
@@ -35,7 +33,7 @@ pub(in crate::switch) struct Manner {
     pub(in crate::switch) depth: Level,
     pub(in crate::switch) refresh: Duration,
     pub(in crate::switch) pause_time: Quanta,
-    /// After half of it, an XOFF is refreshed at the latest.
+    /// An XOFF is refreshed after half of it at the latest.
     pub(in crate::switch) pause_span: Duration,
 }
 
@@ -53,7 +51,7 @@ pub(in crate::switch) struct FeedbackSent {
 }
 
 impl FeedbackSent {
-    /// The neighbour may know a Feedback from before our restart: the first one is due at once.
+    /// The neighbour may have a Feedback from before our restart: the first one is due at once.
     pub(in crate::switch) fn new() -> Self {
         Self {
             silent: false,
@@ -66,7 +64,7 @@ impl FeedbackSent {
         }
     }
 
-    /// For a class whose neighbours do not obey Feedback.
+    /// For a class whose neighbours ignore Feedback.
     pub(in crate::switch) fn silent() -> Self {
         Self {
             silent: true,
@@ -87,13 +85,12 @@ impl FeedbackSent {
         !self.silent && (self.repeat || feedback != self.told)
     }
 
-    /// Returns true when Feedback 0 was sent last and is not to be repeated now.
+    /// Returns true if the last Feedback sent was 0 and no repeat is due.
     pub(in crate::switch) fn is_calm(&self) -> bool {
         self.told == Level::ZERO && !self.repeat
     }
 
-    /// Counts an arrived frame of `cells`; after `part` of the reserve a restricting Feedback is
-    /// repeated.
+    /// Counts an arrived frame of `cells` bytes; after `part` of the reserve a restricting Feedback is repeated.
     pub(in crate::switch) fn note_arrival(&mut self, cells: Bytes, part: Bytes) {
         if self.told > Level::ZERO {
             self.arrived_since += cells;
@@ -101,7 +98,7 @@ impl FeedbackSent {
         }
     }
 
-    /// Makes a refresh due when it is time. Returns true if it is due.
+    /// Makes a refresh due at its time. Returns true if it is due.
     pub(in crate::switch) fn refresh(&mut self, now: Instant) -> bool {
         if self.refresh_at > now {
             return false;
@@ -111,8 +108,8 @@ impl FeedbackSent {
         true
     }
 
-    /// Makes the Feedback due as if it had never been sent: the neighbour is another one, or the
-    /// Feedback has more content.
+    /// Makes the Feedback due as if it had never been sent: the neighbour is another one, or the Feedback carries more
+    /// information.
     pub(in crate::switch) fn tell_anew(&mut self) {
         self.repeat = true;
         self.told_before = 0;
@@ -220,7 +217,7 @@ mod tests {
     }
 
     #[test]
-    fn changes_are_told_once_and_refreshed() {
+    fn changes_are_sent_once_and_refreshed() {
         let manner = manner(Neighbour::Unknown);
         let mut sent = FeedbackSent::new();
         assert!(sent.refresh(at(0)));
@@ -280,7 +277,7 @@ mod tests {
     }
 
     #[test]
-    fn another_neighbour_is_told_in_its_own_manner() {
+    fn a_changed_neighbour_gets_its_own_form_of_feedback() {
         let [unknown, enhanced, regular] =
             [Neighbour::Unknown, Neighbour::Enhanced, Neighbour::Regular].map(manner);
         let xoff = signal(PAUSE.0, false, true);
@@ -301,7 +298,7 @@ mod tests {
     }
 
     #[test]
-    fn arrivals_under_restriction_make_it_be_repeated() {
+    fn restricted_arrivals_cause_a_repetition() {
         let manner = manner(Neighbour::Enhanced);
         let mut sent = FeedbackSent::new();
         sent.take(at(0), level(1), &manner);
@@ -315,7 +312,7 @@ mod tests {
     }
 
     #[test]
-    fn calm_feedback_is_refreshed_ever_more_seldom() {
+    fn calm_feedback_is_refreshed_ever_less_often() {
         let manner = manner(Neighbour::Enhanced);
         let mut sent = FeedbackSent::new();
         let mut now = at(0);

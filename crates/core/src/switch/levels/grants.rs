@@ -1,11 +1,11 @@
-//! Feedback as permission for a number of frames, for links whose round trip is too long for the buffers
-//! (Karol, section V).
+//! Feedback as permission for a number of frames, for links whose round trip is too long for the buffers (Karol,
+//! section V).
 //!
-//! Both sides count the frames of a class on a link, modulo 65536. A grant (f, limit) permits frames of
-//! Level f and above until the sender's count reaches the limit. The receiver gives only what it has room
-//! for: for each grant that may still be in force, m_i ≥ (limit − arrived)·γmax for all i > f. It holds
-//! when the grant is made; an arrival takes at most γmax from any m_i and one frame from every grant;
-//! all else makes m_i larger. So a grant that is late, repeated or lost does no harm.
+//! Both ends count the frames of a class on a link, modulo 65536. A grant (f, limit) permits frames of Level f and
+//! above until the sender's count reaches the limit. The receiver grants only what it has room for: for each grant that
+//! may still be in force, m_i ≥ (limit − arrived)·γmax for all i > f. This holds when the grant is made; an arrival
+//! takes at most γmax from any m_i and one frame from every grant; everything else only increases m_i. So a grant that
+//! is late, repeated or lost does no harm.
 //!
 //! A pause time has 16 bits: 1 for "grant", 5 for f, 10 for the limit modulo 1024.
 
@@ -16,7 +16,7 @@ use crate::units::Quanta;
 const FLAG: u16 = 0x8000;
 const LEVEL_SHIFT: u16 = 10;
 const LIMIT_MASK: u16 = (1 << LEVEL_SHIFT) - 1;
-/// Maximum of frames permitted ahead: a limit further away has already passed.
+/// Maximum number of frames permitted ahead: a limit further away has already passed.
 const WINDOW_MAX: u16 = 256;
 
 #[derive(Debug, Default)]
@@ -24,7 +24,7 @@ const WINDOW_MAX: u16 = 256;
 pub(in crate::switch) struct GrantsGiven {
     arrived: u16,
     limit: u16,
-    /// Amount by which the neighbour's count was ahead of ours at its last request.
+    /// Difference between the neighbour's count and ours at its last request.
     missing: i16,
     synchronised: bool,
 }
@@ -34,13 +34,12 @@ impl GrantsGiven {
         self.arrived = self.arrived.wrapping_add(1);
     }
 
-    /// Takes over the count of frames that the neighbour had sent when it asked. Missing frames are
-    /// lost for good only if they were also missing at its previous request: an echo message may
-    /// have overtaken frames, or frames it, and to count on frames still under way would permit
-    /// frames that there is no room for. A neighbour that has restarted counts from its own
-    /// beginning.
+    /// Adopts the count of frames that the neighbour had sent at its request. Missing frames are lost only if they were
+    /// also missing at its previous request: an echo message may have overtaken frames, or frames it, and counting
+    /// frames still in flight would permit frames for which there is no room. A neighbour that has restarted counts
+    /// from zero.
     ///
-    /// Returns true if the count differs from the one here.
+    /// Returns true if the count differs from ours.
     pub(in crate::switch) fn synchronise(&mut self, sent: u16, begins_anew: bool) -> bool {
         let missing = sent.wrapping_sub(self.arrived) as i16;
         if !self.synchronised || begins_anew || missing.unsigned_abs() > WINDOW_MAX {
@@ -61,8 +60,7 @@ impl GrantsGiven {
         lost != 0
     }
 
-    /// Returns true when the neighbour should be granted more: it has used up half of what it can
-    /// have.
+    /// Returns true when the neighbour should be granted more: it has used up half of its maximum.
     pub(in crate::switch) fn is_due(&self, budget: &Budget) -> bool {
         let window = self.window(budget);
         let left = self.permitted();
@@ -79,7 +77,7 @@ impl GrantsGiven {
         Quanta(FLAG | (u16::from(feedback.get()) << LEVEL_SHIFT) | (self.limit & LIMIT_MASK))
     }
 
-    /// Returns the number of frames that may arrive because of past grants.
+    /// Returns the number of frames that may still arrive under past grants.
     pub(in crate::switch) fn permitted(&self) -> u16 {
         let left = self.limit.wrapping_sub(self.arrived);
         if left > WINDOW_MAX {
@@ -106,7 +104,7 @@ impl GrantsGiven {
 pub(in crate::switch) struct GrantsTaken {
     sent: u16,
     limit: u16,
-    /// The neighbour knows our count: later grants can be believed.
+    /// The neighbour knows our count: later grants are valid.
     open: bool,
 }
 
@@ -115,7 +113,6 @@ impl GrantsTaken {
         self.sent = self.sent.wrapping_add(1);
     }
 
-    /// Returns the number of frames sent so far.
     pub(in crate::switch) fn sent(&self) -> u16 {
         self.sent
     }
@@ -127,8 +124,7 @@ impl GrantsTaken {
         }
     }
 
-    /// Accepts no grants until the neighbour has answered again. It notices by a count that
-    /// continues elsewhere.
+    /// Ignores grants until the neighbour has answered again. The neighbour notices from a count that jumps.
     pub(in crate::switch) fn close(&mut self) {
         self.sent = self.sent.wrapping_add(u16::MAX / 2);
         (self.limit, self.open) = (self.sent, false);
@@ -138,8 +134,7 @@ impl GrantsTaken {
         quanta.0 & FLAG != 0
     }
 
-    /// Takes over a grant and returns its Feedback; `None` for another pause time, or if it is too
-    /// early.
+    /// Accepts a grant and returns its Feedback; `None` for another pause time, or before grants are valid.
     pub(in crate::switch) fn receive(&mut self, quanta: Quanta, depth: Level) -> Option<Level> {
         if !Self::is_grant(quanta) || !self.open {
             return None;
@@ -229,7 +224,7 @@ mod tests {
     }
 
     #[test]
-    fn lost_frames_are_made_good_by_the_second_echo() {
+    fn lost_frames_are_made_up_for_by_the_second_echo() {
         let (budget, mut given) = (budget(), GrantsGiven::default());
         let mut taken = GrantsTaken::default();
         taken.open();

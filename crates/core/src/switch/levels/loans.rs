@@ -1,5 +1,4 @@
-//! Loans for frames that have come further than D links: they may lock a loop, and a release lends
-//! Level D more room.
+//! Loans for frames that have come further than D links: they may lock a loop, so a release lends Level D more room.
 
 use crate::command::CommandError;
 use crate::config::PortRole;
@@ -8,10 +7,9 @@ use crate::switch::Switch;
 use crate::units::{Instant, PortId, Priority};
 
 impl Switch {
-    /// Checks that the Deadlock Breaker may release frames received on `ingress`: only if frames
-    /// have come further than the class is made for, since a loop of others does not lock (Lemma
-    /// 1). Such a frame is at Level D and waits for a switch. O(destinations in the Level Table ×
-    /// their ingress ports).
+    /// Checks that the Deadlock Breaker may release frames received on `ingress`: only if some have come further than D
+    /// links, since a loop of others does not lock (Lemma 1). Such a frame is at Level D and waits for a switch.
+    /// O(destinations in the Level Table × their ingress ports).
     pub(in crate::switch) fn check_loan(
         &self,
         ingress: PortId,
@@ -36,8 +34,7 @@ impl Switch {
         }
     }
 
-    /// The receiver's half of a release: Level D has more room until `until`, and the neighbour is
-    /// notified.
+    /// The receiver's half of a release: Level D has more room until `until`, and the neighbour is notified.
     pub(in crate::switch) fn lend_level(
         &mut self,
         ingress: PortId,
@@ -52,8 +49,7 @@ impl Switch {
         }
     }
 
-    /// Reverts a loan when its time is over: the neighbour gets Feedback D until the loan's frames
-    /// have left.
+    /// Ends a loan: the neighbour gets Feedback D until the loan's frames have left.
     pub(in crate::switch) fn end_loan(
         &mut self,
         now: Instant,

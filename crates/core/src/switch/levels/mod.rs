@@ -1,10 +1,8 @@
-//! Protocol P at one switch (Karol, Golestani and Lee, section III, with the round trips of section
-//! V).
+//! Protocol P in one switch (Karol, Golestani and Lee, section III, with the round trips of section V).
 //!
-//! Owns the Level Table, and for each link and class the bytes stored by Level, and the Feedback
-//! sent and received. The rules (`rules.rs`) are called by admission, before a frame is charged and
-//! after, and when it has left. They lift waiting frames and note the resulting Feedback; the link
-//! sends it.
+//! Owns the Level Table, and for each link and class the bytes stored by Level and the Feedback sent and received.
+//! Admission calls the rules (`rules.rs`) before and after a frame is charged, and when it has left. They lift waiting
+//! frames and note the resulting Feedback; the link sends it.
 //!
 //! Design: docs/src/internals/design/levels.md.
 

@@ -1,42 +1,38 @@
-//! Frames released by a neighbour's Transmit Feedback. [`feedback`](super::feedback) sends it. Two
-//! things go beyond the paper:
+//! Feedback received from a neighbour, and the frames that it releases. [`feedback`](super::feedback) sends our own.
+//! Two rules go beyond the paper:
 //!
-//! * A Feedback from a neighbour that is not known to be enhanced, with no zero behind it, holds
-//!   everything until its next word. Such a neighbour takes us for enhanced, and 1 + D of its D may
-//!   be all that it says when nothing may be sent; whatever the two ends take each other for,
-//!   nothing is lost. No pause that means to be one is as short as that: 32 quanta are the time of
-//!   2 KiB.
-//! * A Feedback that is replaced by a higher one *lingers*: for the time of the longest frame on
-//!   the line it lets one frame more out. Lemma 3 promises moments of low Feedback, not that the
-//!   line is free at one. Where a neighbour's arrivals keep it just at its threshold the moments
-//!   are shorter than a frame, and the line is full of what keeps it there. Feedback D, nothing, is
-//!   obeyed at once.
+//! * A Feedback without a trailing zero, from a neighbour that is not known to be enhanced, blocks everything until its
+//!   next message. Such a neighbour treats us as enhanced, and 1 + D for its own D may be all that it sends when
+//!   nothing may leave; whatever the two ends assume about each other, nothing is lost. A real pause is never that
+//!   short: 32 quanta are the time of 2 KiB.
+//! * A Feedback replaced by a higher one *lingers*: for the time of the longest frame on the line it releases one more
+//!   frame. Lemma 3 promises moments of low Feedback, not that the line is free at one. If a neighbour's arrivals keep
+//!   it just at its threshold, these moments are shorter than a frame, and the line is full of the traffic that keeps
+//!   it there. Feedback D, which blocks everything, is obeyed at once.
 
 use crate::config::Neighbour;
 use crate::level::{Level, LEVEL_MAX};
 use crate::units::{Duration, Instant, Quanta};
 
-/// Missed refreshes after which a neighbour's Feedback no longer counts: the neighbour is gone, or
-/// another.
+/// Missed refreshes after which a neighbour's Feedback expires: the neighbour is gone, or another one.
 const REFRESHES_MISSED: u64 = 16;
 
 #[derive(Debug)]
 #[cfg_attr(feature = "testing", derive(Clone))]
 pub(in crate::switch) struct FeedbackReceived {
     feedback: Level,
-    /// While a Feedback with no zero behind it holds everything: the Feedback to obey once the zero
-    /// has come.
+    /// While a Feedback without a trailing zero blocks everything: the Feedback to obey once the zero arrives.
     once_followed: Option<Level>,
     expires_at: Instant,
-    /// Lower Feedback that came just before: one frame may leave by it until `lingers_until`.
+    /// Lower Feedback in force just before: one frame may still leave under it until `lingers_until`.
     before: Level,
     lingers_until: Instant,
-    /// Time of the longest frame on the line; zero where there is no reserve for frames under way.
+    /// Time of the longest frame on the line; zero if there is no reserve for frames in flight.
     frame_time: Duration,
 }
 
 impl FeedbackReceived {
-    /// No Feedback was received yet. A Feedback lingers for `frame_time`.
+    /// Creates the state before the first Feedback. A Feedback lingers for `frame_time`.
     pub(in crate::switch) fn new(frame_time: Duration) -> Self {
         Self {
             feedback: Level::ZERO,
@@ -48,14 +44,13 @@ impl FeedbackReceived {
         }
     }
 
-    /// f: frames below this Level stay.
+    /// f: frames below this Level are blocked.
     pub(in crate::switch) fn feedback(&self) -> Level {
         self.feedback
     }
 
-    /// Returns the Feedback that the next frame may leave by. One that came and went while the line
-    /// was busy counts for one frame more, or a neighbour that keeps the line full would never give
-    /// an opportunity to a lower Level.
+    /// Returns the Feedback that applies to the next frame. One that came and went while the line was busy counts for
+    /// one more frame; otherwise a neighbour that keeps the line full would never let a lower Level send.
     #[inline]
     pub(in crate::switch) fn lets_out_from(&self, now: Instant) -> Level {
         if now < self.lingers_until {
@@ -70,8 +65,7 @@ impl FeedbackReceived {
         self.lingers_until = Instant::ZERO;
     }
 
-    /// Returns the Feedback that a pause time encodes, if it can be one, for any D of the
-    /// neighbour.
+    /// Returns the Feedback that a pause time encodes, if it can be one for any D of the neighbour.
     pub(in crate::switch) fn decode(quanta: Quanta) -> Option<Level> {
         const _: () = assert!(LEVEL_MAX < u8::MAX as usize);
         let feedback = u8::try_from(quanta.0.checked_sub(1)?).ok()?;
@@ -90,19 +84,19 @@ impl FeedbackReceived {
         if neighbour == Neighbour::Enhanced || feedback == Level::ZERO {
             self.receive(now, feedback.min(depth), refresh);
             if feedback >= depth {
-                // "Nothing": a neighbour that ends relies on it.
+                // Blocks everything: a neighbour that shuts down relies on it.
                 self.lingers_until = Instant::ZERO;
             }
             return;
         }
         self.receive(now, depth, refresh);
-        // It is not known yet if the neighbour uses Levels.
+        // It is not yet known whether the neighbour uses Levels.
         self.lingers_until = Instant::ZERO;
         let obeys = neighbour == Neighbour::Unknown && feedback <= depth;
         self.once_followed = Some(if obeys { feedback } else { Level::ZERO });
     }
 
-    /// Handles a pause time that is no Feedback: zero, or an ordinary pause, which holds by itself.
+    /// Handles a pause time that is no Feedback: zero, or an ordinary pause, which blocks by itself.
     pub(in crate::switch) fn note_other(&mut self) {
         if let Some(feedback) = self.once_followed.take() {
             self.feedback = feedback;
@@ -129,8 +123,7 @@ impl FeedbackReceived {
         self.expires_at
     }
 
-    /// Returns true once when the neighbour has refreshed nothing for so long that its Feedback no
-    /// longer counts.
+    /// Returns true once when the neighbour has missed so many refreshes that its Feedback expires.
     pub(in crate::switch) fn expire(&mut self, now: Instant) -> bool {
         let expired = self.expires_at <= now;
         if expired {
@@ -165,7 +158,7 @@ mod tests {
     }
 
     #[test]
-    fn a_feedback_that_came_and_went_lets_one_frame_out() {
+    fn feedback_that_came_and_went_lets_one_frame_out() {
         let refresh = Duration::from_millis(10);
         let mut received = FeedbackReceived::new(Duration::from_micros(12));
         received.receive(at_micros(0), level(2), refresh);
@@ -201,7 +194,7 @@ mod tests {
     }
 
     #[test]
-    fn whoever_may_not_speak_of_levels_is_obeyed_at_once() {
+    fn a_neighbour_without_levels_is_obeyed_at_once() {
         let refresh = Duration::from_millis(10);
         let mut received = FeedbackReceived::new(Duration::from_micros(12));
         received.receive_from(
@@ -217,7 +210,7 @@ mod tests {
     }
 
     #[test]
-    fn what_a_neighbour_said_expires_without_refresh() {
+    fn feedback_expires_without_refresh() {
         let refresh = Duration::from_millis(10);
         let mut received = FeedbackReceived::new(Duration::ZERO);
         received.receive(at(0), level(2), refresh);
@@ -240,9 +233,9 @@ mod tests {
     }
 
     #[test]
-    fn what_no_zero_follows_holds_everything_unless_the_neighbour_is_enhanced() {
+    fn a_pause_without_a_zero_stops_everything_unless_the_neighbour_is_enhanced() {
         let refresh = Duration::from_millis(10);
-        // Feedback 0 to 4 of a neighbour, with D = 3 here: obeyed at first, and with a zero behind it.
+        // Feedback 0 to 4 of a neighbour, with D = 3 here: obeyed at first, and with a trailing zero.
         let obeyed = |neighbour, feedback| {
             let mut received = FeedbackReceived::new(Duration::ZERO);
             received.receive_from(at(0), neighbour, level(feedback), level(3), refresh);

@@ -1,5 +1,4 @@
-//! Use of protocol P by the switch: Level assignment, lifting, and Feedback (Karol, Golestani and
-//! Lee, sections III to V).
+//! Protocol P in the switch: Level assignment, lifting, and Feedback (Karol, Golestani and Lee, sections III to V).
 
 use super::{Budget, EntryId, ShareId, Told};
 use crate::config::{FeedbackCoding, PortRole};
@@ -16,7 +15,7 @@ use crate::units::{Bytes, Instant, PortId, Priority};
 /// Effect of an admitted frame on its destination's Level.
 #[derive(Clone, Copy, Debug)]
 pub(in crate::switch) struct Assignment {
-    /// `None` for a destination that has no frames here.
+    /// `None` for a destination without frames here.
     entry: Option<EntryId>,
     before: Level,
     after: Level,
@@ -35,8 +34,8 @@ impl Assignment {
     }
 }
 
-/// Equation 22, and at least one above the lowest Feedback that may have released the frame; `None`
-/// if there is no room.
+/// Equation 22, and at least one above the lowest Feedback that may have released the frame; `None` if there is no
+/// room.
 #[inline(always)]
 fn arrival_level(budget: &mut Budget, told: &mut Told, now: Instant) -> Option<Level> {
     let level = budget.arrival_level()?;
@@ -46,8 +45,8 @@ fn arrival_level(budget: &mut Budget, told: &mut Told, now: Instant) -> Option<L
 }
 
 impl Switch {
-    /// Returns the entry of a frame's destination, and its Level; a new destination begins at the
-    /// class's own Level.
+    /// Returns the entry of a frame's destination, and its Level; a new destination starts at the class's minimum
+    /// Level.
     #[inline(always)]
     fn level_of(&self, port: PortId, frame: &Frame) -> (Option<EntryId>, Level) {
         let entry = self.levels.find(frame.priority, frame.destination, port);
@@ -61,7 +60,7 @@ impl Switch {
         (entry, before)
     }
 
-    /// Returns the Level that a frame would have once it is here; changes nothing.
+    /// Returns the Level that a frame would get; changes nothing.
     pub(in crate::switch) fn explain_level(
         &self,
         now: Instant,
@@ -78,12 +77,12 @@ impl Switch {
         level.ok_or(DropReason::HeadroomExceeded)
     }
 
-    /// Level Assignment Rules 4 and 5, for a frame of a class with Levels: returns the Level of its
-    /// destination once it is here. Changes nothing yet.
+    /// Level Assignment Rules 4 and 5, for a frame of a class with Levels: returns the future Level of its destination.
+    /// Changes nothing yet.
     ///
-    /// Equation 22 gives the Level 1 + j by the room that there is now. With a round trip time that
-    /// may be less than one above the Feedback that let the frame out, and then lemma 3 does not
-    /// hold. So it is at least that; the book's page on Levels has the proof.
+    /// Equation 22 gives the Level 1 + j from the present room. With a round trip time that may be less than one above
+    /// the Feedback that released the frame, and then lemma 3 does not hold. So the Level is at least that; the book's
+    /// page on Levels has the proof.
     #[inline(always)]
     pub(in crate::switch) fn assign_level(
         &mut self,
@@ -130,9 +129,8 @@ impl Switch {
         DropReason::HeadroomExceeded
     }
 
-    /// Stores an admitted frame of a class with Levels: its destination is lifted with all that is
-    /// buffered for it. O(1); for a destination that is lifted O(ingress ports with frames for it ×
-    /// their egress ports).
+    /// Stores an admitted frame of a class with Levels: its destination is lifted with all of its buffered frames.
+    /// O(1); if the destination is lifted, O(ingress ports with frames for it × their egress ports).
     #[inline(always)]
     pub(in crate::switch) fn store_at_level(
         &mut self,
@@ -204,7 +202,7 @@ impl Switch {
             if link.budget.is_draining() {
                 link.settle_loan();
             }
-            // Room that was gained can but lower the Feedback, and nothing is lower than zero.
+            // More room can only lower the Feedback, and not below zero.
             if state.coding != FeedbackCoding::Pfc || link.sent.told() > Level::ZERO {
                 state.note_feedback(priority);
                 self.ready.note_due(ingress, state);
@@ -248,7 +246,7 @@ impl Switch {
         self.levels.set_level(entry, to);
     }
 
-    /// Level D, to which a destination was lifted, belongs to its own switch alone (Lemma 1).
+    /// Checks that a destination lifted to Level D is at its own switch (Lemma 1).
     #[cold]
     fn check_route(&mut self, now: Instant, port: PortId, frame: &Frame, egresses: &PortSet) {
         let leads_on = egresses
@@ -259,7 +257,7 @@ impl Switch {
         }
         let counters = &mut self.ports[port.index()].counters;
         counters.priority[frame.priority.index()].routes_too_long += 1;
-        // The lifetime limit counts for it from now on.
+        // The lifetime limit applies to it from now on.
         if self.config.lifetime.is_some() {
             self.ready.note_timers();
         }

@@ -5,14 +5,13 @@ use crate::config::{ClassMode, FeedbackCoding, PortConfig, PortRole, SwitchConfi
 use crate::level::Level;
 use crate::units::Bytes;
 
-/// Protocol P on one link and class: frames arriving and leaving by it. The usual frame touches the
-/// first two cache lines.
+/// Protocol P on one link and class, in both directions. Most frames touch only the first two cache lines.
 #[derive(Debug)]
 #[cfg_attr(feature = "testing", derive(Clone))]
 #[repr(C, align(64))]
 pub(in crate::switch) struct LevelState {
     pub(in crate::switch) taken: GrantsTaken,
-    /// Set if Feedback is permission for a number of frames.
+    /// Set if Feedback grants a number of frames.
     pub(in crate::switch) given: Option<GrantsGiven>,
     pub(in crate::switch) obeys: bool,
     pub(in crate::switch) received: FeedbackReceived,
@@ -51,21 +50,20 @@ impl LevelState {
         })
     }
 
-    /// Forgets a loan that has ended as soon as the frames that may be under way because of it have
-    /// room without it.
+    /// Forgets a loan that has ended as soon as the frames that it may have put in flight have room without it.
     pub(in crate::switch) fn settle_loan(&mut self) {
         let permitted = self.given.as_ref().map_or(0, GrantsGiven::permitted);
         self.budget.settle_loan(permitted);
     }
 
-    /// Returns true when the neighbour holds nothing back at any Level. A frame that uses a grant
-    /// counts it, and Feedback for the whole link covers more than this class.
+    /// Returns true if the neighbour blocks no Level. False with grants, which every frame uses up, and with Feedback
+    /// for the whole link, which covers more than this class.
     pub(in crate::switch) fn lets_all_out(&self, coding: FeedbackCoding) -> bool {
         coding == FeedbackCoding::Pfc && self.received.feedback() == Level::ZERO
     }
 
-    /// Returns true when the neighbour need not be notified, unless frames are granted to it: the
-    /// Feedback is 0 and was sent as such.
+    /// Returns true if the neighbour need not be notified, unless frames are granted to it: the last Feedback sent is 0
+    /// and still right.
     pub(in crate::switch) fn is_calm(&self) -> bool {
         self.budget.feedback() == Level::ZERO && self.sent.is_calm()
     }

@@ -1,24 +1,22 @@
-//! Feedback that may have released a frame that arrives now (Karol, Golestani and Lee, section V:
-//! "information about the recent history (from time t0 − T to time t0) of feedback signals that
-//! were transmitted").
+//! Feedback that may have released an arriving frame (Karol, Golestani and Lee, section V: "information about the
+//! recent history (from time t0 − T to time t0) of feedback signals that were transmitted").
 
 use crate::level::{Level, LEVEL_MAX};
 use crate::units::{Duration, Instant};
 
-/// At least one of this many consecutive signals is received.
+/// Of this many consecutive signals, at least one is assumed to be received.
 const HEARD_OF: usize = 3;
 
 /// Feedback recently sent to a neighbour for one (port, class).
 ///
-/// An arriving frame was released by the last Feedback that its sender had received. That is the
-/// last one sent, or an earlier one: the signal takes a part of the round trip time T and the frame
-/// the other, and a signal can get lost. So a Feedback counts until [`HEARD_OF`] signals were sent
-/// after it, and for T from then on. The frame had at least the lowest Level that counts, and one
-/// more is what it may get here without breaking lemma 1.
+/// An arriving frame was released by the last Feedback that its sender had received. That is the last one sent, or an
+/// earlier one: signal and frame together take the round trip time T, and a signal can get lost. So a Feedback counts
+/// until [`HEARD_OF`] later signals were sent, and for another T. The frame had at least the lowest Level that counts;
+/// one more is the Level that it may get here without violating lemma 1.
 #[derive(Clone, Debug)]
 pub(in crate::switch) struct Told {
     lowest: Level,
-    /// Time until which `lowest` is right if nothing else is sent.
+    /// Time until which `lowest` is valid if nothing else is sent.
     known_until: Instant,
     /// T, and the time for which a Feedback lingers at the neighbour.
     window: Duration,
@@ -30,7 +28,7 @@ pub(in crate::switch) struct Told {
 }
 
 impl Told {
-    /// A neighbour without any Feedback yet. A replaced Feedback counts for `window`.
+    /// Creates the state before any Feedback. A replaced Feedback counts for `window`.
     pub(in crate::switch) fn new(window: Duration) -> Self {
         let mut until = [Instant::ZERO; LEVEL_MAX + 1];
         until[0] = Instant::FAR_FUTURE;
@@ -48,8 +46,7 @@ impl Told {
         self.window = window;
     }
 
-    /// Forgets the signals: the neighbour is another one, and may send what it likes until its
-    /// first Feedback.
+    /// Forgets the signals: the neighbour is another one, and may send anything until its first Feedback.
     pub(in crate::switch) fn forget(&mut self) {
         *self = Self::new(self.window);
     }
@@ -112,7 +109,7 @@ mod tests {
     }
 
     #[test]
-    fn a_feedback_counts_until_others_must_have_been_heard() {
+    fn feedback_counts_until_its_successor_must_have_arrived() {
         let mut told = Told::new(Duration::from_micros(100));
         assert_eq!(told.lowest(at(0)), level(0));
         for micros in [10, 20] {
@@ -133,9 +130,9 @@ mod tests {
     }
 
     proptest! {
-        /// Against a list of all that was ever told.
+        /// Compares the result with a list of all Feedback ever sent.
         #[test]
-        fn it_is_the_lowest_that_a_list_of_all_gives(
+        fn the_lowest_equals_that_of_a_full_list(
             window in 0u64..50,
             steps in prop::collection::vec((0u64..30, prop::option::of(0u8..6)), 1..200),
         ) {

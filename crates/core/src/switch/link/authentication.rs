@@ -1,11 +1,9 @@
-//! Authentication of CLCM and echo frames: they must come from a neighbour that knows the fabric's
-//! key, and be current.
+//! Authentication of CLCM and echo frames: they must come from a neighbour that has the fabric's key, and be current.
 //!
-//! Each side of a link has a nonce, new at every start, and sends it in greetings. All other frames
-//! are sealed with the receiver's, so that none is of use at another link, in the other direction,
-//! or to a receiver that has restarted; within its life the sequence number has to grow. The
-//! sender's numbers go on from the wall clock after a restart. A greeting counts when it shows that
-//! its sender has heard our nonce; one that does not is answered.
+//! Each end of a link has a nonce, new at every start, and sends it in greetings. All other frames are sealed with the
+//! receiver's nonce, so they are useless on another link, in the other direction, or to a receiver that has restarted;
+//! within one run the sequence number must grow. After a restart the sender's numbers continue from the wall clock. A
+//! greeting counts if it shows that its sender has received our nonce; any other is answered.
 //!
 //! If a neighbour's clock was set back between two starts, its sequence numbers are too old for this
 //! switch. Its nonce has changed then. The switch takes a new nonce as well, which invalidates all
@@ -31,9 +29,9 @@ const INTERVAL_AT_FIRST: Duration = Duration::from_millis(10);
 pub(in crate::switch) struct Authentication {
     config: AuthenticationConfig,
     random: SplitMix64,
-    /// Nonce with which the neighbour seals.
+    /// Nonce used by the neighbour for sealing.
     own: u64,
-    /// Nonce with which we seal: from a current greeting.
+    /// Nonce used by us for sealing: from a current greeting.
     peer: Option<u64>,
     /// Nonce in the neighbour's last authentic greeting, current or not: our greetings repeat it.
     heard: u64,
@@ -47,9 +45,9 @@ pub(in crate::switch) struct Authentication {
 }
 
 impl Authentication {
-    /// For a fabric port; each has its own nonces.
+    /// For a fabric port; each has separate nonces.
     pub(in crate::switch) fn new(config: AuthenticationConfig, port: usize) -> Self {
-        // Far apart in the generator's one cycle.
+        // Far apart in the generator's cycle.
         let stream = SplitMix64::new(port as u64).next_u64();
         let mut random = SplitMix64::new(config.seed ^ stream);
         Self {
@@ -78,7 +76,7 @@ impl Authentication {
         }
     }
 
-    /// Greets at once, and soon again: the neighbour may be another one.
+    /// Sends a greeting at once and another soon: the neighbour may be a different one.
     pub(in crate::switch) fn begin_anew(&mut self) {
         self.greeting_due = true;
         self.next_at = Instant::ZERO;
@@ -131,11 +129,11 @@ impl Authentication {
         let sequence = sequence_of(frame, &self.config.key, None).ok_or(DropReason::Unauthentic)?;
         let greeting = Greeting::parse(frame).map_err(|_| DropReason::BadClcm)?;
         if greeting.own == self.own {
-            // Our own came back.
+            // Our own greeting came back.
             return Err(DropReason::Replayed);
         }
         if greeting.heard != self.own {
-            // From a neighbour that does not know us, or of old: nothing follows from it but that we say who we are.
+            // From a neighbour that does not know us, or an old one: it has no effect except that we send a greeting.
             self.heard = greeting.own;
             self.greeting_due = true;
             return Ok(());
@@ -144,7 +142,7 @@ impl Authentication {
             self.received = sequence;
             self.heard = greeting.own;
             if self.peer.replace(greeting.own) != Some(greeting.own) {
-                // It has to know that we have heard it.
+                // It must learn that we have received its greeting.
                 self.greeting_due = true;
             }
             return Ok(());
@@ -160,14 +158,14 @@ impl Authentication {
     }
 }
 
-/// Zero stands for none.
+/// Never zero, which means none.
 fn nonce(random: &mut SplitMix64) -> u64 {
     random.next_u64().max(1)
 }
 
 impl Switch {
-    /// Checks a frame with the EtherType of CLCM received on `port`, a fabric port: returns
-    /// `Ok(false)` for one that needs no further work.
+    /// Checks a frame with the EtherType of CLCM received on a fabric port: returns `Ok(false)` for one that needs no
+    /// further work.
     pub(in crate::switch) fn authenticate(
         &mut self,
         port: PortId,
@@ -178,7 +176,7 @@ impl Switch {
         };
         let greeting = Greeting::is_greeting(bytes);
         match &mut state.authentication {
-            // A fabric whose key we were not given: what its switches say can be read all the same.
+            // A fabric whose key we do not have: the messages of its switches are still readable.
             None => Ok(!greeting),
             Some(authentication) if greeting => {
                 let outcome = authentication.greet(bytes);
@@ -199,7 +197,7 @@ impl Port {
             .is_none_or(Authentication::is_open)
     }
 
-    /// Returns `message` as this port sends it.
+    /// Returns `message` in the form in which this port sends it.
     pub(in crate::switch) fn spoken(
         &mut self,
         message: Sealable,

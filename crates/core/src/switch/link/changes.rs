@@ -1,5 +1,5 @@
-//! Changes of a link: it is up again, its neighbour is another one, or the coding of Feedback has
-//! changed. Messages may have been lost or misunderstood, so that all are sent again.
+//! Changes of a link: it has come up, its neighbour is another one, or the coding of Feedback has changed. Messages may
+//! have been lost or misunderstood, so all are sent again.
 
 use crate::command::CommandError;
 use crate::config::{FeedbackCoding, Neighbour};
@@ -9,9 +9,8 @@ use crate::switch::Switch;
 use crate::units::{Instant, PortId, Priority};
 
 impl Port {
-    /// Notes the state of the link. Returns true when it has come up: messages sent while it was
-    /// down may be lost, so that a neighbour could send on into a full buffer until the next
-    /// refresh. All are sent again.
+    /// Notes the state of the link. Returns true when it has come up: messages sent while it was down may be lost, so
+    /// that a neighbour could keep sending into a full buffer until the next refresh. All are sent again.
     fn note_link(&mut self, up: bool) -> bool {
         let up = up && !self.gone;
         let was_up = core::mem::replace(&mut self.up, up);
@@ -49,7 +48,6 @@ impl Port {
 }
 
 impl Switch {
-    /// [`Command::SetLink`](crate::Command::SetLink).
     pub(in crate::switch) fn set_link(
         &mut self,
         now: Instant,
@@ -68,8 +66,8 @@ impl Switch {
         Ok(())
     }
 
-    /// Switches the assumed kind of neighbour. It may have misunderstood messages sent for the old
-    /// kind. Its own Feedback stays until it expires: should it go on as before, nothing is lost.
+    /// Switches the assumed kind of neighbour. It may have misunderstood messages for the old kind. Its own Feedback
+    /// stays valid until it expires: if the neighbour behaves as before, nothing is lost.
     pub(in crate::switch) fn set_neighbour(
         &mut self,
         port: PortId,
@@ -91,9 +89,8 @@ impl Switch {
         Ok(())
     }
 
-    /// Frames under way were permitted by the old coding and have their room. In the new one
-    /// nothing is permitted before Feedback is sent, and no grant before the neighbour has been
-    /// counted again.
+    /// Frames in flight were permitted by the old coding and have their room. In the new one nothing is permitted
+    /// before Feedback is sent, and no grant before the neighbour's frames have been counted again.
     pub(in crate::switch) fn set_feedback(
         &mut self,
         port: PortId,

@@ -1,4 +1,4 @@
-//! Control frames in: limited first, then verified, then read.
+//! Received control frames: limited first, then verified, then parsed.
 
 use crate::config::PortRole;
 use crate::counters::DropReason;
@@ -12,11 +12,11 @@ use crate::wire::echo::Echo;
 use crate::wire::mac_control::MacControl;
 
 impl Switch {
-    /// A MAC control frame came in by `port`: 802.3x PAUSE or PFC. `bytes` is the whole frame.
+    /// Handles a MAC control frame received on `port`: 802.3x PAUSE or PFC. `bytes` is the whole frame.
     ///
     /// # Errors
     ///
-    /// [`DropReason::BadMacControl`] for a frame that cannot be read, [`DropReason::ControlRate`] for one too many;
+    /// [`DropReason::BadMacControl`] for a malformed frame, [`DropReason::ControlRate`] for one above the limit;
     /// counted.
     pub fn receive_mac_control(
         &mut self,
@@ -63,8 +63,8 @@ impl Switch {
                         let obeys = self.lossless.contains(priority)
                             && state.receive_pfc(now, priority, quanta);
                         if !obeys && quanta != Quanta::ZERO {
-                            // Credits count instead; or it would hold the buffers of lossy frames that others need, and no
-                            // watchdog looks there.
+                            // Credits apply instead; or it would keep lossy frames in buffers that others need, and no
+                            // watchdog checks those.
                             state.counters.priority[priority.index()].pauses_ignored += 1;
                         }
                     }
@@ -78,9 +78,9 @@ impl Switch {
         Ok(())
     }
 
-    /// A CLCM, echo or credit frame came in by `port`; a CLCM from a fabric port becomes
-    /// [`EventKind::ClcmReceived`]. `bytes` is the whole frame. A credit frame is to be handed in after the data frames that had
-    /// arrived before it.
+    /// Handles a CLCM, echo or credit frame received on `port`; a CLCM from a fabric port becomes
+    /// [`EventKind::ClcmReceived`]. `bytes` is the whole frame. Pass a credit frame after the data frames that arrived
+    /// before it.
     ///
     /// # Errors
     ///
@@ -142,13 +142,13 @@ impl Switch {
         }
     }
 
-    /// Checks that a message is within the limits and authentic; returns `Ok(false)` for one that
-    /// needs no further work. The cheap checks come first: a flood must not cost a code each.
+    /// Checks that a message is within the limits and authentic; returns `Ok(false)` for one that needs no further
+    /// work. The cheap checks come first: a flood must not cost one authentication code per frame.
     fn believe(&mut self, now: Instant, port: PortId, bytes: &[u8]) -> Result<bool, DropReason> {
         let Some(state) = self.ports.get_mut(port.index()) else {
             return Err(DropReason::PortDown);
         };
-        // They are as many as pauses, not as other messages.
+        // Credit updates are as frequent as pauses, unlike other messages.
         let limit = match CreditUpdate::is_update(bytes) {
             true => &mut state.pause_limit,
             false => &mut state.message_limit,
@@ -157,7 +157,7 @@ impl Switch {
             return Err(DropReason::ControlRate);
         }
         if state.role == PortRole::Edge {
-            // It is dropped like any message from a host, regardless of its contents.
+            // Dropped like any message from a host, regardless of its contents.
             return Ok(true);
         }
         self.authenticate(port, bytes)

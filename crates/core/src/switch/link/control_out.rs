@@ -1,4 +1,4 @@
-//! Control frames out: PAUSE and PFC, then probes for loops, then greetings, then credit updates, then echo messages, then
+//! Control frames to send, in this order: PAUSE and PFC, probes for loops, greetings, credit updates, echo messages,
 //! CLCM.
 
 use super::{Authentication, EchoState};
@@ -14,7 +14,6 @@ use crate::wire::ControlFrame;
 pub(in crate::switch) const CLCM_QUEUE_CAPACITY: usize = 16;
 
 impl Switch {
-    /// [`Command::SendClcm`](crate::Command::SendClcm).
     pub(in crate::switch) fn send_clcm(
         &mut self,
         port: PortId,
@@ -81,7 +80,7 @@ impl Port {
                 .is_some_and(Authentication::greeting_is_due)
     }
 
-    /// Returns true if there is a message that the neighbour would believe.
+    /// Returns true if there is a message that the neighbour would accept.
     #[inline]
     fn has_messages(&self) -> bool {
         (!self.clcm_queue.is_empty() || self.echo.as_deref().is_some_and(EchoState::is_due))

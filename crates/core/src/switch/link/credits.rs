@@ -1,7 +1,7 @@
-//! Credits at a port: what the neighbour has given, and what it is given.
+//! Credits of a port in both directions.
 //!
-//! A wait for credits is a pause without end, which ends when credits come: nothing beside this module and the ingress
-//! buffer needs to know the difference.
+//! Waiting for credits is modelled as a pause without end, which ends when credits arrive: only this module and the
+//! ingress buffer distinguish the two.
 
 use crate::command::CommandError;
 use crate::config::{Police, PortConfig, PortRole, SwitchConfig};
@@ -26,26 +26,26 @@ pub(in crate::switch) struct PortCredits {
     longest: Bytes,
     /// Classes that are closed to a neighbour without credits.
     closes: PrioritySet,
-    /// Priorities that PFC does not hold: the neighbour has not answered, or gives credits.
+    /// Priorities that ignore PFC: the neighbour has not answered, or gives credits.
     beyond_pfc: PrioritySet,
-    /// End of the pause by PFC, for when credits are given up.
+    /// End of the pause by PFC, for a later fallback from credits.
     pfc_until: [Instant; PRIORITY_COUNT],
-    /// The port knows that a message is due.
+    /// The port has noted that a message is due.
     is_noted: bool,
 }
 
 /// Both ends of the credits of one (port, priority).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct CreditGauges {
-    /// Credits that the neighbour has given.
+    /// Credits given by the neighbour.
     pub sending: SendingGauges,
-    /// Credits that the neighbour is given.
+    /// Credits given to the neighbour.
     pub receiving: ReceivingGauges,
-    /// CC_Updates sent, CF_Updates received, and those of them that were of another epoch or late, and that were implausible. Of
-    /// the whole port.
+    /// CC_Updates sent, CF_Updates received, and how many of those were of another epoch or late, and implausible.
+    /// Totals of the port.
     pub sender_updates: [u64; 4],
-    /// CF_Updates sent, CC_Updates received, and those of them that were of another epoch, and that were implausible. Of the
-    /// whole port.
+    /// CF_Updates sent, CC_Updates received, and how many of those were of another epoch, and implausible. Totals of
+    /// the port.
     pub receiver_updates: [u64; 4],
 }
 
@@ -94,18 +94,19 @@ impl PortCredits {
         next_at.min(due_at)
     }
 
-    /// Returns true if frames of `priority` are sent by credits only, or wait for the neighbour's answer.
+    /// Returns true if frames of `priority` are sent only by credits, or wait for the neighbour's answer.
     pub(in crate::switch) fn holds(&self, priority: Priority) -> bool {
         self.beyond_pfc.contains(priority)
     }
 
-    /// Notes the end of a pause by PFC. Returns false if the pause is to be obeyed.
+    /// Notes the end of a pause by PFC. Returns false if the pause must be obeyed.
     fn note_pfc(&mut self, priority: Priority, until: Instant) -> bool {
         self.pfc_until[priority.index()] = until;
         self.holds(priority)
     }
 
-    /// Returns until when `priority` is held, and whether that is beyond PFC; `None` for a class without credits.
+    /// Returns the end of `priority`'s pause, and true if PFC has no influence on it; `None` for a class without
+    /// credits.
     fn held_until(&self, priority: Priority) -> (Instant, bool) {
         let until = match self.sender.state(priority) {
             CreditState::Credits if self.sender.may_send(priority, self.longest) => Instant::ZERO,
@@ -119,7 +120,6 @@ impl PortCredits {
         (until, true)
     }
 
-    /// Returns true if a message is due at `now`.
     fn is_due(&self, now: Instant) -> bool {
         self.receiver.is_due() || self.sender.is_due(now, &self.times)
     }
@@ -132,7 +132,8 @@ impl PortCredits {
 }
 
 impl Port {
-    /// Holds all priorities with credits before anything is known of the neighbour. That is no pause of the neighbour's.
+    /// Blocks all priorities with credits until the neighbour has answered. That does not count as a pause by the
+    /// neighbour.
     pub(in crate::switch) fn hold_before_credits(&mut self) {
         if let Some(credits) = &mut self.credits {
             for priority in credits.sender.classes().iter() {
@@ -146,7 +147,7 @@ impl Port {
         self.settle_departures();
     }
 
-    /// Holds or releases what waits for credits, as they are now.
+    /// Blocks or releases frames by the present credits.
     pub(in crate::switch) fn settle_sending(&mut self, now: Instant) {
         let Some(credits) = &mut self.credits else {
             return;
@@ -172,8 +173,8 @@ impl Port {
         }
     }
 
-    /// Takes a PFC pause or resume of a priority that the neighbour may hold. Returns false if it was ignored, because
-    /// credits count.
+    /// Handles a PFC pause or resume for a priority that the neighbour may pause. Returns false if it was ignored
+    /// because credits apply.
     pub(in crate::switch) fn receive_pfc(
         &mut self,
         now: Instant,
@@ -214,7 +215,7 @@ impl Port {
         }
     }
 
-    /// Begins an epoch in both directions: the link is up again.
+    /// Begins an epoch in both directions after the link has come up.
     pub(in crate::switch) fn begin_credits_anew(&mut self, now: Instant) {
         if let Some(credits) = &mut self.credits {
             let times = credits.times;
@@ -231,19 +232,17 @@ impl Port {
         update
     }
 
-    /// Returns true if the buffer of `priority` is filled by credits.
     fn receives_by_credits(&self, priority: Priority) -> bool {
         let credits = self.credits.as_ref();
         credits.is_some_and(|credits| credits.receiver.state(priority) == CreditState::Credits)
     }
 
-    /// Returns true if `priority` sends by credits.
     pub(in crate::switch) fn sends_by_credits(&self, priority: Priority) -> bool {
         let credits = self.credits.as_ref();
         credits.is_some_and(|credits| credits.holds(priority))
     }
 
-    /// Returns the priorities that no frame may come in by: they are closed to a neighbour without credits.
+    /// Returns the priorities that accept no frames: they are closed to a neighbour without credits.
     pub(in crate::switch) fn closed_by_credits(&self) -> PrioritySet {
         let mut closed = PrioritySet::default();
         if let Some(credits) = &self.credits {
@@ -258,7 +257,6 @@ impl Port {
 }
 
 impl Switch {
-    /// Takes a credit update received on `port`.
     pub(in crate::switch) fn receive_credit(
         &mut self,
         now: Instant,
@@ -270,7 +268,7 @@ impl Switch {
             return Err(DropReason::PortDown);
         };
         let Some(credits) = &mut state.credits else {
-            // A neighbour that offers credits to a switch without a class for them.
+            // The neighbour offers credits, but no class here uses them.
             return Ok(());
         };
         let changed = match update.records {
@@ -291,7 +289,7 @@ impl Switch {
         Ok(())
     }
 
-    /// Holds or releases what waits for credits at `port`. Nothing is forced out without one.
+    /// Blocks or releases frames at `port` by the present credits. Frames are never forced out without a credit.
     pub(in crate::switch) fn settle_credit_sending(&mut self, now: Instant, port: PortId) {
         self.ports[port.index()].settle_sending(now);
         for priority in self.ports[port.index()].forced.iter() {
@@ -302,7 +300,7 @@ impl Switch {
         self.ready.note_port(port);
     }
 
-    /// Lets buffers be filled by credits, or by PFC, and promises what there is room for.
+    /// Switches buffers between credits and PFC, and promises the available room.
     pub(in crate::switch) fn settle_credit_receiving(&mut self, port: PortId) {
         for priority in self.lossless.iter() {
             let state = &mut self.ports[port.index()];
@@ -350,7 +348,6 @@ impl Switch {
         }
     }
 
-    /// Does what is due for credits at `port`.
     pub(in crate::switch) fn refresh_credits(&mut self, now: Instant, port: PortId) {
         let state = &mut self.ports[port.index()];
         let up = state.up;
@@ -365,7 +362,7 @@ impl Switch {
         self.note_credits_due(now, port);
     }
 
-    /// Lends what a release has made room for: the neighbour is told at once.
+    /// Promises the room made by a release: the neighbour is notified at once.
     pub(in crate::switch) fn lend_credits(&mut self, port: PortId, priority: Priority) {
         if let Some(credits) = &mut self.ports[port.index()].credits {
             credits.receiver.tell_at_once();
@@ -373,7 +370,7 @@ impl Switch {
         self.promise_credits(port, priority);
     }
 
-    /// Begins an epoch in both directions of a link that is up again.
+    /// Begins an epoch in both directions of a link that has come up.
     pub(in crate::switch) fn renew_credits(&mut self, now: Instant, port: PortId) {
         if self.ports[port.index()].credits.is_none() {
             return;
@@ -384,7 +381,6 @@ impl Switch {
         self.note_credits_due(now, port);
     }
 
-    /// [`Command::SetCreditSlots`](crate::Command::SetCreditSlots).
     pub(in crate::switch) fn set_credit_slots(
         &mut self,
         port: PortId,
@@ -400,7 +396,7 @@ impl Switch {
         Ok(())
     }
 
-    /// Counters of the credits of (`port`, `priority`); `None` for a class without credits.
+    /// Credit counters of (`port`, `priority`); `None` for a class without credits.
     pub fn credit_gauges(&self, port: PortId, priority: Priority) -> Option<CreditGauges> {
         let credits = self.ports.get(port.index())?.credits.as_ref()?;
         Some(CreditGauges {
@@ -411,8 +407,8 @@ impl Switch {
         })
     }
 
-    /// Sets aside up to `most` credits of `port` for frames that the caller sends past the switch, and returns their number.
-    /// They count as consumed.
+    /// Sets aside up to `most` credits of `port` for frames that the caller sends without the switch, and returns their
+    /// number. They count as consumed.
     pub fn set_credits_aside(
         &mut self,
         now: Instant,
@@ -432,7 +428,7 @@ impl Switch {
         number
     }
 
-    /// Takes back credits that were [set aside](Self::set_credits_aside) since the epoch began, and were not used.
+    /// Returns credits that were [set aside](Self::set_credits_aside) in this epoch and not used.
     pub fn take_credits_back(
         &mut self,
         now: Instant,
@@ -449,7 +445,7 @@ impl Switch {
         }
     }
 
-    /// Accounts for frames of `number` credits that came in by `port` and went past the switch.
+    /// Accounts for frames worth `number` credits that arrived on `port` and bypassed the switch.
     pub fn note_credits_passed(&mut self, port: PortId, priority: Priority, number: u32) {
         let state = self.ports.get_mut(port.index());
         if let Some(credits) = state.and_then(|state| state.credits.as_mut()) {

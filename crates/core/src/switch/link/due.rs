@@ -2,21 +2,20 @@
 
 use crate::sets::PrioritySet;
 
-/// Pending messages of one port. Every frame checks it.
+/// Pending messages of one port. Every frame checks them.
 #[derive(Debug, Default)]
 #[cfg_attr(feature = "testing", derive(Clone))]
 #[repr(C)]
 pub(in crate::switch) struct Due {
-    /// Priorities whose pause state or Feedback goes out in a PFC frame.
+    /// Priorities whose pause state or Feedback is sent in a PFC frame.
     pub(super) pfc: PrioritySet,
-    /// Priorities whose Feedback must be followed by zero at once (Karol, section IV).
+    /// Priorities whose Feedback must be followed at once by zero (Karol, section IV).
     pub(super) zero: PrioritySet,
     pub(super) pause: bool,
     pub(super) seldom: Seldom,
 }
 
-/// Several flags in one byte: with the others of [`Due`] they are one word, which every frame
-/// checks.
+/// Several flags in one byte: with the others of [`Due`] they form one word, which every frame checks.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Seldom(pub(super) u8);
 
@@ -35,7 +34,6 @@ impl Seldom {
         self.set(Self::PAUSE_ZERO, due);
     }
 
-    /// Notes that a credit update is due, or that none is.
     pub(super) fn set_credits(&mut self, due: bool) {
         self.set(Self::CREDITS, due);
     }
@@ -69,12 +67,12 @@ impl Due {
     /// Returns true if a PAUSE or PFC frame, or a probe, may have to be sent.
     #[inline]
     pub(super) fn is_any(&self) -> bool {
-        // Hardly ever: one branch for all of them, which lie side by side.
+        // Rarely true: one branch for all of them, which are adjacent.
         let all = [self.pfc.0, self.zero.0, u8::from(self.pause), self.seldom.0];
         u32::from_ne_bytes(all) != 0
     }
 
-    /// Returns true if a frame is due that is not the second one of a Feedback.
+    /// Returns true if a frame is due that is not the trailing zero of a Feedback.
     #[inline]
     pub(in crate::switch) fn is_feedback(&self) -> bool {
         !self.pfc.is_empty() || self.pause

@@ -12,19 +12,19 @@ use crate::wire::echo::Echo;
 const INTERVAL: Duration = Duration::from_secs(1);
 /// Time between the first two requests; doubles until the neighbour answers.
 const INTERVAL_AT_FIRST: Duration = Duration::from_millis(10);
-/// A measured maximum falls by this part of itself with each shorter sample.
+/// A measured maximum falls by this fraction of itself with each shorter sample.
 const DECAY: u64 = 32;
 /// Number of consecutive samples within the cable's room that end the report of an excess.
 const SAMPLES_THAT_FIT: u32 = 10;
 
-/// Out-of-order requests of one life are at most this far apart.
+/// Maximum distance of out-of-order requests of one run.
 const LATE_MAX: u32 = 8;
 const FIRST_ID: u32 = 1;
 
 /// Meaning of a request's count of frames.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Request {
-    /// It is all that is known of the neighbour.
+    /// The first one from the neighbour.
     First,
     Next,
     /// The same or a later one was already received.
@@ -85,8 +85,8 @@ impl EchoState {
         self.request_due || self.reply_due.is_some()
     }
 
-    /// Returns the message to send now, replies first. A reply never waits for its turn; requests
-    /// are sent once an interval, so that two neighbours cannot keep each other busy.
+    /// Returns the message to send now, replies first. A reply is sent at once; requests are sent once an interval, so
+    /// that two neighbours cannot keep each other busy.
     pub(in crate::switch) fn take(
         &mut self,
         now: Instant,
@@ -106,27 +106,26 @@ impl EchoState {
         })
     }
 
-    /// Asks at once, and soon again: both sides may have outdated knowledge of each other.
+    /// Sends a request at once and another soon: both ends may have outdated knowledge of each other.
     pub(in crate::switch) fn begin_anew(&mut self) {
         self.request_due = true;
         self.next_at = Instant::ZERO;
         self.interval = INTERVAL_AT_FIRST;
     }
 
-    /// Like [`begin_anew`](Self::begin_anew), out of turn: the neighbour is to ask at once as well.
+    /// Like [`begin_anew`](Self::begin_anew), with a request out of turn, so that the neighbour sends one at once as
+    /// well.
     pub(in crate::switch) fn begin_anew_with_the_neighbour(&mut self) {
         self.id = self.id.wrapping_add(1);
         self.begin_anew();
     }
 
-    /// Takes a request. A duplicated one is answered again; a late one is not, since its sender has
-    /// asked again.
+    /// Handles a request. A duplicate is answered again; a late one is not, since its sender has sent another since.
     ///
-    /// One out of turn is the first of a neighbour that has restarted, or one was lost: the
-    /// neighbour is sent ours at once as well. Ours are in turn, so that two neighbours do not go
-    /// on with that.
+    /// A request out of turn is the first of a neighbour that has restarted, or one was lost: ours is then sent to the
+    /// neighbour at once as well. Ours are in turn, so two neighbours do not keep triggering each other.
     fn note_request(&mut self, id: u32) -> Request {
-        // Distance from the last one, modulo the range.
+        // Distance from the last one, modulo 2³².
         let ahead = self.heard.map_or(1, |last| id.wrapping_sub(last));
         let is_late = ahead.wrapping_neg() <= LATE_MAX && id != FIRST_ID;
         if is_late && ahead != 0 {
@@ -147,7 +146,7 @@ impl EchoState {
         }
     }
 
-    /// Takes an answer and returns its sample, unless it does not answer the last request.
+    /// Handles a reply and returns its sample, unless it does not answer the last request.
     fn note_reply(&mut self, now: Instant, id: u32) -> Option<Duration> {
         if id != self.id {
             return None;
@@ -170,8 +169,7 @@ impl EchoState {
         self.exceeds_cable
     }
 
-    /// Notes whether a sample exceeds the cable's room; returns the state if it changed and is to
-    /// be reported.
+    /// Notes whether a sample exceeds the cable's room; returns the state if it changed and must be reported.
     fn note_cable(&mut self, exceeds: bool) -> Option<bool> {
         let before = self.exceeds_cable;
         if exceeds {
@@ -198,7 +196,7 @@ impl Switch {
         if state.role == PortRole::Edge {
             return Err(DropReason::ClcmFromEdge);
         }
-        // A neighbour with Levels asks one without: no harm, no answer.
+        // A neighbour with Levels sent a request to a switch without: ignored.
         let Some(echo) = &mut state.echo else {
             return Ok(());
         };
@@ -219,7 +217,7 @@ impl Switch {
         Ok(())
     }
 
-    /// Reports a T for which the headroom derived from the cable is too small, and its end.
+    /// Reports the start and end of a T for which the headroom derived from the cable is too small.
     fn note_round_trip_of_cable(&mut self, now: Instant, port: PortId, measured: Duration) {
         let Some(room) = self.config.ports[port.index()].cable else {
             return;
@@ -246,7 +244,7 @@ impl Switch {
         }
     }
 
-    /// Adapts the reserve where T is measured, and reports a T that the buffers are too small for.
+    /// Adapts the reserve if T is measured, and reports a T for which the buffers are too small.
     fn note_round_trip(&mut self, now: Instant, port: PortId, sample: Duration) {
         let config = &self.config.ports[port.index()];
         let state = &mut self.ports[port.index()];
@@ -280,9 +278,9 @@ impl Switch {
 }
 
 impl Port {
-    /// Keeps room for frames that arrive in the round-trip time, as far as it is known and the
-    /// link's coding needs it. Returns false when a budget is too small: then the largest that fits
-    /// counts, and a port whose buffers were not made for it blocks everything.
+    /// Keeps room for frames that arrive in the round-trip time, if it is known and the link's coding needs it. Returns
+    /// false if a budget is too small: then the largest reserve that fits is used, and a port whose buffers were not
+    /// made for it blocks everything.
     pub(in crate::switch) fn reserve_for_round_trip(
         &mut self,
         config: &SwitchConfig,
@@ -333,7 +331,7 @@ mod tests {
         for _ in 1..SAMPLES_THAT_FIT {
             assert_eq!(echo.note_cable(false), None);
         }
-        // One that is too long restarts the count.
+        // A round trip that is too long restarts the count.
         assert_eq!(echo.note_cable(true), None);
         let news: Vec<_> = (0..SAMPLES_THAT_FIT)
             .map(|_| echo.note_cable(false))
@@ -386,7 +384,7 @@ mod tests {
     }
 
     #[test]
-    fn a_neighbour_that_begins_anew_is_told_at_once() {
+    fn a_neighbour_that_starts_again_is_told_at_once() {
         let mut echo = EchoState::new();
         echo.refresh(at(0));
         assert!(echo.take(at(0), no_frames).is_some());
@@ -403,7 +401,7 @@ mod tests {
         ));
     }
     #[test]
-    fn a_count_is_news_unless_a_later_one_was_heard() {
+    fn a_count_is_new_unless_a_later_one_was_heard() {
         let mut echo = EchoState::new();
         let outcomes = [
             (1, Request::First),

@@ -1,4 +1,4 @@
-//! Decoding of the neighbour's Feedback in the coding of the link.
+//! Decoding of the neighbour's Feedback, by the coding of the link.
 
 use crate::config::Neighbour;
 use crate::switch::levels::{FeedbackReceived, GrantsTaken};
@@ -6,8 +6,8 @@ use crate::switch::Switch;
 use crate::units::{Instant, PortId, Priority, Quanta};
 
 impl Switch {
-    /// Handles a pause time received on `port` for `priority` in a PFC frame. Returns true when it
-    /// is Feedback: then it is no pause, or one that may be over with the next frame.
+    /// Handles a pause time for `priority` received on `port` in a PFC frame. Returns true if it is Feedback: then it
+    /// is no pause, or one that the next frame may end.
     pub(in crate::switch) fn receive_feedback(
         &mut self,
         now: Instant,
@@ -23,10 +23,10 @@ impl Switch {
         let (neighbour, depth) = (state.neighbour, level.budget.depth());
         let is_regular = neighbour == Neighbour::Regular;
         if level.given.is_some() && GrantsTaken::is_grant(quanta) && !is_regular {
-            // One that comes too early has no meaning.
+            // A grant before grants are valid has no meaning.
             if let Some(feedback) = level.taken.receive(quanta, depth) {
                 level.received.receive(now, feedback, refresh);
-                // Permission waits for the frame: nothing has to linger, and there is no reserve for it.
+                // Permission waits for the frame: nothing needs to linger, and there is no reserve for it.
                 level.received.note_opportunity();
                 state.counters.priority[priority.index()].feedback_received += 1;
             }
@@ -45,7 +45,7 @@ impl Switch {
         }
         state.counters.priority[priority.index()].feedback_received += 1;
         if state.neighbour == Neighbour::Enhanced {
-            // It sends no second frame. What it held before, it holds no more.
+            // It sends no second frame. An earlier pause no longer holds.
             state
                 .pause_received
                 .receive_pfc(now, priority, Quanta::ZERO);
@@ -73,7 +73,7 @@ impl Switch {
             match feedback {
                 None => received.note_other(),
                 Some(feedback) if level.obeys => {
-                    // A Feedback for the whole link goes up to the highest D of all classes.
+                    // Feedback for the whole link goes up to the highest D of all classes.
                     let feedback = feedback.min(depth);
                     received.receive_from(now, neighbour, feedback, depth, refresh);
                     counters.feedback_received += u64::from(neighbour != Neighbour::Regular);

@@ -11,8 +11,8 @@ use crate::units::{Instant, PortId, Priority, Quanta, PRIORITY_COUNT};
 use crate::wire::mac_control::MacControl;
 
 impl Port {
-    /// Checks whether the neighbour must be sent something about `priority` now. O(D), with one
-    /// Feedback for the whole link O(priorities × D).
+    /// Checks whether the neighbour must be notified about `priority` now. O(D); with one Feedback for the whole link
+    /// O(priorities × D).
     pub(in crate::switch) fn note_feedback(&mut self, priority: Priority) {
         if self.coding == FeedbackCoding::Pause {
             let (feedback, _) = self.link_feedback();
@@ -24,7 +24,7 @@ impl Port {
         };
         let given = level.given.as_ref();
         if given.is_some_and(|given| given.is_due(&level.budget)) {
-            // A grant that is lost must not wait as long as Feedback 0 that was told for the tenth time.
+            // A lost grant must be resent sooner than a Feedback 0 already repeated many times.
             level.sent.tell_anew();
         }
         if level.sent.is_due(level.budget.feedback()) {
@@ -32,13 +32,13 @@ impl Port {
         }
     }
 
-    /// Returns true when frames that are under way when a Feedback is sent need room of their own.
+    /// Returns true if frames in flight when a Feedback is sent need a reserve.
     pub(in crate::switch) fn needs_reserve(&self) -> bool {
         self.coding != FeedbackCoding::Grants
     }
 
-    /// Returns the highest Feedback of all classes that obey any, and their highest Level. One full
-    /// class of a lower D holds the link of a neighbour that need not know that D.
+    /// Returns the highest Feedback of all classes that obey any, and their highest Level. One full class of a lower D
+    /// stops the link of a neighbour, which need not know that D.
     fn link_feedback(&self) -> (Level, Level) {
         let mut highest = (Level::ZERO, Level::ZERO);
         let mut is_full = false;
@@ -86,14 +86,13 @@ impl Switch {
         let state = &mut self.ports[port.index()];
         let ingress = &mut state.ingress[priority.index()];
         if ingress.take_refresh(now) {
-            // Others may have left the pool since.
+            // Other buffers may have left the pool since.
             ingress.look(&mut self.pools);
             state.due.pfc.insert(priority);
         }
     }
 
-    /// Returns the PAUSE or PFC frame that is due. Second frames come first: nothing may come
-    /// between the two.
+    /// Returns the PAUSE or PFC frame that is due. Trailing zeros come first: nothing may come between the two frames.
     pub(in crate::switch) fn next_mac_control(
         &mut self,
         now: Instant,
@@ -118,8 +117,8 @@ impl Switch {
         self.make_pfc(now, port)
     }
 
-    /// Builds one PFC frame with all changes. It refreshes nothing else, so that a neighbour sees
-    /// one frame for one change. `None` when all has changed back meanwhile.
+    /// Builds one PFC frame with all changes. It refreshes nothing else, so that a neighbour sees one frame for each
+    /// change. `None` if all changes have been reverted meanwhile.
     fn make_pfc(&mut self, now: Instant, port: PortId) -> Option<MacControl> {
         let pause_time = self.config.pause_time;
         let rate = self.config.ports[port.index()].rate;
@@ -229,7 +228,7 @@ impl Switch {
     }
 }
 
-/// Builds the second frame of a Feedback by class: a regular neighbour goes on at once.
+/// Builds the second frame of a Feedback by class: a regular neighbour resumes at once.
 fn make_zero(state: &mut Port) -> Option<MacControl> {
     let due = core::mem::take(&mut state.due.zero);
     if due.is_empty() {

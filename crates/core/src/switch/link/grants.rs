@@ -1,5 +1,5 @@
-//! Grants: Feedback permits a number of frames. Both ends count the frames sent, and echo messages
-//! synchronise the counts.
+//! Grants: Feedback that permits a number of frames. Both ends count the frames sent, and echo messages synchronise the
+//! counts.
 
 use crate::switch::port::Port;
 use crate::units::{Bytes, Instant, Priority, PRIORITY_COUNT};
@@ -15,8 +15,8 @@ impl Port {
         })
     }
 
-    /// Counts an arrived frame where frames are granted or paid for by credits: its sender has counted it even if it
-    /// is dropped here.
+    /// Counts an arrived frame if frames are granted or paid for by credits: its sender has counted it even if it is
+    /// dropped here.
     #[inline(never)]
     pub(in crate::switch) fn note_link_arrival(&mut self, priority: Priority, length: Bytes) {
         self.note_credit_arrival(priority, length);
@@ -26,8 +26,7 @@ impl Port {
         }
     }
 
-    /// Takes the number of frames that the neighbour has sent, for the first time in its life or
-    /// again.
+    /// Adopts the number of frames that the neighbour has sent, for the first time since its start or again.
     pub(in crate::switch) fn synchronise_grants(
         &mut self,
         sent: &[u16; PRIORITY_COUNT],
@@ -40,8 +39,8 @@ impl Port {
             else {
                 continue;
             };
-            // The neighbour may have restarted, and believes no grant before its echo is answered:
-            // more than one is sent, as to a new neighbour.
+            // The neighbour may have restarted, and accepts no grant before its echo is answered: several are sent, as
+            // to a new neighbour.
             if given.synchronise(sent[priority.index()], begins_anew) {
                 told.tell_anew();
             }

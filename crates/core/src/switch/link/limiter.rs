@@ -1,5 +1,5 @@
-//! Limits on the frames of a kind that are accepted from a port: a token bucket. Control frames
-//! here, flooded ones in admission.
+//! Rate limits on frames accepted from a port: a token bucket. Used for control frames here, and for flooded frames in
+//! admission.
 
 use crate::units::{Duration, Instant, NANOS_PER_SECOND};
 
@@ -20,7 +20,7 @@ pub(in crate::switch) struct Limiter {
 }
 
 impl Limiter {
-    /// Allows `rate` frames a second, `None` for any number.
+    /// Allows `rate` frames per second; `None` for unlimited.
     pub(in crate::switch) fn new(rate: Option<u32>) -> Self {
         let interval = rate.map_or(0, |rate| NANOS_PER_SECOND / u64::from(rate.max(1)));
         Self {
@@ -52,14 +52,13 @@ mod tests {
     use proptest::prelude::*;
 
     #[test]
-    fn without_a_limit_everything_is_taken() {
+    fn without_a_limit_everything_is_admitted() {
         let mut limiter = Limiter::new(None);
         assert!((0..100_000).all(|_| limiter.take(Instant::ZERO)));
     }
 
     proptest! {
-        /// However the frames come, no span has more of them than the rate and one bucket, and what comes at the rate is
-        /// taken.
+        /// In any span, at most the rate and one bucket are accepted, and frames at the rate always are.
         #[test]
         fn no_span_has_more_than_the_rate_and_a_bucket(
             rate in 100u32..2_000_000,
@@ -77,7 +76,7 @@ mod tests {
                     }
                 }
             }
-            // Of every span that begins and ends with a frame.
+            // Every span that begins and ends with a frame.
             for (first, begin) in taken.iter().enumerate().step_by(17) {
                 for (last, end) in taken.iter().enumerate().skip(first).step_by(13) {
                     let span = limiter.tolerance + (end - begin);

@@ -1,10 +1,9 @@
-//! Messages between the two ends of one link: PAUSE, PFC and Feedback, echo messages, greetings,
-//! CLCM, and probes for loops.
+//! Messages between the two ends of one link: PAUSE, PFC and Feedback, echo messages, greetings, CLCM, and probes for
+//! loops.
 //!
-//! Owns the messages due to the neighbour and those received from it. Other modules change a buffer
-//! or a Level and note it (`note_pause_change`, `note_feedback`); the frames are made when the port
-//! sends. What comes in is limited first, then verified, then read. No queue and no ingress buffer
-//! is changed here.
+//! Owns the messages due to the neighbour and those received from it. Other modules change a buffer or a Level and note
+//! it (`note_pause_change`, `note_feedback`); the frames are built when the port sends. Received frames are limited
+//! first, then verified, then parsed. No queue and no ingress buffer is changed here.
 //!
 //! Design: docs/src/internals/design/core.md.
 

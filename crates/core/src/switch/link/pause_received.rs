@@ -1,4 +1,4 @@
-//! Priorities held by the neighbour on a port: PFC by priority (802.1Qbb) and 802.3x PAUSE for all.
+//! Priorities paused by the neighbour on a port: PFC by priority (802.1Qbb) and 802.3x PAUSE for all.
 
 use super::{PauseGauges, PauseSpans};
 use crate::units::{BitRate, Instant, Priority, Quanta, PRIORITY_COUNT};
@@ -11,7 +11,7 @@ pub(in crate::switch) struct PauseReceived {
     all_until: Instant,
     until: [Instant; PRIORITY_COUNT],
     rate: BitRate,
-    /// No frame reads them.
+    /// Not read by frames.
     spans: Box<[PauseSpans; PRIORITY_COUNT]>,
 }
 
@@ -42,13 +42,13 @@ impl PauseReceived {
         self.hold(now, priority, now + quanta.at(self.rate));
     }
 
-    /// Holds `priority` until then.
+    /// Pauses `priority` until `until`.
     pub(in crate::switch) fn hold(&mut self, now: Instant, priority: Priority, until: Instant) {
         self.until[priority.index()] = until;
         self.note_span(now, priority);
     }
 
-    /// Holds `priority` until then, which is no pause of the neighbour's.
+    /// Pauses `priority` until `until` without counting it as a pause by the neighbour.
     pub(in crate::switch) fn assume(&mut self, priority: Priority, until: Instant) {
         self.until[priority.index()] = until;
     }
@@ -62,13 +62,12 @@ impl PauseReceived {
         self.resumes_at(priority) > now
     }
 
-    /// Returns when `priority` may send again if nothing else comes in; in the past when it may
-    /// already.
+    /// Returns when `priority` may send again if nothing else is received; in the past if it may already.
     pub(in crate::switch) fn resumes_at(&self, priority: Priority) -> Instant {
         self.all_until.max(self.until[priority.index()])
     }
 
-    /// Returns the number and the total time of pauses of `priority` up to `now`, of either kind.
+    /// Returns the number and total time of pauses of `priority` up to `now`, of either kind.
     pub(in crate::switch) fn gauges(&self, now: Instant, priority: Priority) -> PauseGauges {
         self.spans[priority.index()].at(now)
     }

@@ -1,27 +1,27 @@
-//! Spans of time in which one end of a link holds one priority of the other, in one direction.
+//! Spans of time in which one end of a link pauses one priority of the other, in one direction.
 
 use crate::units::{Duration, Instant};
 
-/// Pauses of one priority in one direction, as [`gauges`](crate::Switch::gauges) shows them. A span begins with a pause that
-/// finds none in force. Those that follow prolong it, and it ends with a resume, or when the time of the last pause is over.
+/// Pauses of one priority in one direction, for [`gauges`](crate::Switch::gauges). A span begins with a pause while
+/// none is in force. Later pauses prolong it. It ends with a resume, or when the time of the last pause is over.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct PauseGauges {
-    /// Spans that have begun.
+    /// Number of spans begun.
     pub begun: u64,
-    /// True while one lasts.
+    /// True during a span.
     pub active: bool,
-    /// When the last span began.
+    /// Start of the last span.
     pub last_began: Option<Instant>,
-    /// When the last span that is over ended.
+    /// End of the last completed span.
     pub last_ended: Option<Instant>,
-    /// Their sum, with what there is of one that lasts.
+    /// Total time, including the present span so far.
     pub total: Duration,
-    /// The longest of them, one that lasts included.
+    /// Longest span, including the present one.
     pub longest: Duration,
 }
 
-/// Input of the pause gauges. Updated where a pause is sent or received; a span that runs out is
-/// closed by the next reader, as of the time when it ran out.
+/// Input of the pause gauges. Updated when a pause is sent or received; an expired span is closed by the next reader,
+/// with its time of expiry.
 #[derive(Clone, Copy, Debug, Default)]
 pub(in crate::switch) struct PauseSpans {
     gauges: PauseGauges,
@@ -30,7 +30,7 @@ pub(in crate::switch) struct PauseSpans {
 }
 
 impl PauseSpans {
-    /// Holds the priority from `now` until `until`; releases it where that is past.
+    /// Pauses the priority from `now` until `until`; resumes it if that is past.
     pub(in crate::switch) fn hold(&mut self, now: Instant, until: Instant) {
         if self.gauges.active && self.until <= now {
             self.end(self.until);
@@ -82,8 +82,7 @@ mod tests {
         Instant::from_nanos(nanos)
     }
 
-    /// The slow model: spans computed from the complete history, each with the time up to which it
-    /// holds.
+    /// The slow model: spans computed from the complete history, each with the time up to which it lasts.
     fn model(told: &[(u64, u64)], now: u64) -> PauseGauges {
         let mut spans: Vec<(u64, u64)> = Vec::new();
         for (told_at, until) in told {
@@ -108,9 +107,9 @@ mod tests {
     proptest! {
         #![proptest_config(ProptestConfig::with_cases(1000))]
 
-        /// Pauses, refreshes and resumes at random moments, some at the moment when the one before runs out.
+        /// Pauses, refreshes and resumes at random times, some exactly when the previous one expires.
         #[test]
-        fn spans_are_those_of_a_list_of_all_that_was_said(
+        fn spans_equal_those_of_a_full_list(
             steps in prop::collection::vec((0..12u64, prop_oneof![Just(0), 1..20u64], any::<bool>()), 1..60),
         ) {
             let (mut spans, mut told) = (PauseSpans::default(), Vec::new());
@@ -128,7 +127,7 @@ mod tests {
     }
 
     #[test]
-    fn a_pause_that_runs_out_ends_then_whenever_somebody_looks() {
+    fn a_pause_ends_when_it_expires_not_when_it_is_read() {
         let mut spans = PauseSpans::default();
         spans.hold(at(10), at(30));
         spans.hold(at(20), at(50));
@@ -136,7 +135,7 @@ mod tests {
         assert_eq!((shown.begun, shown.active), (1, false));
         assert_eq!(shown.total, Duration::from_nanos(40));
         assert_eq!(shown.last_ended, Some(at(50)));
-        // The next one counts from its own beginning.
+        // The next span starts at its own beginning.
         spans.hold(at(2_000), at(2_010));
         let shown = spans.at(at(2_005));
         assert_eq!((shown.begun, shown.active), (2, true));

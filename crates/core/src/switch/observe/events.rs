@@ -1,4 +1,4 @@
-//! Events for the control plane: a queue that never grows.
+//! Events for the control plane: a queue of fixed size.
 
 use std::collections::VecDeque;
 
@@ -6,10 +6,10 @@ use crate::event::{Event, EventKind};
 use crate::switch::Switch;
 use crate::units::Instant;
 
-/// Events that wait to be polled at most; more are counted in [`Switch::events_lost`].
+/// Maximum number of events that wait to be polled; lost ones are counted in [`Switch::events_lost`].
 pub const EVENT_CAPACITY: usize = 1024;
 
-/// Room in the queue that is kept from bulk events.
+/// Room in the queue that bulk events cannot use.
 const EVENT_RESERVE: usize = 128;
 
 #[derive(Debug)]
@@ -47,7 +47,7 @@ impl Switch {
         Some(event)
     }
 
-    /// Events that found [`EVENT_CAPACITY`] others waiting.
+    /// Number of events lost because [`EVENT_CAPACITY`] others were waiting.
     pub fn events_lost(&self) -> u64 {
         self.events.lost
     }
@@ -56,7 +56,7 @@ impl Switch {
         self.push_event_within(EVENT_CAPACITY, at, kind);
     }
 
-    /// Pushes one of many events that a command causes at once: they leave room for the rest.
+    /// Pushes one of many events that a command causes at once: they leave room for others.
     pub(in crate::switch) fn push_detail(&mut self, at: Instant, kind: EventKind) {
         self.push_event_within(EVENT_CAPACITY - EVENT_RESERVE, at, kind);
     }

@@ -1,4 +1,4 @@
-//! Prediction of a frame's fate, without side effects.
+//! Prediction of a frame's treatment, without side effects.
 
 use crate::counters::DropReason;
 use crate::frame::Frame;
@@ -13,15 +13,15 @@ use crate::units::{Bytes, Instant, PortId};
 /// Predicted treatment of a frame: [`Switch::explain`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Explanation {
-    /// Way in which its route was found; `None` if it was dropped before, or there is none.
+    /// The way in which its egress was chosen; `None` if it was dropped before, or there is none.
     pub how: Option<How>,
-    /// The ports that it would leave by; none if it would be dropped.
+    /// Its egress ports; none if it would be dropped.
     pub egresses: PortSet,
     /// Effect of admitting it, or the reason to drop it.
     pub outcome: Result<Outlook, DropReason>,
-    /// Its VLAN, if tags have a meaning.
+    /// Its VLAN; `None` if the switch ignores tags.
     pub vlan: Option<VlanId>,
-    /// Of `egresses`: ports by which it would leave with a tag. Where tags mean nothing: none.
+    /// Those of `egresses` by which it would leave tagged; none if the switch ignores tags.
     pub tagged: PortSet,
 }
 
@@ -32,9 +32,9 @@ pub struct Outlook {
     pub charged: Bytes,
     /// Occupancy of the ingress buffer of its port and priority afterwards.
     pub occupancy: Bytes,
-    /// True if the neighbour would be paused for it.
+    /// True if it would cause a pause of the neighbour.
     pub pauses: bool,
-    /// The Level that it would have; `None` in a class without Levels.
+    /// Its Level; `None` in a class without Levels.
     pub level: Option<Level>,
 }
 
@@ -51,14 +51,14 @@ impl Explanation {
 }
 
 impl Switch {
-    /// Returns the treatment of `frame` by [`receive`](Self::receive) at `port` now, and the
-    /// reason. Nothing is counted, learnt, charged or paused; `frame.handle` is ignored. Uses the
-    /// same functions, on copies of the state that they change. O(ports).
+    /// Returns the treatment that `frame` would get from [`receive`](Self::receive) at `port` now, and the reason.
+    /// Nothing is counted, learned, charged or paused; `frame.handle` is ignored. Uses the same functions, on copies of
+    /// the state that they change. O(ports).
     pub fn explain(&self, now: Instant, port: PortId, frame: &Frame) -> Explanation {
         self.explain_tagged(now, port, frame, None)
     }
 
-    /// Like `explain`, for [`receive_tagged`](Self::receive_tagged).
+    /// [`explain`](Self::explain) for [`receive_tagged`](Self::receive_tagged).
     pub fn explain_tagged(
         &self,
         now: Instant,

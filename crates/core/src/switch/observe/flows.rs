@@ -1,11 +1,10 @@
-//! The recent-flow monitor: flows that recently passed between ports, and their bytes (CLCM paper,
-//! section 3.2.2, needs it to select flows to reroute).
+//! The recent-flow monitor: flows that recently passed between ports, and their bytes (needed to select flows to
+//! reroute; CLCM paper, section 3.2.2).
 //!
-//! A set-associative table. A flow that finds its set full takes the place of the lightest one in
-//! it and goes on from that one's weight (space-saving, Metwally et al., ICDT 2005): the weights of
-//! a set then add up to its traffic, and a flow with more than 1/[`WAYS`] of it is never the
-//! lightest. Weights are bytes that are halved [`HALVINGS`] times in an age, so that what was heavy
-//! long ago makes place.
+//! A set-associative table. A flow that finds its set full replaces the lightest one in it and continues from that
+//! one's weight (space-saving, Metwally et al., ICDT 2005): the weights of a set then add up to its traffic, and a flow
+//! with more than 1/[`WAYS`] of it is never the lightest. Weights are bytes that are halved [`HALVINGS`] times per
+//! maximum age, so that flows that were heavy long ago are replaced.
 
 use crate::config::FlowMonitorConfig;
 use crate::frame::Frame;
@@ -24,21 +23,21 @@ pub const HALVINGS: u64 = 8;
 pub struct FlowRecord {
     /// Ingress port.
     pub ingress: PortId,
-    /// Last egress port in this record. A flow that was moved has another record since.
+    /// Its egress port. A flow that was moved has another record since.
     pub egress: PortId,
     /// Its priority.
     pub priority: Priority,
     /// Destination address.
     pub destination: MacAddress,
-    /// Which one.
+    /// Hash of the flow.
     pub flow_hash: u32,
     /// Admitted bytes since `first_seen`.
     pub bytes: Bytes,
     /// Admitted frames since `first_seen`.
     pub frames: u64,
-    /// Its first frame since it was last unknown here.
+    /// Time of its first frame since it was last unknown.
     pub first_seen: Instant,
-    /// Its last frame.
+    /// Time of its last frame.
     pub last_seen: Instant,
 }
 
@@ -51,7 +50,7 @@ pub(in crate::switch) struct FlowKey {
     pub(in crate::switch) flow_hash: u32,
 }
 
-/// One cache line: the usual frame touches no other of this table.
+/// One cache line: most frames touch no other of this table.
 #[derive(Clone, Copy, Debug)]
 #[repr(align(64))]
 struct Entry {
@@ -61,7 +60,7 @@ struct Entry {
     /// Value of [`Flows::epoch`] when `weight` was last halved.
     epoch: u32,
     bytes: u64,
-    /// Zero: not in use.
+    /// Zero for an unused entry.
     frames: u64,
     first_seen: Instant,
     last_seen: Instant,
@@ -142,7 +141,7 @@ impl Flows {
                     let index = victim(set, way, now, age, epoch);
                     let entry = &mut set[index];
                     self.evictions += u64::from(entry.is_recent(now, age));
-                    // The weight stays: it may be the newcomer's own from before.
+                    // The weight stays: it may be this flow's own from earlier.
                     (entry.path, entry.flow_hash, entry.priority) =
                         (path, key.flow_hash, key.priority);
                     entry.begin(now);
@@ -161,8 +160,7 @@ impl Flows {
         entry.last_seen = now;
     }
 
-    /// Iterates over flows with a frame within the age, in the order of the table. O(1) for each
-    /// place in the table.
+    /// Iterates over flows with a frame within the maximum age, in the order of the table. O(1) for each place.
     pub(in crate::switch) fn iter(&self, now: Instant) -> impl Iterator<Item = FlowRecord> + '_ {
         self.entries
             .iter()
@@ -178,7 +176,7 @@ impl Flows {
         self.age
     }
 
-    /// Returns the flow in one place of the table, if it is recent.
+    /// Returns the flow at an index of the table, if it is recent.
     pub(in crate::switch) fn get(&self, now: Instant, index: usize) -> Option<FlowRecord> {
         let entry = self.entries.get(index)?;
         entry.is_recent(now, self.age).then(|| entry.record())
@@ -198,8 +196,7 @@ impl Flows {
     }
 }
 
-/// Returns an idle flow's place, or else the lightest one's; where several are equal, the preferred
-/// one.
+/// Returns the place of an idle flow, or else of the lightest one; among equals the preferred one.
 fn victim(set: &[Entry], preferred: usize, now: Instant, age: Duration, epoch: u32) -> usize {
     let rank = |index: usize| {
         let entry = &set[index];
@@ -257,19 +254,18 @@ impl Entry {
 }
 
 impl Switch {
-    /// The flows of which the monitor has seen a frame within
-    /// [`FlowMonitorConfig::age`](crate::config::FlowMonitorConfig::age), in no particular order. Every
-    /// unicast frame that is admitted counts. O(its capacity) for all of them.
+    /// Flows with a frame within [`FlowMonitorConfig::age`](crate::config::FlowMonitorConfig::age), in no particular
+    /// order. Counts every admitted unicast frame. O(capacity) in total.
     pub fn flows(&self, now: Instant) -> impl Iterator<Item = FlowRecord> + '_ {
         self.flows.iter(now)
     }
 
-    /// Recent flows that the monitor forgot because heavier ones needed their place.
+    /// Number of recent flows that the monitor forgot because heavier ones needed their place.
     pub fn flow_evictions(&self) -> u64 {
         self.flows.evictions()
     }
 
-    /// Records the flow of an admitted frame; `only` is the one port that it leaves by.
+    /// Records the flow of an admitted frame; `only` is its one egress port.
     pub(in crate::switch) fn note_flow(
         &mut self,
         now: Instant,

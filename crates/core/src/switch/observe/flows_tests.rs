@@ -1,4 +1,4 @@
-//! The recent-flow monitor against a model that remembers everything.
+//! The recent-flow monitor compared with a model that remembers everything.
 
 use std::collections::BTreeMap;
 
@@ -39,7 +39,7 @@ fn an_entry_is_one_cache_line() {
 }
 
 #[test]
-fn a_flow_is_told_as_it_was_seen() {
+fn a_flow_is_reported_as_seen() {
     let mut flows = monitor(16);
     flows.note(at(3), key(7), Bytes::new(100));
     flows.note(at(5), key(7), Bytes::new(1500));
@@ -68,7 +68,7 @@ fn a_flow_is_told_as_it_was_seen() {
 }
 
 #[test]
-fn what_differs_in_any_way_is_another_flow() {
+fn any_difference_makes_another_flow() {
     let mut flows = monitor(64);
     let others = [
         key(1),
@@ -98,7 +98,7 @@ fn what_differs_in_any_way_is_another_flow() {
 }
 
 #[test]
-fn an_idle_flow_is_forgotten_and_begins_anew() {
+fn an_idle_flow_is_forgotten_and_starts_again() {
     let mut flows = monitor(4);
     flows.note(at(0), key(1), Bytes::new(100));
     assert_eq!(hashes(&flows, at(799)), [1]);
@@ -114,7 +114,7 @@ fn an_idle_flow_is_forgotten_and_begins_anew() {
 
 /// Four flows fill the only set; four more evict them.
 #[test]
-fn an_idle_flow_makes_place_before_a_light_one() {
+fn an_idle_flow_is_evicted_before_a_light_one() {
     let mut flows = monitor(WAYS);
     flows.note(at(0), key(1), Bytes::new(1_000_000));
     for flow in 2..=4 {
@@ -134,7 +134,7 @@ fn a_monitor_without_room_is_off() {
     assert_eq!(flows.iter(at(0)).count(), 0);
 }
 
-/// Decayed bytes of every flow since it last came after an idle age, and of all traffic.
+/// Decayed bytes of every flow since its last idle age, and of all traffic.
 #[derive(Default)]
 struct Model {
     flows: BTreeMap<u32, (f64, Instant)>,
@@ -166,8 +166,8 @@ impl Model {
 }
 
 proptest! {
-    /// With a single set, a flow that has more than one part in WAYS of the traffic is always known, and
-    /// no recent flow is told more bytes than it had.
+    /// With a single set, a flow with more than one WAYS-th of the traffic is always known, and no recent flow is
+    /// reported with more bytes than it had.
     #[test]
     fn heavy_flows_are_known(
         frames in prop::collection::vec((0u32..12, 64u64..1500, 0u64..60_000_000), 1..400),

@@ -11,13 +11,13 @@ use crate::units::{Bytes, Duration, Instant, MacAddress, PortId, Priority};
 /// State of one (port, priority), read by [`Switch::gauges`](crate::Switch::gauges).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct PriorityGauges {
-    /// Charged to the ingress buffer of this port, in whole cells.
+    /// Charge of the ingress buffer of this port, in whole cells.
     pub ingress: Bytes,
-    /// The most that was charged since [`restart_peaks`](crate::Switch::restart_peaks), or ever.
+    /// Peak of `ingress` since [`restart_peaks`](crate::Switch::restart_peaks), or ever.
     pub ingress_max: Bytes,
     /// Waiting to leave by this port, in frame bytes.
     pub egress: Bytes,
-    /// The most that waited since [`restart_peaks`](crate::Switch::restart_peaks), or ever.
+    /// Peak of `egress` since [`restart_peaks`](crate::Switch::restart_peaks), or ever.
     pub egress_max: Bytes,
     /// Frames waiting to leave by this port.
     pub egress_frames: u64,
@@ -25,30 +25,29 @@ pub struct PriorityGauges {
     pub xoff: Bytes,
     /// Threshold in force for letting it resume; zero for a lossy class.
     pub xon: Bytes,
-    /// The most that was charged above the configured xoff since [`restart_peaks`](crate::Switch::restart_peaks), or ever.
+    /// Peak of `headroom_used` since [`restart_peaks`](crate::Switch::restart_peaks), or ever.
     pub headroom_used_max: Bytes,
     /// Charged above the configured xoff; zero for a lossy class.
     pub headroom_used: Bytes,
-    /// True while we hold the neighbour.
+    /// True while we pause the neighbour.
     pub pausing: bool,
-    /// True while the neighbour holds us (PFC for this priority, or 802.3x).
+    /// True while the neighbour pauses us (PFC for this priority, or 802.3x).
     pub paused: bool,
-    /// Pauses of this priority by the neighbour so far: PFC that is obeyed, and 802.3x.
+    /// Pauses of this priority by the neighbour: PFC that is obeyed, and 802.3x.
     pub pauses_received: PauseGauges,
-    /// Pauses of the neighbour by us so far, as far as they were sent; each for its full pause
-    /// time.
+    /// Pauses of the neighbour by us that were sent; each counts for its full pause time.
     pub pauses_sent: PauseGauges,
     /// True while this egress is suspected of a deadlock.
     pub suspected: bool,
     /// While a release is in force at this egress: the only ingress port that may send.
     pub release_ingress: Option<PortId>,
-    /// True while this egress is stalled by a pause that was not called a storm.
+    /// True while this egress is stalled by a pause that was not declared a storm.
     pub stalled: bool,
     /// While a PFC storm lasts at this egress: the watchdog's action.
     pub storm: Option<StormAction>,
     /// Frames of PFC storms at this egress.
     pub storm_frames: StormGauges,
-    /// True while the lifetime limit has this egress drop everything.
+    /// True while this egress drops everything because of the lifetime limit.
     pub vl_stalled: bool,
     /// Protocol P on this link; `None` for a class without Levels and towards hosts.
     pub levels: Option<LevelGauges>,
@@ -59,9 +58,9 @@ pub struct PriorityGauges {
 pub struct StormGauges {
     /// Admitted from the port during all storms.
     pub received: u64,
-    /// Admitted from the port during the storm that lasts, or the last one.
+    /// Admitted from the port during the present or last storm.
     pub last_received: u64,
-    /// Sent during that storm while its pause was ignored.
+    /// Sent during that storm although paused.
     pub last_forwarded: u64,
     /// Copies dropped because of that storm.
     pub last_dropped: u64,
@@ -70,41 +69,41 @@ pub struct StormGauges {
 /// Protocol P on one fabric port and class (Karol, Golestani and Lee, section III).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct LevelGauges {
-    /// D: how many of `m` count.
+    /// D: the number of valid entries in `m`.
     pub depth: Level,
     /// m_1 … m_D of the link's Receiving Queue.
     pub m: [Bytes; LEVEL_MAX],
-    /// rT: what is kept free for frames that are under way when a Feedback is sent.
+    /// rT: bytes kept free for frames in flight when a Feedback is sent.
     pub reserve: Bytes,
-    /// T: the round trip time that the link is configured with.
+    /// T: the configured round trip time of the link.
     pub round_trip: Duration,
-    /// The round trip time that an echo has measured.
+    /// The round trip time measured by echo messages.
     pub round_trip_measured: Option<Duration>,
     /// The last Transmit Feedback sent to the neighbour.
     pub feedback_sent: Level,
     /// The last Transmit Feedback received from the neighbour.
     pub feedback_received: Level,
-    /// Waiting to leave by this port at Levels that the Feedback releases, in frame bytes. A pause
-    /// also holds them.
+    /// Waiting to leave by this port at Levels that the Feedback releases, in frame bytes. A pause blocks them all the
+    /// same.
     pub eligible: Bytes,
-    /// The frames of `eligible`.
+    /// Number of frames in `eligible`.
     pub eligible_frames: u64,
-    /// Waiting to leave by this port and held back by the Feedback, in frame bytes.
+    /// Waiting to leave by this port and blocked by the Feedback, in frame bytes.
     pub held: Bytes,
-    /// The frames of `held`.
+    /// Number of frames in `held`.
     pub held_frames: u64,
 }
 
-/// Measurements by echo messages of the room that a port's [cable](crate::PortConfig::cable) gives.
+/// Round trips measured by echo messages, compared with the room for a port's [cable](crate::PortConfig::cable).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct CableGauges {
     /// Longest recent round-trip time; `None` until the neighbour answers.
     pub round_trip: Option<Duration>,
-    /// True from a round trip for which the room is not enough until ten in a row fit.
+    /// True from a round trip for which the room is too small until ten in a row fit.
     pub exceeded: bool,
 }
 
-/// One line of the Level Table. With learning a destination has one for each ingress port.
+/// One entry of the Level Table. With learning a destination has one for each ingress port.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct LevelEntry {
     /// The class.
@@ -117,27 +116,27 @@ pub struct LevelEntry {
     pub buffered: Bytes,
 }
 
-/// The state of one pool, with what its buffers have had at most.
+/// State of one pool, with peaks.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct PoolGauges {
     /// Configured size.
     pub size: Bytes,
-    /// Bytes that its buffers use, reserves and headroom not counted.
+    /// Bytes of the pool in use, without reserves and headroom.
     pub used: Bytes,
-    /// The most of `used` since the peaks began.
+    /// Peak of `used`.
     pub used_max: Bytes,
-    /// The headroom that its lossless buffers share, as configured.
+    /// Configured headroom shared by its lossless buffers.
     pub headroom: Bytes,
     /// Used headroom.
     pub headroom_used: Bytes,
-    /// The most of `headroom_used` since the peaks began.
+    /// Peak of `headroom_used`.
     pub headroom_used_max: Bytes,
     /// Number of buffers that are above their threshold and pause their neighbour.
     pub paused: usize,
 }
 
 impl Switch {
-    /// The state of a pool by its index in [`SwitchConfig::pools`](crate::SwitchConfig::pools); `None` for one that does not
+    /// The state of a pool by its index in [`SwitchConfig::pools`](crate::SwitchConfig::pools); `None` if it does not
     /// exist.
     pub fn pool_gauges(&self, pool: usize) -> Option<PoolGauges> {
         let config = self.config.pools.get(pool)?;
@@ -153,7 +152,7 @@ impl Switch {
         })
     }
 
-    /// The state of one (port, priority) at `now`; all zero for a port that does not exist.
+    /// The state of one (port, priority) at `now`; all zero if the port does not exist.
     pub fn gauges(&self, now: Instant, port: PortId, priority: Priority) -> PriorityGauges {
         let index = port;
         let Some(port) = self.ports.get(port.index()) else {
@@ -186,8 +185,8 @@ impl Switch {
         }
     }
 
-    /// Returns the pauses of one (port, priority), received and sent: the part of
-    /// [`gauges`](Self::gauges) that series are made of. Zero for a port that does not exist. O(1).
+    /// Returns the pauses of one (port, priority), received and sent: the part of [`gauges`](Self::gauges) recorded as
+    /// time series. Zero if the port does not exist. O(1).
     pub fn pauses(&self, now: Instant, port: PortId, priority: Priority) -> [PauseGauges; 2] {
         self.ports
             .get(port.index())
@@ -197,8 +196,8 @@ impl Switch {
             })
     }
 
-    /// Restarts the peaks of all gauges from the present values: to keep the old ones, read
-    /// [`gauges`](Self::gauges) first. O(ports).
+    /// Restarts the peaks of all gauges from the present values. Read [`gauges`](Self::gauges) first to keep the old
+    /// ones. O(ports).
     pub fn restart_peaks(&mut self) {
         self.pools.restart_peaks();
         for port in &mut self.ports {
@@ -209,9 +208,8 @@ impl Switch {
         }
     }
 
-    /// Returns the charge of the ingress buffer of (`port`, `priority`) and the bytes that wait for
-    /// its egress: the part of [`gauges`](Self::gauges) that is cheap. Zero for a port that does
-    /// not exist. O(1).
+    /// Returns the charge of the ingress buffer of (`port`, `priority`) and the bytes waiting at its egress: the cheap
+    /// part of [`gauges`](Self::gauges). Zero if the port does not exist. O(1).
     pub fn occupancy(&self, port: PortId, priority: Priority) -> (Bytes, Bytes) {
         self.ports
             .get(port.index())
@@ -221,8 +219,8 @@ impl Switch {
             })
     }
 
-    /// Returns the number of frames that came in by `ingress` and wait to leave by `egress` at
-    /// `priority`; zero for ports that do not exist. O(Levels).
+    /// Returns the number of frames received on `ingress` that wait to leave by `egress` at `priority`; zero for ports
+    /// that do not exist. O(Levels).
     pub fn waiting_between(&self, ingress: PortId, egress: PortId, priority: Priority) -> u64 {
         let count = self.ports.len();
         if ingress.index() >= count || egress.index() >= count {
@@ -231,19 +229,18 @@ impl Switch {
         self.queues.count_from(egress, priority, ingress)
     }
 
-    /// The Level Table, those destinations first that have been in it longest.
-    /// O(ports) for each that is taken.
+    /// The Level Table, oldest destinations first. O(ports) for each item.
     pub fn level_table(&self) -> impl Iterator<Item = LevelEntry> + '_ {
         self.levels.iter()
     }
 
-    /// Destinations in the Level Table.
+    /// Number of destinations in the Level Table.
     pub fn level_table_len(&self) -> usize {
         self.levels.len()
     }
 
-    /// Returns measurements beside the room that a port's cable gives; `None` if the cable is not
-    /// known, or the port faces a host.
+    /// Returns the measured round trips compared with the cable's room; `None` if the cable is unknown, or the port
+    /// faces a host.
     pub fn cable_gauges(&self, port: PortId) -> Option<CableGauges> {
         self.config.ports.get(port.index())?.cable?;
         let echo = self.ports.get(port.index())?.echo.as_ref()?;
@@ -253,8 +250,7 @@ impl Switch {
         })
     }
 
-    /// Returns the settings of the storm watchdog of `port`; `None` also for a port that does not
-    /// exist.
+    /// Returns the settings of the storm watchdog of `port`; `None` also if the port does not exist.
     pub fn watchdog(&self, port: PortId) -> Option<WatchdogConfig> {
         self.ports.get(port.index())?.storms.config()
     }
@@ -263,7 +259,7 @@ impl Switch {
     ///
     /// # Panics
     ///
-    /// When the configuration has no such port.
+    /// If the port does not exist.
     pub fn neighbour(&self, port: PortId) -> Neighbour {
         self.ports[port.index()].neighbour
     }

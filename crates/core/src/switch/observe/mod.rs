@@ -1,7 +1,7 @@
 //! State that the switch exposes: gauges, recent flows, events.
 //!
-//! Owns the queue of events and the recent-flow monitor. No frame's fate depends on this module,
-//! but a reroute moves the flows that it has seen.
+//! Owns the queue of events and the recent-flow monitor. Frames do not depend on this module, but a reroute moves the
+//! flows recorded here.
 //!
 //! Design: docs/src/internals/design/core.md.
 

@@ -1,4 +1,4 @@
-//! Frames of classes with an age limit, by the moment they came in.
+//! Frames of classes with an age limit, by the time of arrival.
 
 use crate::frame::FrameHandle;
 use crate::switch::records::Records;
@@ -6,12 +6,12 @@ use crate::units::{Duration, Instant, MacAddress, PortId, Priority, PRIORITY_COU
 
 const NIL: u32 = u32::MAX;
 
-/// A frame that has become too old, and where it may wait.
+/// A frame above its age limit, and where it may wait.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(in crate::switch) struct Expired {
     pub(in crate::switch) handle: FrameHandle,
     pub(in crate::switch) destination: MacAddress,
-    /// `None` for a flooded frame: at any port.
+    /// `None` for a flooded frame, which may wait at any port.
     pub(in crate::switch) egress: Option<PortId>,
 }
 
@@ -42,7 +42,7 @@ pub(in crate::switch) struct Ages {
 }
 
 impl Ages {
-    /// No memory where no class has a limit.
+    /// Uses no memory if no class has a limit.
     pub(in crate::switch) fn new(
         limits: [Option<Duration>; PRIORITY_COUNT],
         frame_count: usize,
@@ -66,18 +66,17 @@ impl Ages {
         }
     }
 
-    /// True when a class has a limit.
+    /// Returns true if a class has a limit.
     #[inline]
     pub(in crate::switch) fn is_on(&self) -> bool {
         self.slots.capacity() > 0
     }
 
-    /// See [`Records::touch`].
     pub(in crate::switch) fn touch(&mut self) {
         self.slots.touch();
     }
 
-    /// A frame came in; does nothing for a class without a limit.
+    /// Adds an arriving frame; does nothing for a class without a limit.
     pub(in crate::switch) fn enter(
         &mut self,
         now: Instant,
@@ -109,7 +108,7 @@ impl Ages {
         list.newest = handle.0;
     }
 
-    /// A frame has left the switch, or is about to.
+    /// Removes a frame that has left the switch, or is about to.
     #[inline(never)]
     pub(in crate::switch) fn leave(&mut self, handle: FrameHandle) {
         let Some(slot) = self.slots.get_mut(handle.index()) else {
@@ -130,7 +129,7 @@ impl Ages {
         }
     }
 
-    /// When the next frame becomes too old. O(priorities).
+    /// The time at which the next frame reaches its limit. O(priorities).
     pub(in crate::switch) fn next(&self) -> Option<Instant> {
         if !self.is_on() {
             return None;

@@ -1,4 +1,4 @@
-//! Aging: a frame that has waited for too long is dropped (Karol, Golestani and Lee, section V).
+//! Age limit: a frame that has waited for too long is dropped (Karol, Golestani and Lee, section V).
 
 use super::age_lists::Expired;
 use crate::counters::DropReason;
@@ -8,7 +8,7 @@ use crate::switch::Switch;
 use crate::units::{Instant, PortId, Priority};
 
 impl Switch {
-    /// A frame is admitted; `only` is the one port that it leaves by.
+    /// Notes the age of an admitted frame; `only` is its one egress port.
     pub(in crate::switch) fn note_age(
         &mut self,
         now: Instant,
@@ -25,7 +25,7 @@ impl Switch {
         }
     }
 
-    /// Drops what has become too old. O(1) for a frame, O(ports) for a flooded one.
+    /// Drops frames above their age limit. O(1) for a frame, O(ports) for a flooded one.
     pub(in crate::switch) fn drop_aged(&mut self, now: Instant) {
         for priority in Priority::ALL {
             while let Some(expired) = self.ages.take_expired(now, priority) {
@@ -34,7 +34,7 @@ impl Switch {
         }
     }
 
-    /// Takes the copies that still wait. One that is with a transmitter is as good as sent.
+    /// Drops the copies that still wait. One already with a transmitter counts as sent.
     fn discard(&mut self, now: Instant, priority: Priority, expired: &Expired) {
         let Some(ingress) = self.charges.ingress_of(expired.handle) else {
             return;
@@ -51,7 +51,7 @@ impl Switch {
                 ingress,
                 destination: expired.destination.to_u64(),
             };
-            // It is the oldest of its virtual queue: all others there came later.
+            // It is the oldest of its virtual queue: all others arrived later.
             dropped |= self.take_if_front(now, &place, expired.handle, DropReason::Aged);
         }
         if dropped {

@@ -1,4 +1,4 @@
-//! The deadlock detector: which egress holds frames and has sent none for too long. Samples find it.
+//! The deadlock detector: samples each egress, and suspects one that holds frames and has sent none for too long.
 
 use crate::command::CommandError;
 use crate::config::DetectorConfig;
@@ -10,20 +10,18 @@ use crate::units::{Duration, Instant, PortId, Priority};
 /// Samples of the deadlock detector in one detection time.
 const SAMPLES_PER_DETECT: u64 = 8;
 
-/// When the ports are sampled for deadlocks.
 #[derive(Debug)]
 #[cfg_attr(feature = "testing", derive(Clone))]
 pub(in crate::switch) struct Detector {
-    /// Lossless (egress, priority) pairs with frames.
+    /// Number of lossless (egress, priority) pairs with frames.
     pub(super) backlogged: usize,
-    /// (egress, priority) pairs that are suspected.
+    /// Number of suspected (egress, priority) pairs.
     suspected: usize,
     last: Instant,
     next: Instant,
 }
 
 impl Detector {
-    /// Nothing waits.
     pub(in crate::switch) fn new() -> Self {
         Self {
             backlogged: 0,
@@ -35,17 +33,17 @@ impl Detector {
 }
 
 impl Switch {
-    /// (egress, priority) pairs that are suspected of a deadlock now.
+    /// Number of (egress, priority) pairs suspected of a deadlock now.
     pub fn suspected_count(&self) -> usize {
         self.detector.suspected
     }
 
-    /// When the next sample is due; `None` while there is nothing to sample.
+    /// The time at which the next sample is due; `None` while there is nothing to sample.
     pub(in crate::switch) fn next_deadlock_sample(&self) -> Option<Instant> {
         self.detector_runs().then_some(self.detector.next)
     }
 
-    /// A lossless egress has begun to hold frames: the detector has something to watch.
+    /// Notes that a lossless egress has begun to hold frames.
     #[inline(always)]
     pub(in crate::switch) fn note_backlog(&mut self, now: Instant) {
         self.start_storm_clock(now);
@@ -59,13 +57,13 @@ impl Switch {
         self.detector.backlogged += 1;
     }
 
-    /// An egress has sent or dropped its last frame.
+    /// Notes that an egress has sent or dropped its last frame.
     pub(in crate::switch) fn note_empty(&mut self, egress: PortId, priority: Priority) {
         self.ports[egress.index()].waiting.remove(priority);
         self.note_no_backlog(priority);
     }
 
-    /// What [`note_backlog`](Self::note_backlog) began is over.
+    /// Reverts [`note_backlog`](Self::note_backlog).
     #[inline]
     pub(in crate::switch) fn note_no_backlog(&mut self, priority: Priority) {
         if self.lossless.contains(priority) {
@@ -95,7 +93,7 @@ impl Switch {
             return;
         }
         let interval = self.sample_interval();
-        // A sampler that was held up must not take its own delay for the egress's.
+        // A delayed sampler must not count its own delay as the egress's.
         let elapsed = now
             .saturating_since(self.detector.last)
             .min(interval.saturating_mul(2));
@@ -110,7 +108,7 @@ impl Switch {
                 let state = &mut self.ports[index].egress[priority.index()];
                 let change = match up {
                     true => state.sample(now, elapsed, detector.detect),
-                    // It is known why it sends nothing.
+                    // The reason why it sends nothing is known.
                     false => state.watch_anew(now),
                 };
                 self.note_watch_change(now, egress, priority, change);
@@ -164,7 +162,6 @@ impl Switch {
         self.push_event(now, kind);
     }
 
-    /// [`Command::SetDetector`](crate::Command::SetDetector).
     pub(in crate::switch) fn set_detector(
         &mut self,
         now: Instant,

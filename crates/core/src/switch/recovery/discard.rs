@@ -1,4 +1,4 @@
-//! Frames that are given up: before they wait, or where they wait.
+//! Frames that are dropped after admission: before they wait, or in their queue.
 
 use super::Outage;
 use crate::counters::DropReason;
@@ -9,19 +9,18 @@ use crate::switch::Switch;
 use crate::units::{Bytes, Instant, PortId, Priority};
 
 impl Switch {
-    /// A frame that the switch has given up where it waited: its handle is the caller's again, and it does not come by
+    /// Returns a frame that was dropped in its queue: its handle is the caller's again, and is not passed to
     /// [`complete`](Self::complete).
     ///
-    /// To be asked until it gives `None` after [`handle_timeout`](Self::handle_timeout), [`apply`](Self::apply) and
-    /// [`receive`](Self::receive): time gives up frames, and so do commands and addresses that move. A caller that forgets it
-    /// runs out of handles.
+    /// Call until `None` after [`handle_timeout`](Self::handle_timeout), [`apply`](Self::apply) and
+    /// [`receive`](Self::receive): timers, commands and addresses that move drop frames. Otherwise the caller runs out
+    /// of handles.
     #[must_use = "the handle is the caller's again"]
     pub fn poll_discarded(&mut self) -> Option<Discarded> {
         self.discarded.pop_front()
     }
 
-    /// Drops the frame of (`egress`, `priority`) whose turn it is, whatever holds it; false when none
-    /// waits. O(1).
+    /// Drops the next frame of (`egress`, `priority`), even if it is blocked; returns false if none waits. O(1).
     pub(in crate::switch) fn drop_head(
         &mut self,
         now: Instant,
@@ -32,7 +31,7 @@ impl Switch {
         self.drop_head_through(now, egress, priority, Gate::ALL, reason)
     }
 
-    /// The same for the frame whose turn it is among those that `gate` lets out.
+    /// Drops the next frame among those that `gate` lets leave.
     pub(super) fn drop_head_through(
         &mut self,
         now: Instant,
@@ -64,7 +63,7 @@ impl Switch {
 }
 
 impl Switch {
-    /// Why a frame from `ingress` for `egress` is dropped on arrival, if it is.
+    /// The reason why a frame from `ingress` for `egress` is dropped on arrival, if it is.
     #[inline(always)]
     pub(in crate::switch) fn refusal(
         &self,
@@ -99,7 +98,7 @@ impl Switch {
         })
     }
 
-    /// Drops the frame at the front of a virtual queue; false when it holds none. O(1).
+    /// Drops the frame at the front of a virtual queue; returns false if it is empty. O(1).
     pub(super) fn drop_front(&mut self, now: Instant, place: &Place, reason: DropReason) -> bool {
         let front = self.queues.front(place);
         let dropped = front.is_some_and(|handle| self.take_if_front(now, place, handle, reason));
@@ -109,8 +108,7 @@ impl Switch {
         dropped
     }
 
-    /// Drops `handle` where it is at the front of its virtual queue. The drop is counted at its ingress port by the
-    /// caller.
+    /// Drops `handle` if it is at the front of its virtual queue. The caller counts the drop at the ingress port.
     pub(super) fn take_if_front(
         &mut self,
         now: Instant,
@@ -140,7 +138,7 @@ impl Switch {
 }
 
 impl Port {
-    /// Why all frames for this egress are dropped on arrival, if they are.
+    /// The reason why all frames for this egress are dropped on arrival, if they are.
     #[cold]
     pub(in crate::switch) fn why_refused(&self, priority: Priority) -> Option<DropReason> {
         if self.storms.drops(priority) {

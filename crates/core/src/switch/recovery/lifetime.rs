@@ -1,9 +1,9 @@
-//! The head-of-queue lifetime limit, InfiniBand's way out of a deadlock: what stands at the head of its
-//! (egress, priority) for too long is dropped (InfiniBand Architecture Specification, section 18.2.5.4:
-//! HOQLife, VLStallCount, VLStalled).
+//! The head-of-queue lifetime limit, InfiniBand's remedy for deadlocks: a frame that stays at the head of its (egress,
+//! priority) for too long is dropped (InfiniBand Architecture Specification, section 18.2.5.4: HOQLife, VLStallCount,
+//! VLStalled).
 //!
-//! The clock is that of the queue, not of a frame: it starts when a frame comes to the head, which is when
-//! the one before it has left or was dropped, or when the queue was empty.
+//! The clock is that of the queue, not of a frame: it starts when a frame reaches the head, because the previous one
+//! has left or was dropped, or because the queue was empty.
 
 use crate::config::{ClassMode, LifetimeConfig};
 use crate::counters::DropReason;
@@ -12,8 +12,8 @@ use crate::switch::virtual_queues::Gate;
 use crate::switch::Switch;
 use crate::units::{Duration, Instant, PortId, Priority};
 
-/// A timeout that comes late by this part of the limit says that the switch itself stood still, and may
-/// not have seen that the frame could leave: the frame is given the same part once more.
+/// A timeout that is late by this fraction of the limit shows that the switch itself was stopped, and may have missed
+/// that the frame could leave: the frame gets the same fraction once more.
 const GRACE_DIVISOR: u64 = 8;
 
 /// The head of one (egress, priority).
@@ -21,13 +21,12 @@ const GRACE_DIVISOR: u64 = 8;
 pub(in crate::switch) struct Head {
     since: Instant,
     grace: Duration,
-    /// Frames in a row that stood here for too long.
+    /// Number of consecutive frames that stayed here for too long.
     drops: u8,
-    /// VLStalled until then.
+    /// VLStalled until this time.
     stalled_until: Option<Instant>,
 }
 
-/// What a head's clock says.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Verdict {
     Wait,
@@ -39,19 +38,17 @@ enum Verdict {
 }
 
 impl Head {
-    /// The first frame of an empty queue.
     pub(in crate::switch) fn note_first(&mut self, now: Instant) {
         self.since = now;
         self.grace = Duration::ZERO;
     }
 
-    /// A frame has left.
     pub(in crate::switch) fn note_departure(&mut self, now: Instant) {
         self.note_first(now);
         self.drops = 0;
     }
 
-    /// True while everything is dropped.
+    /// Returns true while everything is dropped.
     pub(in crate::switch) fn is_stalled(&self) -> bool {
         self.stalled_until.is_some()
     }
@@ -87,7 +84,7 @@ impl Head {
 }
 
 impl Switch {
-    /// When a head's time is over next. O(ports × priorities).
+    /// The time at which the next head's lifetime ends. O(ports × priorities).
     pub(in crate::switch) fn next_lifetime(&self) -> Option<Instant> {
         let config = self.config.lifetime?;
         let ports = self.ports.iter().enumerate();
@@ -102,7 +99,7 @@ impl Switch {
         heads.min()
     }
 
-    /// Drops what has stood at a head for too long. O(ports × priorities), and O(1) for each frame.
+    /// Drops heads above their lifetime. O(ports × priorities), and O(1) for each frame.
     pub(in crate::switch) fn drop_overdue_heads(&mut self, now: Instant) {
         let Some(config) = self.config.lifetime else {
             return;
@@ -119,8 +116,8 @@ impl Switch {
         }
     }
 
-    /// Classes of mode `pfc` have one, and of those with Levels what has come further than D links. A link that is down has
-    /// a limit of its own.
+    /// Applies to classes of mode `pfc`, and to frames of classes with Levels that have come further than D links. A
+    /// link that is down has a separate limit.
     fn has_lifetime(&self, egress: PortId, priority: Priority) -> bool {
         if !self.ports[egress.index()].up {
             return false;

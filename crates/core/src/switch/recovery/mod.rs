@@ -1,8 +1,8 @@
-//! What is done about traffic that stands still: the deadlock detector, releases and traffic releases, reroutes, the storm
-//! watchdog, links that are down, lifetime and age limits.
+//! Handling of stalled traffic: the deadlock detector, releases and traffic releases, reroutes, the storm watchdog,
+//! links that are down, lifetime and age limits.
 //!
-//! Owns the clocks and samples by which standing still is found, and what is given up. It finds and acts; what a finding
-//! means is judged by the control plane, which hears of it by events and answers with commands.
+//! Owns the clocks and samples that detect stalls, and the dropped frames. It detects and acts; the control plane,
+//! which gets events and answers with commands, decides what a stall means.
 //!
 //! Design: docs/src/internals/design/deadlock.md.
 

@@ -1,10 +1,10 @@
 //! Frames for a port whose link is down: they wait for a bounded time, and are then dropped.
 //!
-//! A link that flaps loses nothing that waits for it. A link that stays down must not hold others: frames that wait for
-//! it are charged to the ports that they came in by, whose lossy frames are dropped and whose neighbours are paused once
-//! those buffers are full. A lossless frame may cost its sender a pause of
-//! [`link_down_hold`](crate::SwitchConfig::link_down_hold). Lossy frames use at most half of a buffer meanwhile, so that
-//! the other half is left for frames to other ports.
+//! A link that flaps loses no waiting frame. A link that stays down must not block other traffic: frames that wait for
+//! it are charged to their ingress ports, whose lossy frames are dropped and whose neighbours are paused once those
+//! buffers are full. A lossless frame may cost its sender a pause of
+//! [`link_down_hold`](crate::SwitchConfig::link_down_hold). Meanwhile lossy frames use at most half of a buffer, so
+//! that the other half is left for frames to other ports.
 
 use crate::command::CommandError;
 use crate::counters::DropReason;
@@ -14,20 +14,18 @@ use crate::switch::virtual_queues::{Gate, Place};
 use crate::switch::Switch;
 use crate::units::{Instant, MacAddress, PortId, Priority};
 
-/// State of a port whose link is down.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(in crate::switch) enum Outage {
-    /// It is up.
     #[default]
     None,
-    /// For a moment: frames wait for it until then.
+    /// Frames wait for it until `until`.
     Held { until: Instant },
-    /// For longer: frames for it are dropped.
+    /// Frames for it are dropped.
     Over,
 }
 
 impl Outage {
-    /// When frames stop waiting.
+    /// Returns when frames stop waiting.
     pub(in crate::switch) fn next_change(self) -> Instant {
         match self {
             Self::Held { until } => until,
@@ -37,7 +35,7 @@ impl Outage {
 }
 
 impl Switch {
-    /// The link of `port` is up or down, as before or not.
+    /// Sets the state of `port`'s link; no effect if unchanged.
     pub(in crate::switch) fn note_outage(&mut self, now: Instant, port: PortId) {
         let hold = self.config.link_down_hold;
         let state = &mut self.ports[port.index()];
@@ -55,7 +53,7 @@ impl Switch {
         }
         let state = &mut self.ports[port.index()];
         if is_up {
-            // Their lifetime begins again: the link was not the head's fault.
+            // Their lifetime starts again: the link was down.
             for head in &mut state.heads {
                 head.note_first(now);
             }
@@ -65,7 +63,7 @@ impl Switch {
         self.end_hold(now, port);
     }
 
-    /// Drops what waits for a link that has been down for too long, and forgets the addresses behind it.
+    /// Drops the frames that wait for a link that has been down for too long, and forgets the addresses behind it.
     pub(in crate::switch) fn end_hold(&mut self, now: Instant, port: PortId) {
         let state = &mut self.ports[port.index()];
         if state.outage.next_change() > now {
@@ -84,7 +82,8 @@ impl Switch {
         }
     }
 
-    /// Returns true if a lossy frame from `ingress` for a link that is down would take room from frames for other ports.
+    /// Returns true if a lossy frame from `ingress` for a link that is down would take room from frames for other
+    /// ports.
     #[cold]
     pub(in crate::switch) fn crowds_others(
         &self,
@@ -97,8 +96,8 @@ impl Switch {
         is_held && !self.lossless.contains(priority) && buffer.is_half_full(&self.pools)
     }
 
-    /// Drops lossy frames for a link that has gone down, as far as they use more than half of a buffer. O(1) for each, and
-    /// O(ports × priorities).
+    /// Drops lossy frames for a link that has gone down, if they use more than half of a buffer. O(1) for each frame,
+    /// and O(ports × priorities).
     fn make_room_for_others(&mut self, now: Instant, port: PortId) {
         for priority in Priority::ALL {
             for ingress in (0..self.ports.len()).filter_map(PortId::from_index) {
@@ -111,8 +110,8 @@ impl Switch {
         }
     }
 
-    /// Drops what waits for `address` at a port whose link is down: the address is behind another port now. At a port
-    /// whose link is up it leaves by itself. O(frames), and O(ports × priorities).
+    /// Drops the frames for `address` that wait at a port whose link is down: the address has moved to another port. If
+    /// the link is up they simply leave. O(frames), and O(ports × priorities).
     #[cold]
     pub(in crate::switch) fn drop_moved(
         &mut self,
@@ -137,7 +136,6 @@ impl Switch {
         }
     }
 
-    /// [`Command::SetTransmitter`](crate::Command::SetTransmitter).
     pub(in crate::switch) fn set_transmitter(
         &mut self,
         now: Instant,

@@ -1,5 +1,5 @@
-//! The Deadlock Breaker's release (CLCM paper, section 3.3): for a while only the loop's frames leave by an egress, and the
-//! ingress buffer that they come from has room for a frame more.
+//! The Deadlock Breaker's release (CLCM paper, section 3.3): for a while only the loop's frames leave by an egress, and
+//! their ingress buffer has room for one more frame.
 
 use crate::command::CommandError;
 use crate::event::EventKind;
@@ -8,7 +8,7 @@ use crate::switch::Switch;
 use crate::units::{Bytes, Instant, PortId, Priority};
 
 impl Switch {
-    /// Only what can deadlock can be released. A class with Levels is by [`check_loan`](Self::check_loan).
+    /// Only a class that can deadlock can be released. A class with Levels uses [`check_loan`](Self::check_loan).
     pub(in crate::switch) fn check_releasable(
         &self,
         priority: Priority,

@@ -1,8 +1,7 @@
-//! The dataplane's half of the Loop Breaker (CLCM paper, section 3.2.2): moving recent flows off a blocked
-//! egress.
+//! The dataplane's half of the Loop Breaker (CLCM paper, section 3.2.2): moves recent flows off a blocked egress.
 //!
-//! What is moved at once is a unit: the flows that share a pin, or a bucket. A unit goes to a member that
-//! will do for all of its recent flows, for a frame that would leave by the port it came in by is lost.
+//! A unit moves as a whole: the flows that share a pin, or a bucket. It goes to a member that suits all of its recent
+//! flows, since a frame whose egress is its ingress port is lost.
 
 use crate::command::{CommandError, RerouteBy, RerouteSelection};
 use crate::event::EventKind;
@@ -13,26 +12,25 @@ use crate::switch::observe::FlowRecord;
 use crate::switch::Switch;
 use crate::units::{Instant, MacAddress, PortId, Priority, PORT_COUNT_MAX};
 
-/// A recent flow that goes by the blocked egress now. Sorted, those of one unit stand together.
+/// A recent flow that uses the blocked egress now. Sorting groups those of one unit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(in crate::switch) struct Candidate {
     unit: Unit,
-    /// Its place in the table of flows.
+    /// Its index in the table of flows.
     flow: u32,
 }
 
-/// What moves at once.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum Unit {
     Flow(GroupId, u32),
     Bucket(GroupId, u16),
 }
 
-/// What one command has done so far.
+/// Progress of one command.
 struct Progress {
     moved: u32,
     stuck: u32,
-    /// By port: units that went there.
+    /// By port: units moved there.
     moved_to: [u32; PORT_COUNT_MAX],
 }
 
@@ -71,7 +69,7 @@ impl Switch {
                     unit: unit_of(&flow, &way, by),
                     flow: index as u32,
                 }),
-                // It was moved since its last frame came.
+                // It was moved after its last frame had arrived.
                 Some(_) => {}
                 None if selects(&flow) => progress.stuck += 1,
                 None => {}
@@ -108,9 +106,8 @@ impl Switch {
         Ok(())
     }
 
-    /// Ports from which flows come in that leave by (`egress`, `priority`) and could leave by another
-    /// member of their destination's group. O(capacity of the flow monitor); with the monitor off O(virtual
-    /// queues there).
+    /// Ingress ports of flows that leave by (`egress`, `priority`) and could leave by another member of their
+    /// destination's group. O(capacity of the flow monitor); with the monitor off, O(virtual queues there).
     pub fn alternatives_from(&self, now: Instant, egress: PortId, priority: Priority) -> PortSet {
         let mut from = PortSet::EMPTY;
         if self.flows.is_on() {
@@ -144,7 +141,7 @@ impl Switch {
         from
     }
 
-    /// Moves a unit to the best member that will do; `None` when there is none, or no room for a pin.
+    /// Moves a unit to the best suitable member; `None` if there is none, or no room for a pin.
     fn move_unit(
         &mut self,
         now: Instant,

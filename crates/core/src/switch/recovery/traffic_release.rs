@@ -1,5 +1,5 @@
-//! The Loop Breaker's traffic release (CLCM paper, section 3.2.3): frames of the loop leave although the
-//! neighbour pauses them, a stated amount and no more.
+//! The Loop Breaker's traffic release (CLCM paper, section 3.2.3): frames of the loop leave although the neighbour
+//! pauses them, up to a given amount.
 
 use crate::command::CommandError;
 use crate::event::EventKind;
@@ -29,7 +29,7 @@ impl Switch {
         Ok(())
     }
 
-    /// Ends those of `port` that are complete, late, or not needed because the pause is over.
+    /// Ends those of `port` that are complete, expired, or unnecessary because the pause is over.
     #[cold]
     #[inline(never)]
     pub(in crate::switch) fn end_traffic_releases(&mut self, now: Instant, port: PortId) {

@@ -1,4 +1,5 @@
-//! The next frame of a port at which several priorities wait: those that are owed one, what precedes the turns, then turns by weight.
+//! Choice of the next frame at a port where several priorities wait: owed frames, then those that precede the turns,
+//! then turns by weight.
 
 use super::{Precedence, PriorityTurn};
 use crate::sets::PrioritySet;
@@ -10,7 +11,7 @@ use crate::units::{Instant, PortId, Priority, PRIORITY_COUNT};
 pub(in crate::switch) struct Offer {
     pub(in crate::switch) now: Instant,
     pub(in crate::switch) waiting: PrioritySet,
-    /// Those of them that neither a pause nor their highest rate holds.
+    /// Those that neither a pause nor their maximum rate blocks.
     pub(in crate::switch) sendable: PrioritySet,
     /// The rule of each waiting priority.
     pub(in crate::switch) gates: [Gate; PRIORITY_COUNT],
@@ -29,9 +30,8 @@ pub(in crate::switch) struct Order<'a> {
     pub(in crate::switch) precedence: Option<&'a mut Precedence>,
 }
 
-/// Takes the next frame of `port`. The bound of [`virtual_queues`](crate::switch::virtual_queues)
-/// holds across priorities: frames owed at one of them go before the turns of all. O(priorities),
-/// and O(Levels) where a frame is owed.
+/// Takes the next frame of `port`. The bound of [`virtual_queues`](crate::switch::virtual_queues) holds across
+/// priorities: frames owed at one of them precede the turns of all. O(priorities), and O(Levels) if a frame is owed.
 pub(in crate::switch) fn take_next(
     queues: &mut VirtualQueues,
     order: Order<'_>,
@@ -91,7 +91,7 @@ fn take(
     Some((priority, departure))
 }
 
-/// Notes the waiting pairs that the turn passed: they may go first later.
+/// Notes the waiting pairs that the turn skipped: they may go first later.
 fn pass_over(queues: &mut VirtualQueues, port: PortId, offer: &Offer, passed: PrioritySet) {
     for held in passed.iter().filter(|held| offer.waiting.contains(*held)) {
         queues.pass_over(port, held, offer.gate(held));

@@ -4,7 +4,7 @@ use super::*;
 use crate::config::{Algorithm, ClassConfig, ClassMode, PartsPerMillion, SwitchConfig};
 use crate::units::Bytes;
 
-/// Precedence of a port at which [`STRICT`] goes first.
+/// Precedence of a port at which [`STRICT`] is strict.
 pub(super) fn precedence() -> Box<Precedence> {
     let lossy = ClassMode::Lossy {
         buffer: Bytes::new(1 << 20),
@@ -19,8 +19,8 @@ pub(super) fn precedence() -> Box<Precedence> {
     Precedence::new(&config).unwrap()
 }
 
-/// Owed frames that went before it are taken from the turns afterwards: over a long time the strict
-/// priority has its share.
+/// Owed frames that went before it are deducted from the turns afterwards: in the long run the strict priority gets its
+/// share.
 #[test]
 fn a_strict_priority_gets_its_share_and_no_more() {
     let mut both = Both::new(8, true);

@@ -1,6 +1,5 @@
-//! Test of the choice against a slow model of the rule, under an adversary that sees the model's
-//! state and holds back frames so as to keep others waiting. Every waiting pair has its turn within
-//! the bound of `virtual_queues/owed.rs`.
+//! Compares the choice with a slow model of the rule, under an adversary that sees the model's state and blocks frames
+//! so as to keep others waiting. Every waiting pair has its turn within the bound of `virtual_queues/owed.rs`.
 
 use std::collections::VecDeque;
 
@@ -11,15 +10,15 @@ use crate::random::SplitMix64;
 use crate::switch::virtual_queues::Place;
 
 const EGRESS: PortId = PortId::new(0);
-/// Longest frame, and every frame: a turn of an ingress port is one frame.
+/// Length of every frame: a turn of an ingress port is one frame.
 const LENGTH: u32 = 1500;
 /// Priorities in use: number, highest Level and weight.
 const CLASSES: [(usize, u8, u64); 3] = [(1, 0, 1), (3, 2, 2), (6, 3, 1)];
 /// Ingress ports, 1 and up.
 const LANES: u64 = 2;
-/// The port that a release names.
+/// The ingress port named by a release.
 const NAMED: u8 = 1;
-/// Stands for a Level in a pair of what a release names.
+/// Stands for a Level in the pair of a release.
 const NAMED_LEVEL: u8 = 99;
 
 /// n: one pair for each Level of each priority, and one for a release.
@@ -30,12 +29,12 @@ const PRIORITY_TURNS: u64 = 2 * (2 + 1);
 const BY_TURNS: u64 = LEVEL_TURNS + (LEVEL_TURNS + 1) * PRIORITY_TURNS;
 const BOUND: u64 = PAIRS * (BY_TURNS + 2);
 
-/// Goes first where a test has it so.
+/// Strict in some tests.
 const STRICT: usize = 6;
-/// Frames in a hundred that it gets while others could send.
+/// Its percentage of frames while others could send.
 const SHARE_PERCENT: i64 = 80;
-/// Bound for priorities that wait beside it: before each of their frames ⌈80 ÷ 20⌉ of its own, and
-/// the one that is not yet owed.
+/// Bound for priorities that wait beside it: before each of their frames, ⌈80 ÷ 20⌉ of its own and the one that is not
+/// yet owed.
 const BOUND_BESIDE_STRICT: u64 = BOUND * (1 + 4 + 1);
 
 type Pair = (usize, u8);
@@ -54,14 +53,14 @@ struct Rules {
 struct Model {
     /// By priority and Level: ingress ports in the order of their turns, with their frames.
     lanes: [[VecDeque<Lane>; 4]; PRIORITY_COUNT],
-    /// By priority: the Level that has the turn, and the rest of that turn.
+    /// By priority: the Level whose turn it is, and the rest of that turn.
     level_turns: [(u8, usize); PRIORITY_COUNT],
-    /// The priority that has the turn, and the rest of each priority's turn in frames.
+    /// The priority whose turn it is, and the rest of each priority's turn in frames.
     current: usize,
     left: [u64; PRIORITY_COUNT],
     /// Longest first.
     owed: Vec<Pair>,
-    /// Set if [`STRICT`] goes first.
+    /// Set if [`STRICT`] is strict.
     has_strict: bool,
     /// Debt to the turns, in hundredths of a frame.
     owed_to_turns: i64,
@@ -220,7 +219,7 @@ impl Model {
         (priority, level)
     }
 
-    /// The frame of `pair` whose turn it is.
+    /// The next frame of `pair`.
     fn take(&mut self, (priority, level): Pair) -> u32 {
         let is_named = level == NAMED_LEVEL;
         let level = if is_named { 0 } else { level };
@@ -327,7 +326,7 @@ impl Both {
         rules
     }
 
-    /// Finds rules under which `victim` may leave and does not, if there are some.
+    /// Finds rules under which `victim` may leave and does not, if there are any.
     fn worst_rules(&mut self, victim: Pair) -> Rules {
         let mut rules = self.random_rules();
         for _ in 0..8 {
@@ -393,12 +392,12 @@ impl Both {
 }
 
 #[test]
-fn whoever_may_leave_again_and_again_leaves_within_the_bound() {
+fn a_priority_that_may_leave_repeatedly_leaves_within_the_bound() {
     everybody_leaves_within_the_bound(false);
 }
 
 #[test]
-fn beside_a_strict_priority_they_leave_within_its_bound() {
+fn beside_a_strict_priority_others_leave_within_its_bound() {
     everybody_leaves_within_the_bound(true);
 }
 
@@ -429,13 +428,13 @@ fn everybody_leaves_within_the_bound(has_strict: bool) {
         }
         longest = longest.max(both.longest);
     }
-    // The adversary is useless if no pair waits for as long as all others take.
+    // The adversary is useless unless some pair waits for as long as all others take.
     assert!(longest >= PAIRS, "{longest} of {BOUND}");
 }
 
-/// Owed frames are settled soon: with nothing held the shares are those of the weights again.
+/// Owed frames are settled soon: with nothing blocked, the shares return to the weights.
 #[test]
-fn with_nothing_held_the_shares_are_by_weight() {
+fn without_pauses_the_shares_are_by_weight() {
     let mut both = Both::new(7, false);
     for _ in 0..500 {
         both.refill(true);

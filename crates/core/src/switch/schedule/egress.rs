@@ -1,10 +1,9 @@
-//! One (egress, priority): what waits there, whether it moves, and who may leave.
+//! One (egress, priority): its backlog, its progress, and the rules for departures.
 
 use crate::event::SuspicionReason;
 use crate::units::{Bytes, Duration, Instant, PortId};
 
-/// State of one (egress, priority) beside its virtual queues. Fields that every frame changes come
-/// first.
+/// State of one (egress, priority) beside its virtual queues. Fields that every frame changes come first.
 #[derive(Debug, Default)]
 #[cfg_attr(feature = "testing", derive(Clone))]
 #[repr(C, align(64))]
@@ -17,7 +16,7 @@ pub(in crate::switch) struct EgressState {
     forced: Option<Forced>,
 }
 
-/// The deadlock detector's view: for how long frames have waited without any leaving.
+/// The deadlock detector's state: how long frames have waited without any leaving.
 #[derive(Debug, Default)]
 #[cfg_attr(feature = "testing", derive(Clone))]
 #[repr(C)]
@@ -27,12 +26,12 @@ struct Watch {
     suspected_since: Option<Instant>,
 }
 
-/// The arbitration rule of the CLCM paper's section 3.3: only frames from the loop's ingress leave;
-/// after that, for a while, these leave first.
+/// The arbitration rule of the CLCM paper's section 3.3: only frames from the loop's ingress leave; afterwards these
+/// are preferred for a while.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(in crate::switch) struct ReleaseRule {
     pub(in crate::switch) ingress: PortId,
-    /// [`Instant::FAR_FUTURE`] once it is past.
+    /// [`Instant::FAR_FUTURE`] once it has passed.
     pub(in crate::switch) exclusive_until: Instant,
     departures: u8,
     pub(in crate::switch) until: Instant,
@@ -53,8 +52,8 @@ impl ReleaseRule {
         self.exclusive_until != Instant::FAR_FUTURE
     }
 
-    /// Returns true if the next frame is to be one of the loop's, if one waits: one in [`BY_TURNS`]
-    /// is not, so that no other frame waits for the whole preference.
+    /// Returns true if the next frame should be one of the loop's, if one waits: one in [`BY_TURNS`] is not, so that no
+    /// other frame waits for the whole preference.
     pub(in crate::switch) fn prefers(&self) -> bool {
         !self.departures.is_multiple_of(BY_TURNS)
     }
@@ -64,7 +63,7 @@ impl ReleaseRule {
     }
 }
 
-/// While a loop's frames go first, one frame in this many leaves by turns.
+/// While a loop's frames are preferred, one frame in this many leaves by turns.
 const BY_TURNS: u8 = 4;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -103,7 +102,7 @@ impl EgressState {
         self.release.map(|rule| rule.ingress)
     }
 
-    /// Adds a frame that begins to wait. Returns true when it is the only one.
+    /// Adds a frame that begins to wait. Returns true if it is the only one.
     pub(in crate::switch) fn note_arrival(&mut self, length: Bytes) -> bool {
         self.backlog += length;
         self.backlog_max = self.backlog_max.max(self.backlog);
@@ -114,7 +113,7 @@ impl EgressState {
         self.frame_count == 1
     }
 
-    /// Removes a frame that leaves. Returns true when none is left.
+    /// Removes a frame that leaves. Returns true if none is left.
     pub(in crate::switch) fn note_departure(&mut self, length: Bytes) -> bool {
         self.watch.moved = true;
         if let Some(rule) = &mut self.release {
@@ -124,8 +123,8 @@ impl EgressState {
         self.note_discard(length)
     }
 
-    /// Removes a frame that leaves although the port is paused, which is no throughput. Returns
-    /// true when none is left.
+    /// Removes a frame that leaves although the port is paused, which does not count as throughput. Returns true if
+    /// none is left.
     pub(in crate::switch) fn note_forced_departure(&mut self, length: Bytes) -> bool {
         if let Some(forced) = &mut self.forced {
             forced.released += length;
@@ -146,7 +145,7 @@ impl EgressState {
         });
     }
 
-    /// Ends a traffic release that is complete, out of time, or no longer `needed`.
+    /// Ends a traffic release that is complete, expired, or no longer `needed`.
     pub(in crate::switch) fn expire_forced(
         &mut self,
         now: Instant,
@@ -156,16 +155,15 @@ impl EgressState {
             .take_if(|forced| !needed || forced.until <= now || forced.released >= forced.amount)
     }
 
-    /// Removes a frame dropped in the queue, which is no throughput. Returns true when none is
-    /// left.
+    /// Removes a frame dropped in the queue, which does not count as throughput. Returns true if none is left.
     pub(in crate::switch) fn note_discard(&mut self, length: Bytes) -> bool {
         self.backlog -= length;
         self.frame_count -= 1;
         self.frame_count == 0
     }
 
-    /// Samples for a deadlock: `elapsed` is the time since the sample before, cut to the span that
-    /// the sampler can vouch for (a sampler that was itself held up has not seen the egress stall).
+    /// Samples for a deadlock: `elapsed` is the time since the previous sample, limited to the span that the sampler
+    /// has observed (a delayed sampler has not seen the egress stall).
     pub(in crate::switch) fn sample(
         &mut self,
         now: Instant,
@@ -196,7 +194,7 @@ impl EgressState {
         }
     }
 
-    /// Returns the reason for the stall, for people.
+    /// Returns the reason for the stall, for reports.
     pub(in crate::switch) fn reason(
         &self,
         paused: bool,
@@ -214,8 +212,8 @@ impl EgressState {
         }
     }
 
-    /// Installs or prolongs the rule. `Err` names the ingress port that already holds this egress;
-    /// `Ok(true)` means that the rule is new.
+    /// Installs or prolongs the rule. `Err` contains the ingress port that already holds this egress; `Ok(true)` means
+    /// that the rule is new.
     pub(in crate::switch) fn install_release(
         &mut self,
         ingress: PortId,
@@ -246,8 +244,8 @@ impl EgressState {
         }
     }
 
-    /// Removes a rule that only prefers another ingress port than `ingress`: a loop that is locked now needs
-    /// the egress more.
+    /// Removes a rule that only prefers another ingress port than `ingress`: a loop that is locked now needs the egress
+    /// more.
     pub(in crate::switch) fn make_way(&mut self, ingress: PortId) -> Option<ReleaseRule> {
         self.release
             .take_if(|rule| rule.ingress != ingress && !rule.is_exclusive())
@@ -301,7 +299,7 @@ mod tests {
     }
 
     #[test]
-    fn movement_and_emptiness_start_the_clock_anew() {
+    fn movement_and_emptiness_restart_the_clock() {
         let mut egress = EgressState::default();
         egress.note_arrival(Bytes::new(100));
         egress.note_arrival(Bytes::new(100));
@@ -319,7 +317,7 @@ mod tests {
     }
 
     #[test]
-    fn a_rule_that_only_prefers_makes_way_for_another_loop() {
+    fn a_preference_gives_way_to_another_loop() {
         let mut egress = EgressState::default();
         let (one, two) = (PortId::new(1), PortId::new(2));
         assert_eq!(egress.install_release(one, at(10), at(50)), Ok(true));

@@ -1,4 +1,4 @@
-//! Frames that may leave by one port: releases, Feedback, pauses and storms together.
+//! Frames that may leave by one port, by releases, Feedback, pauses and storms together.
 
 use crate::level::Level;
 use crate::sets::PrioritySet;
@@ -36,8 +36,8 @@ impl Port {
         }
     }
 
-    /// With Feedback D none may leave, unless the storm watchdog ignores it. A number of permitted
-    /// frames is never exceeded.
+    /// With Feedback D none may leave, unless the storm watchdog ignores it. A number of granted frames is never
+    /// exceeded.
     #[cold]
     fn gate_of_storm(&self, priority: Priority, state: &LevelState) -> Gate {
         if self.storms.ignores_pause(priority) && state.given.is_none() {
@@ -47,8 +47,8 @@ impl Port {
         }
     }
 
-    /// Notes that the line was free and nothing could leave: no Feedback lingers. Returns `None`,
-    /// the frame that leaves.
+    /// Notes that the line was free and nothing could leave: no Feedback lingers. Returns `None`, for the missing
+    /// frame.
     #[cold]
     #[inline(never)]
     pub(in crate::switch) fn note_opportunity<T>(&mut self) -> Option<T> {
@@ -65,8 +65,8 @@ impl Port {
             .is_some_and(|state| state.received.feedback() >= state.budget.depth())
     }
 
-    /// A release chooses among the frames that the Feedback permits; a traffic release is for
-    /// classes without Levels.
+    /// A release chooses among the frames that the Feedback permits; a traffic release applies to classes without
+    /// Levels.
     #[cold]
     fn gate_of_release(&self, now: Instant, priority: Priority) -> Gate {
         let index = priority.index();
@@ -85,8 +85,8 @@ impl Port {
         }
     }
 
-    /// Returns when the neighbour and its highest rate let `priority` go if nothing else comes in;
-    /// in the past when it may send.
+    /// Returns when the neighbour and the maximum rate let `priority` send if nothing else is received; in the past if
+    /// it may send now.
     #[inline]
     pub(in crate::switch) fn resumes_at(&self, priority: Priority) -> Instant {
         let resumes = if self.storms.ignores_pause(priority) || self.forced.contains(priority) {
@@ -100,8 +100,8 @@ impl Port {
         }
     }
 
-    /// Returns the priorities that have frames, are not held by the neighbour or send in spite of
-    /// it, and have not used up their highest rate.
+    /// Returns the priorities that have frames, are not paused (or send in spite of it), and have not used up their
+    /// maximum rate.
     pub(in crate::switch) fn sendable(&self, now: Instant) -> PrioritySet {
         let mut set = self.waiting;
         for priority in self.waiting.iter() {

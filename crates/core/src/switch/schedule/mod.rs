@@ -1,8 +1,8 @@
 //! Departure of frames: ports to poll, frames that may leave, turns, and free lines.
 //!
-//! Owns the backlog of each (egress, priority) with the rules of releases, the turns between
-//! priorities and what precedes them, the shapers, and the ports that need no poll (`Ready`). Code
-//! that enables a transmission notes the port or the timers there.
+//! Owns the backlog of each (egress, priority) with the rules of releases, the turns between priorities and the
+//! precedence over them, the shapers, and the ports worth polling (`Ready`). Code that enables a transmission notes the
+//! port or the timers there.
 //!
 //! Design: docs/src/internals/design/core.md.
 

@@ -1,53 +1,46 @@
-//! Precedence over the turns of a port: guaranteed rates and strict priorities; and the limit of a
-//! class to its rate.
+//! Precedence over the turns of a port: guaranteed rates and strict priorities; and maximum rates of classes.
 //!
 //! Of the frames that may leave now, in this order:
 //!
-//! 1. what is owed to somebody ([`virtual_queues`](crate::switch::virtual_queues));
-//! 2. priorities that have had less than their guaranteed rate, the one that has been below for
-//!    longest first;
+//! 1. owed frames ([`virtual_queues`](crate::switch::virtual_queues));
+//! 2. priorities that have had less than their guaranteed rate, the one below it for longest first;
 //! 3. strict priorities, the highest first;
 //! 4. the others, by turns.
 //!
-//! **Bound on what strict starves.** 2 and 3 have a share of the line,
-//! [`strict_share`](crate::SwitchConfig::strict_share). Each of their frames that leaves while one
-//! of 4 could have left adds (1 − share) times its length to what the turns are owed; a frame of 1
-//! or 4 that leaves while one of 2 or 3 could have left takes share times its length away. As long
-//! as the longest frame is owed, 4 goes first. So beside an overload of strict traffic the turns as
-//! a whole get 1 − share of the bytes, and wait for no more than ⌈longest frame × share ÷ (1 −
-//! share)⌉ bytes of others before each frame; after frames that went first as owed, for nine times
-//! as many ([`CREDIT_FRAMES_MAX`]). What they do not use is not saved up: only what could have left
-//! counts.
+//! **Bound on starvation by strict traffic.** 2 and 3 have a share of the line,
+//! [`strict_share`](crate::SwitchConfig::strict_share). Each of their frames that leaves while one of 4 could have left
+//! adds (1 − share) times its length to the debt to the turns; a frame of 1 or 4 that leaves while one of 2 or 3 could
+//! have left deducts share times its length. While the debt is at least the longest frame, 4 goes first. So under an
+//! overload of strict traffic the turns as a whole get 1 − share of the bytes, and wait for at most ⌈longest frame ×
+//! share ÷ (1 − share)⌉ bytes of others before each frame; after owed frames that went first, for nine times as many
+//! ([`CREDIT_FRAMES_MAX`]). Unused share is not saved up: only frames that could have left count.
 //!
-//! Nothing is owed to a strict priority that others passed while it was paused: it goes first as
-//! soon as it may. The bound of `virtual_queues/owed.rs` holds for what takes turns, with the bytes
-//! above before each of its frames.
+//! A strict priority that others passed while it was paused is owed nothing: it goes first as soon as it may. The bound
+//! of `virtual_queues/owed.rs` holds for priorities that take turns, with the bytes above before each of their frames.
 
 use super::{Offer, Shaper};
 use crate::config::{Algorithm, SchedulerConfig, SwitchConfig};
 use crate::sets::PrioritySet;
 use crate::units::{Bytes, Instant, Priority, PRIORITY_COUNT};
 
-/// Maximum, in longest frames, taken from the turns for frames that went before strict ones because
-/// they were owed.
+/// Maximum, in longest frames, deducted from the turns for owed frames that went before strict ones.
 const CREDIT_FRAMES_MAX: i64 = 8;
 
-/// Precedence of one port; there is none if no class needs it.
+/// Precedence of one port; absent if no class needs it.
 #[derive(Debug)]
 #[cfg_attr(feature = "testing", derive(Clone))]
 pub(in crate::switch) struct Precedence {
     strict: PrioritySet,
     guaranteed: PrioritySet,
-    /// Virtual lines of the guaranteed rates, by priority: a free line means that the priority has
-    /// had less.
+    /// Virtual lines of the guaranteed rates, by priority: a free line means that the priority has had less.
     least: [Option<Shaper>; PRIORITY_COUNT],
-    /// Virtual lines of the highest rates, by priority.
+    /// Virtual lines of the maximum rates, by priority.
     most: [Option<Shaper>; PRIORITY_COUNT],
-    /// In bytes × millionths; below zero where the turns have had more than their share.
+    /// In bytes × millionths; negative if the turns have had more than their share.
     owed_to_turns: i64,
     share_ppm: i64,
     frame_max: i64,
-    /// Set if the last choice went before a priority that precedes the turns.
+    /// Set if the last choice overtook a priority that precedes the turns.
     went_ahead: bool,
 }
 
@@ -87,7 +80,7 @@ impl Precedence {
         }))
     }
 
-    /// Returns when `priority` may next send by its highest rate; in the past without one.
+    /// Returns when `priority` may next send by its maximum rate; in the past without one.
     #[inline]
     pub(in crate::switch) fn free_at(&self, priority: Priority) -> Instant {
         let line = self.most[priority.index()].as_ref();
@@ -107,9 +100,8 @@ impl Precedence {
         self.strict
     }
 
-    /// Returns the priority that goes before the turns now, with the debt to the turns taken into
-    /// account. `length_of` returns the next frame's length in bytes, `None` where nothing may
-    /// leave. O(priorities).
+    /// Returns the priority that precedes the turns now, taking the debt to the turns into account. `length_of` returns
+    /// the next frame's length in bytes, `None` if nothing may leave. O(priorities).
     pub(in crate::switch) fn choose(
         &mut self,
         offer: &Offer,
@@ -143,13 +135,12 @@ impl Precedence {
         self.owed_to_turns = (self.owed_to_turns - i64::from(length) * self.share_ppm).max(least);
     }
 
-    /// Returns true if the frame that has just been chosen went before one that precedes the turns.
+    /// Returns true if the frame just chosen overtook one that precedes the turns.
     pub(in crate::switch) fn take_went_ahead(&mut self) -> bool {
         core::mem::take(&mut self.went_ahead)
     }
 
-    /// Returns the priority that guarantee or strictness puts first, and the length of its next
-    /// frame.
+    /// Returns the priority that comes first by guarantee or strictness, and the length of its next frame.
     fn first(
         &self,
         offer: &Offer,
@@ -176,7 +167,7 @@ impl Precedence {
             })
     }
 
-    /// Returns true if a frame that takes turns could leave beside `first`.
+    /// Returns true if a frame that takes turns could leave instead of `first`.
     fn turns_could(
         &self,
         offer: &Offer,

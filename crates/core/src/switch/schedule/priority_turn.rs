@@ -12,8 +12,7 @@ pub(in crate::switch) struct PriorityTurn {
 }
 
 impl PriorityTurn {
-    /// Does the work of [`choose`](Self::choose) when it chooses `priority` and no other one has
-    /// anything to send.
+    /// [`choose`](Self::choose) for the case that only `priority` has anything to send.
     #[inline(always)]
     pub(in crate::switch) fn take_alone(
         &mut self,
@@ -34,9 +33,8 @@ impl PriorityTurn {
         };
     }
 
-    /// Chooses a priority whose next frame may leave, and returns the priorities that the turn
-    /// leaves or passes because nothing may. `length_of` returns the next frame's length in bytes,
-    /// `None` where nothing may leave. O(priorities).
+    /// Chooses a priority whose next frame may leave, and returns the priorities that the turn leaves or skips because
+    /// nothing may. `length_of` returns the next frame's length in bytes, `None` if nothing may leave. O(priorities).
     pub(in crate::switch) fn choose(
         &mut self,
         quantum_of: impl Fn(Priority) -> u64,
@@ -62,7 +60,7 @@ impl PriorityTurn {
             *deficit = (*deficit).min(quantum_of(priority)) + quantum_of(priority) - length;
             return Some((priority, passed));
         }
-        // Only the current one has something to send: a new turn for it.
+        // Only the present one has something to send: a new turn for it.
         let priority = Priority::ALL[self.current];
         let length = u64::from(length_of(priority)?);
         self.deficits[self.current] = quantum_of(priority).saturating_sub(length);
@@ -93,9 +91,9 @@ mod tests {
     }
 
     proptest! {
-        /// The short way for one priority does what the long way does.
+        /// The fast path for one priority has the result of the general one.
         #[test]
-        fn alone_is_chosen_as_among_others(
+        fn a_lone_priority_is_chosen_as_among_others(
             steps in prop::collection::vec((0..8u8, prop::option::of(0..8u8), 60u32..1522), 1..100),
         ) {
             let (mut long, mut short) = (PriorityTurn::default(), PriorityTurn::default());

@@ -1,5 +1,5 @@
-//! Ports worth polling, and their times: for callers with so many ports or switches that polling
-//! all of them after each call is too slow.
+//! Ports worth polling, and their times: for callers with so many ports or switches that polling all of them after each
+//! call is too slow.
 
 use crate::sets::PortSet;
 use crate::switch::port::Port;
@@ -15,7 +15,7 @@ pub(in crate::switch) struct Ready {
     /// Set if a timer may be earlier than before.
     timers: bool,
     timer_ports: PortSet,
-    /// By port: a time before which none of its timers is due, except those of `timer_ports`.
+    /// By port: a lower bound of its timers, except for those of `timer_ports`.
     port_timers: Vec<Instant>,
     first_port_timer: Instant,
     all: PortSet,
@@ -67,23 +67,23 @@ impl Ready {
 }
 
 impl Switch {
-    /// A port for which [`transmit`](Self::transmit) may give something that it did not give when it was
-    /// last asked; each once, in the order of numbers. O(ports ÷ 64).
+    /// Returns a port for which [`transmit`](Self::transmit) may return more than when it was last called; each once,
+    /// in the order of numbers. O(ports ÷ 64).
     ///
-    /// A port that gave `None` need be asked again only when it is named here, or when
-    /// [`next_transmit`](Self::next_transmit) has come.
+    /// A port that returned `None` need be polled again only when it is returned here, or at
+    /// [`next_transmit`](Self::next_transmit).
     pub fn poll_ready(&mut self) -> Option<PortId> {
         self.ready.ports.take_first()
     }
 
-    /// When `port` may have something to send if nothing else happens: a pause runs out, or its line is free
-    /// again. `None`: not by time alone. A moment that is past means now. O(priorities).
+    /// The time at which `port` may have something to send if nothing else happens: a pause expires, or its line
+    /// becomes free. `None`: not by time alone. A time in the past means now. O(priorities).
     pub fn next_transmit(&self, port: PortId) -> Option<Instant> {
         let state = self.ports.get(port.index())?;
         if !state.up {
             return None;
         }
-        // A gate that lets nothing out must not make the caller spin: its end is a timer's.
+        // A gate that blocks everything must not make the caller spin: a timer ends it.
         let free_at = state.shaper.free_at();
         let may_leave = |priority| {
             let gate = state.gate(state.resumes_at(priority).max(free_at), priority);
@@ -95,13 +95,13 @@ impl Switch {
             .filter(|priority| may_leave(*priority))
             .map(|priority| state.resumes_at(priority))
             .min()?;
-        // Who waits for credits is let go by them, not by time.
+        // A wait for credits ends when they arrive, not at a time.
         (resumes != Instant::FAR_FUTURE).then(|| resumes.max(free_at))
     }
 
-    /// When [`handle_timeout`](Self::handle_timeout) is next due: [`next_timeout`](Self::next_timeout) without
-    /// what ports may send. It may be too early, never too late. O(1) while nothing has changed at a port; else O(ports), and
-    /// O(lossless priorities) for each port at which something has.
+    /// The time at which [`handle_timeout`](Self::handle_timeout) is next due: [`next_timeout`](Self::next_timeout)
+    /// without the frames that ports may send. It may be too early, never too late. O(1) while nothing has changed at a
+    /// port; otherwise O(ports), and O(lossless priorities) for each changed port.
     pub fn next_timer(&mut self) -> Option<Instant> {
         if !self.ready.timer_ports.is_empty() {
             self.settle_port_timers();

@@ -1,10 +1,10 @@
-//! One port's line: when the next frame may start.
+//! One port's line: the time at which the next frame may start.
 
 use crate::line_clock::LineClock;
 use crate::units::{BitRate, Bytes, Duration, Instant, LINE_OVERHEAD};
 
-/// A virtual line of fixed rate. Frames go out back to back; a late caller may catch up by at most
-/// `burst`, and control frames that go out at once push later frames back.
+/// A virtual line of fixed rate. Frames leave back to back; a late caller may catch up by at most `burst`, and control
+/// frames, which leave at once, delay later frames.
 #[derive(Debug)]
 #[cfg_attr(feature = "testing", derive(Clone))]
 pub(in crate::switch) struct Shaper {
@@ -13,7 +13,7 @@ pub(in crate::switch) struct Shaper {
     burst: Duration,
 }
 
-/// Division by a rate without a division, which would take longer than all the other work for a frame's departure.
+/// Division by a rate without a division instruction, which would take longer than the rest of a frame's departure.
 ///
 /// For x below 2⁶², ⌊x ÷ rate⌋ is ⌊m·x ÷ 2^(62+l)⌋ with 2^(l−1) < rate ≤ 2^l and m = ⌊2^(62+l) ÷ rate⌋ + 1 (Granlund and
 /// Montgomery, Division by Invariant Integers using Multiplication, PLDI 1994, theorem 4.2).
@@ -46,7 +46,7 @@ impl Divider {
 }
 
 impl Shaper {
-    /// Creates a line that lets a caller catch up if it is late by no more than `burst`.
+    /// Creates a line that lets a caller catch up by at most `burst`.
     pub(in crate::switch) fn new(rate: BitRate, burst: Duration) -> Self {
         Self {
             line: LineClock::new(rate),
@@ -59,7 +59,7 @@ impl Shaper {
         self.line.free_at()
     }
 
-    /// Marks the line as busy at least until then.
+    /// Marks the line busy at least until then.
     pub(in crate::switch) fn occupy(&mut self, until: Instant) {
         self.line.occupy(until);
     }
@@ -85,7 +85,7 @@ mod tests {
     use super::*;
 
     fn rates() -> impl Strategy<Value = u64> {
-        // Around powers of two, those of networks, and any.
+        // Around powers of two, typical rates of networks, and any.
         prop_oneof![
             (0..64u32, -2..3i64).prop_map(|(power, off)| (1u64 << power).wrapping_add_signed(off)),
             (1..1_000_000u64).prop_map(|mbit| mbit * 1_000_000),

@@ -1,4 +1,4 @@
-//! Frames out: control first, then what the shaper, the pauses and the turns allow.
+//! Transmission: control frames first, then data frames by shaper, pauses and turns.
 
 use super::choice::{self, Offer, Order};
 use crate::config::SwitchConfig;
@@ -11,10 +11,10 @@ use crate::switch::{Switch, Transmission};
 use crate::units::{Bytes, Instant, PortId, Priority, PRIORITY_COUNT};
 
 impl Switch {
-    /// Returns the next frame of `port`, if anything may leave now. O(priorities).
+    /// Returns the next frame of `port`, if any may leave now. O(priorities).
     ///
-    /// PFC goes first: a pause that waits behind data is late. Control frames are not held by
-    /// pauses nor by the shaper, but the line time they take is booked.
+    /// PFC goes first: a pause that waits behind data is late. Control frames wait neither for pauses nor for the
+    /// shaper, but their time on the line is accounted for.
     #[inline]
     pub fn transmit(&mut self, now: Instant, port: PortId) -> Option<Transmission> {
         let state = self.ports.get(port.index())?;
@@ -32,14 +32,14 @@ impl Switch {
         self.transmit_data(now, port)
     }
 
-    /// A data frame of `transmit` has left `port`, or never will. With its last copy the handle is
-    /// the caller's again, and its ingress buffer is discharged.
+    /// Reports that a data frame of `transmit` has left `port`, or never will. With its last copy the handle is the
+    /// caller's again, and its ingress buffer is discharged.
     ///
-    /// To be called once for each [`Transmission::Data`], in any order, as soon as the device is done with the frame: until
-    /// then its buffer stays charged, and its neighbour may be paused for it.
+    /// To be called once for each [`Transmission::Data`], in any order, as soon as the device is done with the frame:
+    /// until then its buffer stays charged, and its neighbour may be paused for it.
     ///
-    /// `now` and `port` say which departure it is, as in every other call. They change nothing: what is discharged is the
-    /// ingress buffer that the frame came in by, whichever copy is the last.
+    /// `now` and `port` identify the departure, as in every other call, but change nothing: the frame's ingress buffer
+    /// is discharged, whichever copy is the last.
     #[must_use = "the handle of a last copy is the caller's again"]
     pub fn complete(
         &mut self,
@@ -133,8 +133,8 @@ impl Switch {
 }
 
 impl Port {
-    /// Accounts for a departure that a traffic release forces, or that is paid for by credits. Returns true if none is left,
-    /// and true if a timer may be earlier than before.
+    /// Accounts for a departure that a traffic release forces, or that is paid for by credits. Returns true if none is
+    /// left, and true if a timer may be earlier than before.
     #[inline(never)]
     fn depart_apart(&mut self, now: Instant, priority: Priority, length: Bytes) -> (bool, bool) {
         let egress = &mut self.egress[priority.index()];

@@ -1,5 +1,4 @@
-//! Changes that an explorer makes to a switch: deliberate faults, and reserves that leave buffers
-//! small.
+//! Changes to a switch for an explorer: deliberate faults, and reserves that keep buffers small.
 
 use crate::config::{ConfigError, SwitchConfig};
 use crate::switch::Switch;
@@ -7,7 +6,7 @@ use crate::testing::Faults;
 use crate::units::Bytes;
 
 impl Switch {
-    /// A switch that makes these faults.
+    /// Creates a switch with these faults.
     ///
     /// # Errors
     ///
@@ -18,8 +17,8 @@ impl Switch {
         Ok(switch)
     }
 
-    /// Sets rT of all links with Levels, as a measured round trip would, without the eightfold repeats that the
-    /// configuration's round trip time brings with it. False when a budget has no room for it.
+    /// Sets rT of all links with Levels, as a measured round trip would, without the eightfold repeats that a
+    /// configured round trip time includes. Returns false if a budget has no room for it.
     pub fn set_reserve(&mut self, reserve: Bytes) -> bool {
         let mut fits = true;
         let ports = self.ports.iter_mut();

@@ -4,7 +4,6 @@ use core::ops::{AddAssign, SubAssign};
 
 use crate::units::Bytes;
 
-/// Number of frames, and their bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(in crate::switch) struct Backlog {
     pub(in crate::switch) frames: u64,

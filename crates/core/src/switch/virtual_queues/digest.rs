@@ -1,4 +1,4 @@
-//! Which frames wait and whose turn it is.
+//! Digest of waiting frames and turns.
 
 use super::owed::NEVER;
 use super::turns::Turner;
@@ -8,7 +8,7 @@ use crate::testing::Digest;
 use crate::units::{PortId, Priority};
 
 impl VirtualQueues {
-    /// Digests which pairs of an egress have been passed over, and in which order.
+    /// Digests the skipped pairs of an egress, in order.
     pub(in crate::switch) fn digest_owed(
         &self,
         digest: &mut Digest,
@@ -32,7 +32,7 @@ impl VirtualQueues {
         }
     }
 
-    /// Frames count by length, ingress and destination: their handles are the caller's.
+    /// Frames count by length, ingress and destination: their handles are arbitrary.
     pub(in crate::switch) fn digest(
         &self,
         digest: &mut Digest,

@@ -1,5 +1,5 @@
-//! Livelock: for how long others are preferred to a frame that may leave (Karol, section III, the waiting time
-//! of each packet is bounded).
+//! Livelock: bounds how long others are preferred to a frame that may leave (Karol, section III, the waiting time of
+//! each packet is bounded).
 
 use super::*;
 use crate::frame::FrameHandle;
@@ -13,15 +13,14 @@ const VICTIM_INGRESS: u8 = 2;
 const VICTIM: u32 = u32::MAX;
 const ALL: Gate = Gate::FromLevel(Level::ZERO);
 
-/// While the victim's Level is constant: each cycle gives one turn to each lane (ingress port and
-/// Level), a turn is at most two quanta, and before it each destination of the victim's lane has
-/// one turn of at most two quanta.
+/// While the victim's Level is constant: each cycle gives one turn to each lane (ingress port and Level), a turn is at
+/// most two quanta, and before it each destination of the victim's lane has one turn of at most two quanta.
 const BOUND: u64 = 2 * (DESTINATIONS + 1) * (PORTS as u64) * (DEPTH as u64 + 1) * 2 * QUANTUM;
 
 struct Adversary {
     queues: VirtualQueues,
     random: u64,
-    /// By ingress port and destination: Level, and frames waiting.
+    /// By ingress port and destination: Level, and waiting frames.
     levels: Vec<(u8, u32)>,
     /// The victim's Level, which most destinations of its lane share.
     target: u8,
@@ -52,15 +51,13 @@ impl Adversary {
     }
 
     fn below(&mut self, end: u32) -> u32 {
-        // xorshift64
         self.random ^= self.random << 13;
         self.random ^= self.random >> 7;
         self.random ^= self.random << 17;
         (self.random >> 32) as u32 % end
     }
 
-    /// Keeps every queue full, at a Level that alternates between the worst ones, with short and
-    /// long frames.
+    /// Keeps every queue full, at a Level that alternates between the worst ones, with short and long frames.
     fn refill(&mut self) {
         for index in 0..self.levels.len() {
             let (ingress, destination) = (
@@ -123,7 +120,7 @@ fn a_frame_that_may_leave_does_so_before_a_bound() {
             longest = longest.max(bytes);
         }
     }
-    // The adversary is none if the bound is never approached.
+    // The adversary is useless if the bound is never approached.
     assert!(longest > BOUND / 20, "{longest} B of {BOUND} B");
 }
 
@@ -131,11 +128,11 @@ fn a_frame_that_may_leave_does_so_before_a_bound() {
 #[test]
 fn lifts_do_not_lengthen_a_turn() {
     let [zero, one, two] = [0, 1, 2].map(|level| Level::new(level).unwrap());
-    // The lane that sends has another queue already, or is empty for a moment.
+    // The sending lane already has another queue, or is empty for a moment.
     let cases = [(zero, true), (two, true), (two, false)];
     for (victim_level, is_ahead) in cases {
         let mut queues = VirtualQueues::new(4, &[two; PRIORITY_COUNT], 4096, QUANTUM);
-        // A long frame and a short one, which what is left of a turn reaches for, of a new destination.
+        // A long frame and a short one, for which the rest of a turn suffices, of a new destination.
         let push = |queues: &mut VirtualQueues, ingress: u8, destination: u64| {
             for length in [1400, 60] {
                 let at = place(ingress, destination);

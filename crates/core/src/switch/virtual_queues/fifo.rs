@@ -1,4 +1,4 @@
-//! Frames waiting, as intrusive lists over one slab: no allocation per frame.
+//! Waiting frames, as intrusive lists over one slab: no allocation per frame.
 
 use crate::frame::FrameHandle;
 use crate::switch::records::Records;
@@ -12,7 +12,7 @@ struct Node {
     next: u32,
 }
 
-/// A slab of list nodes, allocated once. A frame that is flooded has one node for each port.
+/// A slab of list nodes, allocated once. A flooded frame has one node for each port.
 #[derive(Debug)]
 #[cfg_attr(feature = "testing", derive(Clone))]
 pub(super) struct NodeSlab {
@@ -59,7 +59,7 @@ impl NodeSlab {
         self.free_count
     }
 
-    /// Keeps a node for a frame that may yet come; returns false when the slab is used up.
+    /// Keeps a node for a frame that may follow; returns false if the slab is exhausted.
     #[inline]
     pub(super) fn reserve(&mut self) -> bool {
         if self.free_count == 0 {
@@ -100,7 +100,6 @@ impl NodeSlab {
         true
     }
 
-    /// See [`Records::touch`].
     pub(super) fn touch(&mut self) {
         self.nodes.touch();
     }

@@ -18,8 +18,8 @@ pub(super) struct Lane {
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Group {
     pub(super) lanes: Turns,
-    /// Index of its first lane, one for each ingress port; [`NIL`] before the first one is needed.
-    /// Most priorities of most switches never need one.
+    /// Index of its first lane, one for each ingress port; [`NIL`] before the first one is needed. Most priorities of
+    /// most switches never need one.
     pub(super) first_lane: u32,
     pub(super) lane_count: u16,
     pub(super) begun: bool,
@@ -43,7 +43,7 @@ impl Group {
         backlog: Backlog::NONE,
     };
 
-    /// Returns the lane of `ingress`; beyond all lanes if the group has none yet.
+    /// Returns the lane of `ingress`; an index beyond all lanes if the group has none yet.
     #[inline(always)]
     pub(super) fn lane_of(&self, ingress: PortId) -> usize {
         self.first_lane as usize + ingress.index()

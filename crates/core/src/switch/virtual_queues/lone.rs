@@ -1,8 +1,7 @@
-//! The turns that Levels take at one (egress, priority), and the frame that waits there alone.
+//! Turns of Levels at one (egress, priority), and a frame that waits there alone.
 //!
-//! A frame that comes where none waits needs no virtual queue, no lane and no ring until another
-//! one comes: it is stored beside the turns, which are all that it leaves behind. Where nothing is
-//! congested most frames come and go like that.
+//! A frame that arrives while none waits needs no virtual queue, lane or ring until another one arrives: it is stored
+//! beside the turns, the only state that it leaves behind. Without congestion most frames pass like that.
 
 use core::num::NonZeroU32;
 
@@ -31,14 +30,13 @@ pub(super) struct LevelTurn {
     lane_turns: u32,
     /// The waiting frame, if it is the only one and in no virtual queue.
     pub(super) lone: Option<Lone>,
-    /// Time since which the port that a release names has been passed over; [`NEVER`] if it was
-    /// not.
+    /// Time since which the port named by a release has been skipped; [`NEVER`] if it was not.
     pub(super) named_since: Since,
     current: u8,
 }
 
 impl Lone {
-    /// Returns `None` for a frame without a byte: it waits in a virtual queue.
+    /// Returns `None` for a frame without a byte, which waits in a virtual queue.
     #[inline]
     pub(super) fn new(
         destination: u64,
@@ -68,7 +66,7 @@ impl Lone {
         match gate {
             Gate::FromLevel(from) => self.level >= from,
             Gate::OnlyFrom(ingress, from) => self.ingress == ingress && self.level >= from,
-            // None is first: it is alone.
+            // There is nothing to prefer: the frame is alone.
             Gate::FirstFrom(_, from) => self.level >= from,
             Gate::Shut => false,
         }
@@ -86,8 +84,8 @@ impl LevelTurn {
         self.owed & (u32::MAX << from.get())
     }
 
-    /// Settles the debt when a frame of `level` leaves through a settled gate. Returns true if it
-    /// was not owed, and leaves by turns.
+    /// Settles the debt when a frame of `level` leaves through a settled gate. Returns true if it was not owed, and
+    /// leaves by turns.
     #[inline(always)]
     pub(super) fn settle(&mut self, level: Level, gate: Gate) -> bool {
         if let Gate::OnlyFrom(..) = gate {
@@ -119,8 +117,7 @@ impl LevelTurn {
         Level::new(next.trailing_zeros() as u8)
     }
 
-    /// Begins the departure of a frame of `level` by turns; a turn that begins has one part for
-    /// each lane.
+    /// Begins the departure of a frame of `level` by turns; a new turn has one part for each lane.
     #[inline]
     pub(super) fn begin(&mut self, level: Level, lane_count: u32) {
         if self.current != level.get() || self.lane_turns == 0 {
@@ -164,15 +161,14 @@ impl LevelTurn {
         self.lone = Some(lone);
     }
 
-    /// Removes the lone frame without a turn. Its debt remains, for when it comes back in a queue.
+    /// Removes the lone frame without a turn. Its debt remains, for when it is queued again.
     pub(super) fn withdraw(&mut self) -> Option<Lone> {
         let lone = self.lone.take()?;
         self.waiting = 0;
         Some(lone)
     }
 
-    /// Removes the lone frame, if `gate` permits it: the turns are then as if it had been in a
-    /// lane.
+    /// Removes the lone frame, if `gate` permits it: the turns are then as if it had been in a lane.
     #[inline(always)]
     pub(super) fn release(&mut self, lone: Lone, gate: Gate) -> Option<Departure> {
         match gate {
@@ -198,8 +194,8 @@ impl LevelTurn {
         }
     }
 
-    /// Takes the turn of [`release`](Self::release) through a gate that names a port. `None` if the
-    /// gate blocks everything.
+    /// Takes the turn of [`release`](Self::release) through a gate that names a port. `None` if the gate blocks
+    /// everything.
     #[cold]
     fn turn_through(&mut self, gate: Gate, lone: &Lone) -> Option<()> {
         if !lone.passes(gate) {

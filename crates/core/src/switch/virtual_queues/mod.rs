@@ -1,14 +1,14 @@
 //! Virtual queues and the choice of the next frame.
 //!
-//! A frame waits in the virtual queue of its (egress, priority, ingress, destination). An egress takes
-//! turns between the Levels that may leave, a Level between ingress ports (lanes), and a lane between its
-//! destinations, lanes and destinations by deficit round robin. Levels that the turns have passed over while
-//! they were held go first when they may ([`owed`]). The choice is O(1) in the number of queues, and every frame
-//! that may leave again and again is reached within a bound: no livelock.
+//! A frame waits in the virtual queue of its (egress, priority, ingress, destination). An egress takes turns between
+//! the Levels that may leave, a Level between ingress ports (lanes), and a lane between its destinations; lanes and
+//! destinations by deficit round robin. Levels that were skipped while they were blocked go first when they may leave
+//! ([`owed`]). The choice is O(1) in the number of queues, and every frame that may leave again and again is reached
+//! within a bound: no livelock.
 //!
-//! Turns between ingress ports come before those between destinations because a deadlock experiment must
-//! not depend on how many destinations a neighbour has: with one shared FIFO even an uncongested ring
-//! locks. Classes without Levels have all their frames at Level 0.
+//! Turns between ingress ports come before those between destinations because a deadlock experiment must not depend on
+//! the number of a neighbour's destinations: with one shared FIFO even an uncongested ring locks. Classes without
+//! Levels have all their frames at Level 0.
 //!
 //! Design: docs/src/internals/design/core.md.
 
@@ -49,9 +49,9 @@ pub(super) struct VirtualQueues {
     groups: Vec<Group>,
     /// By group that is owed a frame: the time since which it is owed.
     owed_since: Vec<Since>,
-    /// Counts the times that a pair became owed.
+    /// Counts how often pairs became owed.
     passes: Since,
-    /// By (egress, priority, Level) in the order in which they were first needed, and ingress.
+    /// By (egress, priority, Level) in order of first use, and ingress.
     lanes: Vec<Lane>,
     queues: QueueSlab,
     nodes: NodeSlab,
@@ -71,10 +71,9 @@ pub(super) struct Place {
 pub(super) enum Gate {
     /// Frames at this Level and above (Transmit Eligibility Rule); Level 0 lets all pass.
     FromLevel(Level),
-    /// Of the frames at this Level and above those that came in by one port: a release of the
-    /// Deadlock Breaker.
+    /// Frames at this Level and above from one ingress port: a release of the Deadlock Breaker.
     OnlyFrom(PortId, Level),
-    /// Like `OnlyFrom`, and others while none of these waits.
+    /// As `OnlyFrom`, but others while none of these waits.
     FirstFrom(PortId, Level),
     Shut,
 }
@@ -91,8 +90,8 @@ pub(super) struct Departure {
 }
 
 impl VirtualQueues {
-    /// Makes room for `node_count` waiting frames; `quantum` is at least the longest frame;
-    /// `depths` gives each priority's highest Level.
+    /// Makes room for `node_count` waiting frames; `quantum` is at least the longest frame; `depths` gives each
+    /// priority's highest Level.
     pub(super) fn new(
         port_count: usize,
         depths: &[Level; PRIORITY_COUNT],
@@ -122,7 +121,6 @@ impl VirtualQueues {
         }
     }
 
-    /// See [`Records::touch`](crate::switch::records::Records::touch).
     pub(super) fn touch(&mut self) {
         self.queues.touch();
         self.nodes.touch();
@@ -134,8 +132,7 @@ impl VirtualQueues {
         self.nodes.free_count()
     }
 
-    /// Appends a frame to its virtual queue, which is at `level`. Returns false when there is no
-    /// [room](Self::room).
+    /// Appends a frame to its virtual queue, which is at `level`. Returns false if there is no [room](Self::room).
     #[inline(always)]
     pub(super) fn push(
         &mut self,
@@ -224,7 +221,7 @@ impl VirtualQueues {
         true
     }
 
-    /// Moves a virtual queue, if there is one, to another Level with all its frames. O(1).
+    /// Moves a virtual queue, if it exists, to another Level with all its frames. O(1).
     pub(super) fn lift(&mut self, place: &Place, to: Level) {
         if let Some(lone) = self.lone_at(place) {
             let turn = &mut self.levels[level_turn_index(place.egress, place.priority)];
@@ -238,8 +235,8 @@ impl VirtualQueues {
         }
     }
 
-    /// Removes `handle` if it is the first of its virtual queue; returns its length in bytes. The
-    /// queue's turn begins again. O(1).
+    /// Removes `handle` if it is the first of its virtual queue; returns its length in bytes. The queue's turn starts
+    /// again. O(1).
     pub(super) fn remove_front(&mut self, place: &Place, handle: FrameHandle) -> Option<u32> {
         if let Some(lone) = self.lone_at(place) {
             if lone.handle != handle {
@@ -323,7 +320,7 @@ impl VirtualQueues {
         let was_head = group.lanes.head() as usize == lane_index;
         let ends_turns = was_head && by != By::Debt;
 
-        // The rest of a turn is useless to an empty queue or lane: it comes back with nothing.
+        // An empty queue or lane loses the rest of its turn.
         if lane.frame_count == 0 {
             lane.queues = Turns::EMPTY;
             self.queues.release(queue_index);
@@ -392,7 +389,7 @@ impl VirtualQueues {
         self.lanes.resize(first + self.port_count, Lane::EMPTY);
     }
 
-    /// Adds a queue that has frames to the turns at its Level.
+    /// Adds a queue with frames to the turns at its Level.
     fn attach(&mut self, place: &Place, index: u32) {
         let queue = &self.queues.all[index as usize];
         let (level, backlog) = (queue.level, queue.backlog);
@@ -414,9 +411,8 @@ impl VirtualQueues {
         }
     }
 
-    /// Removes a queue that has frames from the turns of its Level. A turn of its lane that has
-    /// begun ends if its rest is too short for the frame behind: a lane that loses queues does not
-    /// get longer turns.
+    /// Removes a queue with frames from the turns of its Level. A turn of its lane that has begun ends if its rest is
+    /// too short for the next frame: a lane that loses queues does not get longer turns.
     fn detach(&mut self, place: &Place, index: u32) {
         let queue = &self.queues.all[index as usize];
         let (level, backlog) = (queue.level, queue.backlog);

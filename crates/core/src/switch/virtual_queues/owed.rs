@@ -1,50 +1,45 @@
-//! Debts to frames that were passed over, which go first when they may.
+//! Debts to skipped frames, which go first when they may leave.
 //!
-//! Feedback and pauses change between any two frames. Turns alone can then pass a frame over for
-//! ever: whenever its turn comes it is held, and whenever it may leave the turn is another's. So
-//! what was passed over is remembered, for each Level of each priority (a *pair*) of an egress:
+//! Feedback and pauses change between any two frames. Turns alone can then skip a frame for ever: whenever its turn
+//! comes it is blocked, and whenever it may leave the turn is another's. So skipped frames are remembered, for each
+//! Level of each priority (a *pair*) of an egress:
 //!
 //! 1. When the round robin sends a frame, every waiting (Level, priority) pair that is currently held becomes owed: the
 //!    Levels of its priority that its gate blocks, and all Levels of each priority that cannot send and that the turn
 //!    leaves or skips.
-//! 2. An owed pair that may leave goes before all turns, the one that has been owed for longest first. One frame
-//!    settles it. It moves no turn of Levels or priorities, so that it makes nobody else owed.
+//! 2. An owed pair that may leave precedes all turns, the one owed for longest first. One frame settles the debt. It
+//!    moves no turn of Levels or priorities, so it makes no other pair owed.
 //!
-//! Where nothing is held no pair is owed, and there are only the turns: shares by weight are
-//! theirs.
+//! Without blocked frames no pair is owed, and only the turns, with their shares by weight, apply.
 //!
-//! **Bound** (Definition 4 of Karol, Golestani and Lee: the eligibility age of no packet grows
-//! indefinitely). Of n pairs at an egress, a pair that waits and may leave at N opportunities to
-//! send a frame has sent one after the last of them at the latest, N = n·(F + 2), whichever pairs
-//! are held, released or refilled in between:
+//! **Bound** (Definition 4 of Karol, Golestani and Lee: the eligibility age of no packet grows indefinitely). Let n be
+//! the number of pairs at an egress, and N = n·(F + 2). A pair that waits and may leave at N opportunities to send a
+//! frame has sent one at the last of them at the latest, whichever pairs are blocked, released or refilled in between:
 //!
-//! * *Owed*, it sees each other pair go before it at most once, since a pair that becomes owed
-//!   later is later: n − 1.
-//! * *Not owed*, it was eligible whenever its own priority sent by turns, and its priority could
-//!   send whenever the turn was there: else it would be owed. So other Levels of its priority have
-//!   one turn each before it, at most L frames together, and between two of these each other
-//!   priority has one turn, at most P frames together: F = L + (L + 1)·P frames by turns. Each of
-//!   these, and what was before, lets every other pair be owed once: (n − 1)·(F + 1).
+//! * *Owed*, it sees each other pair go before it at most once, since a pair that becomes owed later comes later: n −
+//!   1.
+//! * *Not owed*, it was eligible whenever its own priority sent by turns, and its priority could send whenever it had
+//!   the turn: otherwise it would be owed. So other Levels of its priority have one turn each before it, at most L
+//!   frames together, and between two of these each other priority has one turn, at most P frames together: F = L + (L
+//!   + 1)·P frames by turns. Each of these, and the state before, lets every other pair be owed once: (n − 1)·(F + 1).
 //!
-//! A turn of a priority is at most two of its quanta, one of a Level two of its quanta for each
-//! ingress port that waits there. Within a pair the turns of ingress ports and destinations are
-//! those of any deficit round robin.
+//! A turn of a priority is at most two of its quanta, one of a Level two of its quanta for each ingress port that waits
+//! there. Within a pair, ingress ports and destinations take turns by ordinary deficit round robin.
 //!
-//! **Releases.** A gate that names an ingress port holds the others. The frames of that port are
-//! then a pair of their own. The bound holds for each release; which port it names is for the
-//! control plane.
+//! **Releases.** A gate that names an ingress port blocks the others. The frames of that port then form a separate
+//! pair. The bound holds for each release; the control plane chooses the port.
 
 use super::{level_turn_index, Departure, Gate, VirtualQueues};
 use crate::level::Level;
 use crate::units::{PortId, Priority};
 
-/// Time when a pair became owed: a number that grows with each time.
+/// Time at which a pair became owed: a number that grows each time.
 pub(super) type Since = u64;
 
 /// Value for a pair that is not owed.
 pub(super) const NEVER: Since = 0;
 
-/// Reason for which a frame leaves now.
+/// Reason why a frame leaves now.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum By {
     Turns,
@@ -62,8 +57,8 @@ impl Gate {
 }
 
 impl VirtualQueues {
-    /// Does the work of [`pop`](Self::pop) where a gate holds some frames, or some are owed.
-    /// O(Levels) for those that become owed.
+    /// [`pop`](Self::pop) for the case that a gate blocks some frames, or some are owed. O(Levels) for those that
+    /// become owed.
     #[inline(never)]
     pub(super) fn pop_beside_held(
         &mut self,
@@ -72,7 +67,7 @@ impl VirtualQueues {
         gate: Gate,
     ) -> Option<Departure> {
         if let Gate::FromLevel(_) = gate {
-            // No release is in force, or none any more.
+            // No release is in force, or no longer.
             self.levels[level_turn_index(egress, priority)].named_since = NEVER;
         }
         let gate = self.settled(egress, priority, gate);
@@ -95,8 +90,7 @@ impl VirtualQueues {
         self.take(egress, priority, level, lane_index, by)
     }
 
-    /// Notes that the turn has passed over (`egress`, `priority`), whose rule is `gate`. O(Levels)
-    /// when pairs become owed.
+    /// Notes that the turn has skipped (`egress`, `priority`), whose rule is `gate`. O(Levels) when pairs become owed.
     pub(in crate::switch) fn pass_over(&mut self, egress: PortId, priority: Priority, gate: Gate) {
         let waiting = self.levels[level_turn_index(egress, priority)].waiting;
         self.owe(egress, priority, waiting);
@@ -144,8 +138,8 @@ impl VirtualQueues {
         longest as u8
     }
 
-    /// Returns the time since which the frame that [`pop`](Self::pop) would return has been owed;
-    /// `None` if it would leave by turns, or there is none.
+    /// Returns the time since which the frame that [`pop`](Self::pop) would return has been owed; `None` if it would
+    /// leave by turns, or there is none.
     pub(in crate::switch) fn owed_since(
         &self,
         egress: PortId,

@@ -6,7 +6,7 @@ use crate::frame::FrameHandle;
 use crate::level::Level;
 use crate::units::{PortId, Priority};
 
-/// Frames that wait at an (egress, priority), as a gate divides them.
+/// Frames that wait at an (egress, priority), divided by a gate.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(in crate::switch) struct Waiting {
     pub(in crate::switch) eligible: Backlog,
@@ -15,8 +15,7 @@ pub(in crate::switch) struct Waiting {
 }
 
 impl VirtualQueues {
-    /// Returns true when frames that came in by `ingress` wait at (`egress`, `priority`).
-    /// O(Levels).
+    /// Returns true if frames received on `ingress` wait at (`egress`, `priority`). O(Levels).
     pub(in crate::switch) fn has_frames_from(
         &self,
         egress: PortId,
@@ -40,8 +39,7 @@ impl VirtualQueues {
         false
     }
 
-    /// Returns the number of frames that came in by `ingress` and wait at (`egress`, `priority`).
-    /// O(Levels).
+    /// Returns the number of frames received on `ingress` that wait at (`egress`, `priority`). O(Levels).
     pub(in crate::switch) fn count_from(
         &self,
         egress: PortId,
@@ -59,8 +57,7 @@ impl VirtualQueues {
             .sum()
     }
 
-    /// Reads the memory that an arriving or departing frame reads first, for
-    /// [`ahead`](crate::switch::ahead).
+    /// Reads the memory that an arriving or departing frame reads first, for [`ahead`](crate::switch::ahead).
     #[inline]
     pub(in crate::switch) fn reads(&self, egress: PortId, priority: Priority) -> u64 {
         let turn = self.levels.get(level_turn_index(egress, priority));
@@ -72,8 +69,8 @@ impl VirtualQueues {
         lane.map_or(0, |lane| lane.frame_count)
     }
 
-    /// Returns the highest Level, `from` or above, of frames that came in by `ingress` and wait in
-    /// virtual queues. O(Levels).
+    /// Returns the highest Level, `from` or above, of frames received on `ingress` that wait in virtual queues.
+    /// O(Levels).
     pub(super) fn highest_from(
         &self,
         egress: PortId,
@@ -116,8 +113,8 @@ impl VirtualQueues {
         self.levels[level_turn_index(egress, priority)].waiting & (1 << level.get()) != 0
     }
 
-    /// Iterates over destinations of frames at (`egress`, `priority`) from `ingress`, as numbers.
-    /// One may appear at several Levels. O(Levels) and O(1) for each item.
+    /// Iterates over destinations of frames at (`egress`, `priority`) from `ingress`, as numbers. One may appear at
+    /// several Levels. O(Levels) and O(1) for each item.
     pub(in crate::switch) fn destinations_from(
         &self,
         egress: PortId,
@@ -153,8 +150,8 @@ impl VirtualQueues {
         }
     }
 
-    /// Divides the frames of (`egress`, `priority`) by whether they may leave through `gate`, a
-    /// gate by Level. O(Levels).
+    /// Divides the frames of (`egress`, `priority`) by whether they may leave through `gate`, a gate by Level.
+    /// O(Levels).
     pub(in crate::switch) fn waiting(
         &self,
         egress: PortId,

@@ -1,4 +1,4 @@
-//! Virtual queues by name: a slab that is allocated once, and a hash table over it.
+//! Virtual queues by key: a slab that is allocated once, and a hash table over it.
 
 use super::backlog::Backlog;
 use super::fifo::Fifo;
@@ -37,25 +37,25 @@ impl Turner for VirtualQueue {
     }
 }
 
-/// Queues of one bucket if every frame were in a queue of its own: few are, and a table for all of
-/// them would make each lookup read uncached memory.
+/// Queues per bucket if every frame were in a separate queue: few are, and a table for all of them would make each
+/// lookup read uncached memory.
 const QUEUES_OF_BUCKET: usize = 4;
 
-/// Buckets of a switch that holds few frames, in four lines of a cache.
+/// Number of buckets for few frames: four cache lines.
 const BUCKETS_MIN: usize = 64;
 
-/// All virtual queues; those in use and those that are free, by index.
+/// All virtual queues, used and free, by index.
 #[derive(Debug)]
 #[cfg_attr(feature = "testing", derive(Clone))]
 pub(super) struct QueueSlab {
     pub(super) all: Records<VirtualQueue>,
     free: u32,
     count: usize,
-    /// By bucket: the first queue. The buckets double when there are as many queues, up to a bound.
+    /// By bucket: the first queue. Doubled when there are as many queues, up to a bound.
     buckets: Vec<u32>,
 }
 
-/// Returns the number of buckets at the maximum of queues: one for each frame.
+/// Returns the number of buckets at the maximum number of queues: one for each frame.
 fn bucket_count(queue_count: usize) -> usize {
     queue_count.div_ceil(QUEUES_OF_BUCKET).next_power_of_two()
 }
@@ -80,7 +80,6 @@ impl QueueSlab {
         }
     }
 
-    /// See [`Records::touch`].
     pub(super) fn touch(&mut self) {
         self.all.touch();
         self.deal_to(bucket_count(self.all.capacity()));
@@ -122,7 +121,7 @@ impl QueueSlab {
         None
     }
 
-    /// Creates an empty queue, which must not exist yet. `None` when no room is left.
+    /// Creates an empty queue, which must not exist yet. `None` if there is no room.
     pub(super) fn make(&mut self, path: u32, destination: u64, level: Level) -> Option<u32> {
         let index = self.all.free_or_new(self.free)?;
         if self.count >= self.buckets.len() {
@@ -179,9 +178,9 @@ impl QueueSlab {
 mod tests {
     use super::*;
 
-    /// Through several doublings, and with all buckets created at once.
+    /// Both through several doublings, and with all buckets created at once.
     #[test]
-    fn every_queue_is_found_however_many_buckets_there_are() {
+    fn every_queue_is_found_with_any_number_of_buckets() {
         for is_touched in [false, true] {
             let mut slab = QueueSlab::new(2000);
             if is_touched {

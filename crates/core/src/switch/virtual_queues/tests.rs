@@ -113,7 +113,7 @@ fn a_release_rule_lets_one_ingress_out_and_keeps_the_rest() {
 }
 
 #[test]
-fn a_release_rule_lets_out_of_one_ingress_what_the_feedback_lets_out() {
+fn a_release_rule_obeys_the_feedback() {
     let mut queues = with_levels();
     for n in 0..2 {
         push_at(&mut queues, level(1), 1, 10, n, 100);
@@ -170,7 +170,7 @@ fn only_levels_from_the_gate_on_leave_and_all_of_them_take_turns() {
     assert_eq!(restricted, [10, 30, 11, 31]);
     assert_eq!(take(from(2)), Some(32));
     let all: Vec<_> = (0..6).map(|_| take(ALL).unwrap()).collect();
-    // Levels 0 and 1 were held while others left: one frame of each goes first, then the turns.
+    // Levels 0 and 1 were blocked while others left: one frame of each goes first, then the turns.
     assert_eq!(all, [0, 12, 1, 13, 33, 2]);
     assert_eq!(take(from(1)), None);
     assert_eq!(take(ALL), Some(3));
@@ -272,8 +272,8 @@ fn steps() -> impl Strategy<Value = Vec<Step>> {
 }
 
 proptest! {
-    /// A frame that waits alone leaves no other traces than one in a virtual queue: the same steps where it is queued
-    /// at once give the same frames, the same sums and the same turns.
+    /// A frame that waits alone leaves the same state behind as one in a virtual queue: the same steps, with each frame
+    /// queued at once, give the same frames, sums and turns.
     #[test]
     fn a_lone_frame_is_as_one_in_a_queue(steps in steps()) {
         let mut alone = VirtualQueues::new(4, &[level(3); PRIORITY_COUNT], 12, 1500);

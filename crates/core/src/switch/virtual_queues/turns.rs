@@ -1,7 +1,7 @@
-//! Rings of things that take turns, by deficit round robin (Shreedhar and Varghese, SIGCOMM 1995).
+//! Rings of members that take turns, by deficit round robin (Shreedhar and Varghese, SIGCOMM 1995).
 //!
-//! The members live in one slab, linked both ways, so that each of them can be removed anywhere in
-//! O(1): a lifted destination changes its ring, and a release empties a lane in the middle.
+//! The members are in one slab, linked both ways, so that any of them can be removed in O(1): a lifted destination
+//! changes its ring, and a release empties a lane in the middle.
 
 pub(super) const NIL: u32 = u32::MAX;
 
@@ -35,8 +35,8 @@ impl Turn {
         self.deficit
     }
 
-    /// Takes `length` off the deficit, and opens a new turn when the deficit is too small. The
-    /// quantum is never below the longest frame, so that one turn always suffices.
+    /// Subtracts `length` from the deficit, and opens a new turn if the deficit is too small. The quantum is never
+    /// below the longest frame, so one turn always suffices.
     pub(super) fn spend(&mut self, length: u64, quantum: u64) {
         debug_assert!(length <= quantum, "a frame longer than the quantum");
         if self.deficit < length {
@@ -66,7 +66,7 @@ impl Turns {
         })
     }
 
-    /// Adds a member that is in no ring, last and without any rest of earlier turns.
+    /// Adds a member that is in no ring, at the end and without any rest of earlier turns.
     pub(super) fn append<T: Turner>(&mut self, all: &mut [T], index: u32) {
         *all[index as usize].turn_mut() = Turn::NONE;
         self.link_last(all, index);
@@ -91,7 +91,7 @@ impl Turns {
         (turn.next, turn.previous) = (NIL, NIL);
     }
 
-    /// Ends the head's turn: it goes to the end, keeping its unused part.
+    /// Ends the head's turn: it goes to the end and keeps its unused part.
     pub(super) fn rotate<T: Turner>(&mut self, all: &mut [T]) {
         if self.head != self.tail {
             let head = self.head;

@@ -1,5 +1,4 @@
-//! Which applications use which priority: the Application Priority TLV of DCBX (IEEE 802.1Q clause D.2.11,
-//! from 802.1Qaz).
+//! Priorities of applications: the Application Priority TLV of DCBX (IEEE 802.1Q clause D.2.11, from 802.1Qaz).
 
 use core::fmt;
 
@@ -18,7 +17,7 @@ pub const ENTRIES_MAX: usize = 16;
 /// Match of an entry.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Application {
-    /// Frames of an EtherType. Zero stands for all that no other entry matches.
+    /// Frames of an EtherType. Zero matches all that no other entry matches.
     EtherType(u16),
     /// A well-known port of TCP or SCTP.
     StreamPort(u16),
@@ -70,7 +69,7 @@ pub struct ApplicationTable {
 }
 
 impl ApplicationTable {
-    /// A table of no entries.
+    /// The empty table.
     pub const EMPTY: Self = Self {
         length: 0,
         entries: [ApplicationEntry {
@@ -79,7 +78,7 @@ impl ApplicationTable {
         }; ENTRIES_MAX],
     };
 
-    /// These entries; `None` for more than [`ENTRIES_MAX`].
+    /// Creates a table; `None` for more than [`ENTRIES_MAX`] entries.
     pub fn new(entries: &[ApplicationEntry]) -> Option<Self> {
         let mut table = Self::EMPTY;
         table
@@ -95,7 +94,7 @@ impl ApplicationTable {
         &self.entries[..usize::from(self.length)]
     }
 
-    /// Parses the table; also returns how many entries it leaves out.
+    /// Parses the table; also returns the number of skipped entries.
     pub(super) fn from_wire(value: &[u8]) -> Option<(Self, u16)> {
         let (_reserved, value) = value.split_first()?;
         let entries = value.chunks_exact(ENTRY_LENGTH);
@@ -121,7 +120,6 @@ impl ApplicationTable {
         Some((table, ignored))
     }
 
-    /// Returns the bytes and their number.
     pub(super) fn to_wire(self) -> ([u8; LENGTH_MAX], usize) {
         let mut bytes = [0; LENGTH_MAX];
         let places = bytes[1..].chunks_exact_mut(ENTRY_LENGTH);

@@ -10,9 +10,8 @@ use crate::units::{Duration, MacAddress};
 pub(super) const TTL_LENGTH: usize = 2;
 pub(super) const CAPABILITIES_LENGTH: usize = 4;
 
-/// 0 to 255 bytes that mean text, or should: what a neighbour sends may be anything. Written out, it is
-/// safe for a terminal and a log: control characters and what is not UTF-8 are escaped. Ordered by length
-/// first, which serves as a key.
+/// Up to 255 bytes that should be text; a neighbour may send anything. Its display form is safe for terminals and logs:
+/// control characters and invalid UTF-8 are escaped. The order, by length first, serves only as a key.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Text {
     length: u8,
@@ -21,10 +20,10 @@ pub struct Text {
 }
 
 impl Text {
-    /// The longest that the standard allows in any of its strings (clauses 8.5.2 to 8.5.7).
+    /// Maximum length of any string in the standard (clauses 8.5.2 to 8.5.7).
     pub const LENGTH_MAX: usize = 255;
 
-    /// These bytes; `None` for more than [`LENGTH_MAX`](Self::LENGTH_MAX).
+    /// Creates a text; `None` for more than [`LENGTH_MAX`](Self::LENGTH_MAX) bytes.
     pub fn new(bytes: &[u8]) -> Option<Self> {
         let mut text = Self {
             length: u8::try_from(bytes.len()).ok()?,
@@ -34,7 +33,7 @@ impl Text {
         Some(text)
     }
 
-    /// As much of `text` as fits in whole characters.
+    /// Truncates `text` to whole characters that fit.
     pub fn truncated(text: &str) -> Self {
         let mut length = text.len().min(Self::LENGTH_MAX);
         while !text.is_char_boundary(length) {
@@ -48,7 +47,7 @@ impl Text {
         }
     }
 
-    /// The bytes as they came.
+    /// The bytes as received.
     pub fn as_bytes(&self) -> &[u8] {
         &self.bytes[..usize::from(self.length)]
     }
@@ -63,7 +62,7 @@ impl fmt::Display for Text {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         for chunk in self.as_bytes().utf8_chunks() {
             for character in chunk.valid().chars() {
-                // Quotation marks alone are harmless among what Rust escapes.
+                // Escaping quotation marks is unnecessary.
                 match character {
                     '"' | '\'' => formatter.write_char(character)?,
                     _ => character.escape_debug().fmt(formatter)?,
@@ -81,10 +80,10 @@ impl fmt::Debug for Text {
     }
 }
 
-/// A name and the name space that it comes from: [`ChassisId`] or [`PortIdentifier`].
+/// A name and its name space: [`ChassisId`] or [`PortIdentifier`].
 ///
-/// Both number their name spaces by a table of their own (8-2 and 8-3). `MAC` is the number of MAC
-/// addresses; network addresses and interface names have the next two numbers in either table.
+/// Both number their name spaces by separate tables (8-2 and 8-3). `MAC` is the number of MAC addresses; network
+/// addresses and interface names have the next two numbers in either table.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Identifier<const MAC: u8> {
     subtype: u8,
@@ -105,8 +104,8 @@ impl<const MAC: u8> Identifier<MAC> {
     /// Subtype of an interface name (ifName of RFC 2863).
     pub const INTERFACE_NAME: u8 = MAC + 2;
 
-    /// A name from any name space, also one that the standard does not know. `None` when it has no
-    /// bytes or more than 255, or is a MAC address of other than six bytes.
+    /// Creates a name in any name space, including unknown ones. `None` if it has no bytes or more than 255, or is a
+    /// MAC address of other than six bytes.
     pub fn new(subtype: u8, bytes: &[u8]) -> Option<Self> {
         let legal = if subtype == Self::MAC_ADDRESS {
             bytes.len() == 6
@@ -117,7 +116,7 @@ impl<const MAC: u8> Identifier<MAC> {
         Some(Self { subtype, bytes })
     }
 
-    /// A MAC address.
+    /// Creates a name from a MAC address.
     pub fn mac(address: MacAddress) -> Self {
         let mut bytes = [0; Text::LENGTH_MAX];
         bytes[..6].copy_from_slice(&address.0);
@@ -127,7 +126,7 @@ impl<const MAC: u8> Identifier<MAC> {
         }
     }
 
-    /// An interface's name; `None` when it has no bytes or more than 255.
+    /// Creates a name from an interface name; `None` if it has no bytes or more than 255.
     pub fn interface_name(name: &str) -> Option<Self> {
         Self::new(Self::INTERFACE_NAME, name.as_bytes())
     }
@@ -142,13 +141,13 @@ impl<const MAC: u8> Identifier<MAC> {
         self.bytes.as_bytes()
     }
 
-    /// The MAC address, if it is one.
+    /// The MAC address, if the name is one.
     pub fn as_mac(&self) -> Option<MacAddress> {
         let bytes = self.as_bytes().try_into().ok()?;
         (self.subtype == Self::MAC_ADDRESS).then_some(MacAddress(bytes))
     }
 
-    /// The interface's name, if it is one and UTF-8.
+    /// The interface name, if the name is one and UTF-8.
     pub fn as_interface_name(&self) -> Option<&str> {
         self.bytes
             .as_str()
@@ -189,13 +188,12 @@ impl<const MAC: u8> fmt::Debug for Identifier<MAC> {
     }
 }
 
-/// Lifetime of an announcement: 1 to 65 535 seconds. Zero is a shutdown and has no value here.
+/// Lifetime of an announcement: 1 to 65 535 seconds. Zero means shutdown and is excluded here.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct TimeToLive(NonZeroU16);
 
 impl TimeToLive {
-    /// Value that follows from the standard's default timers: four intervals of 30 s, and one
-    /// second more.
+    /// Value of the standard's default timers: four intervals of 30 s, and one second.
     pub const STANDARD: Self = Self(NonZeroU16::MIN.saturating_add(4 * 30));
 
     /// Converts seconds; `None` for zero.
@@ -211,7 +209,7 @@ impl TimeToLive {
         self.0.get()
     }
 
-    /// As a span on the caller's clock.
+    /// As a [`Duration`].
     pub const fn as_duration(self) -> Duration {
         Duration::from_secs(self.0.get() as u64)
     }
@@ -227,10 +225,10 @@ pub struct SystemCapabilities {
 impl SystemCapabilities {
     /// The bit of a MAC bridge.
     pub const BRIDGE: u16 = 1 << 2;
-    /// The bit of a station that is nothing else.
+    /// The bit of a station only.
     pub const STATION_ONLY: u16 = 1 << 7;
 
-    /// These bits; `None` when something is enabled that is not supported (clause 8.5.8).
+    /// Creates the capabilities; `None` if one is enabled but not supported (clause 8.5.8).
     pub const fn new(supported: u16, enabled: u16) -> Option<Self> {
         if enabled & !supported != 0 {
             return None;
@@ -238,7 +236,7 @@ impl SystemCapabilities {
         Some(Self { supported, enabled })
     }
 
-    /// A bridge at work, as Weir is.
+    /// An active bridge, like Weir.
     pub const fn bridge() -> Self {
         Self {
             supported: Self::BRIDGE,

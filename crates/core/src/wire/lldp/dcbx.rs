@@ -1,8 +1,8 @@
 //! ETS and PFC in data centre bridging exchange, DCBX (IEEE 802.1Q clause 38 and annex D.2, from
 //! 802.1Qaz), and mismatches between two neighbours' PFC.
 //!
-//! The older DCBX (CIN, CEE) has an OUI of its own and is not read: a neighbour that uses nothing
-//! else counts as one that announces nothing about PFC.
+//! The older DCBX (CIN, CEE) has its own OUI and is not read: a neighbour that uses nothing else counts as one that
+//! announces nothing about PFC.
 
 use core::fmt;
 
@@ -28,7 +28,7 @@ fn pack_nibbles(values: [u8; PRIORITY_COUNT]) -> [u8; PRIORITY_COUNT / 2] {
     core::array::from_fn(|index| values[2 * index] << 4 | values[2 * index + 1] & 0x0f)
 }
 
-/// The reverse of [`pack_nibbles`].
+/// The inverse of [`pack_nibbles`].
 fn unpack_nibbles(bytes: &[u8; PRIORITY_COUNT / 2]) -> [u8; PRIORITY_COUNT] {
     core::array::from_fn(|index| bytes[index / 2] >> (4 * (1 - index % 2)) & 0x0f)
 }
@@ -38,20 +38,20 @@ fn unpack_nibbles(bytes: &[u8; PRIORITY_COUNT / 2]) -> [u8; PRIORITY_COUNT] {
 pub struct PrioritySet(pub u8);
 
 impl PrioritySet {
-    /// No priority.
+    /// The empty set.
     pub const EMPTY: Self = Self(0);
 
-    /// True for the set of no priority.
+    /// Returns true if the set is empty.
     pub const fn is_empty(self) -> bool {
         self.0 == 0
     }
 
-    /// True when `priority` is in the set.
+    /// Returns true if `priority` is in the set.
     pub const fn contains(self, priority: Priority) -> bool {
         self.0 & (1 << priority.get()) != 0
     }
 
-    /// The set with `priority` in it.
+    /// The set with `priority` added.
     #[must_use]
     pub const fn with(self, priority: Priority) -> Self {
         Self(self.0 | 1 << priority.get())
@@ -63,7 +63,7 @@ impl PrioritySet {
         Self(self.0 & !other.0)
     }
 
-    /// The priorities, lowest first.
+    /// Iterates over the priorities, lowest first.
     pub fn iter(self) -> impl Iterator<Item = Priority> {
         Priority::ALL
             .into_iter()
@@ -89,7 +89,7 @@ impl fmt::Display for PrioritySet {
 pub struct TrafficClass(u8);
 
 impl TrafficClass {
-    /// The traffic class `number`; `None` above 7.
+    /// Creates a traffic class; `None` above 7.
     pub const fn new(number: u8) -> Option<Self> {
         if number < CLASS_COUNT as u8 {
             Some(Self(number))
@@ -109,10 +109,10 @@ impl TrafficClass {
 pub struct ClassCount(u8);
 
 impl ClassCount {
-    /// All of them.
+    /// All eight.
     pub const EIGHT: Self = Self(CLASS_COUNT as u8);
 
-    /// This number; `None` unless it is 1 to 8.
+    /// Creates a count; `None` unless it is 1 to 8.
     pub const fn new(count: u8) -> Option<Self> {
         if count >= 1 && count <= CLASS_COUNT as u8 {
             Some(Self(count))
@@ -127,29 +127,28 @@ impl ClassCount {
     }
 }
 
-/// Percent of the bandwidth that each traffic class gets of what strict priorities leave: 100 in all, or
-/// zero everywhere where no class is under ETS.
+/// Percentage of the bandwidth left by strict priorities, for each traffic class: 100 in total, or all zero if no class
+/// uses ETS.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub struct BandwidthTable([u8; CLASS_COUNT]);
 
 impl BandwidthTable {
-    /// No share for anyone.
+    /// All zero.
     pub const ZERO: Self = Self([0; CLASS_COUNT]);
 
-    /// These percentages; `None` unless they are 100 in all or all zero.
+    /// Creates a table; `None` unless the percentages are 100 in total or all zero.
     pub fn new(percent: [u8; CLASS_COUNT]) -> Option<Self> {
         let sum: u16 = percent.iter().copied().map(u16::from).sum();
         matches!(sum, 0 | 100).then_some(Self(percent))
     }
 
-    /// Percentages in proportion to `weights`, each at most one off and 100 in all; zero where all weights
-    /// are.
+    /// Percentages in proportion to `weights`, each at most one off and 100 in total; zero if all weights are.
     pub fn from_weights(weights: [u16; CLASS_COUNT]) -> Self {
         let total: u32 = weights.iter().copied().map(u32::from).sum();
         if total == 0 {
             return Self::ZERO;
         }
-        // Rounding the running sum and not each share leaves nothing over at the end.
+        // Rounding the running sum and not each share leaves no remainder.
         let (mut sum, mut given) = (0, 0);
         Self(weights.map(|weight| {
             sum += u32::from(weight);
@@ -178,24 +177,24 @@ impl TransmissionSelection {
     pub const CREDIT_BASED: Self = Self(1);
     /// Enhanced transmission selection: a share of the bandwidth.
     pub const ETS: Self = Self(2);
-    /// The vendor's own.
+    /// Vendor-specific.
     pub const VENDOR: Self = Self(255);
 }
 
 /// Sharing of bandwidth among priorities by the sender (clause D.2.8).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct EtsConfiguration {
-    /// It takes over what its neighbour recommends.
+    /// It adopts its neighbour's recommendation.
     pub willing: bool,
-    /// It has the credit-based shaper.
+    /// It supports the credit-based shaper.
     pub credit_based_shaper: bool,
     /// Number of traffic classes.
     pub classes_max: ClassCount,
-    /// By priority: its traffic class.
+    /// Traffic class of each priority.
     pub assignment: [TrafficClass; PRIORITY_COUNT],
-    /// By traffic class: its share.
+    /// Share of each traffic class.
     pub bandwidth: BandwidthTable,
-    /// By traffic class: how it is chosen.
+    /// Transmission selection of each traffic class.
     pub selection: [TransmissionSelection; CLASS_COUNT],
 }
 
@@ -245,8 +244,7 @@ const fn bit(mask: u8, set: bool) -> u8 {
     }
 }
 
-/// For how many traffic classes at once a system can have PFC: a number of four bits, of which those
-/// above 8 promise no more than 8.
+/// Number of traffic classes that can use PFC at the same time: four bits, of which values above 8 mean 8.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct PfcCapability(u8);
 
@@ -254,7 +252,7 @@ impl PfcCapability {
     /// PFC for every class.
     pub const EIGHT: Self = Self(8);
 
-    /// This number; `None` above 15.
+    /// Creates a count; `None` above 15.
     pub const fn new(count: u8) -> Option<Self> {
         if count < 16 {
             Some(Self(count))
@@ -269,23 +267,21 @@ impl PfcCapability {
     }
 }
 
-/// Which priorities the sender pauses and expects to be paused (clause D.2.10).
+/// Priorities that the sender pauses and expects to be paused (clause D.2.10).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct PfcConfiguration {
-    /// It takes over what its neighbour has.
+    /// It adopts its neighbour's configuration.
     pub willing: bool,
-    /// MACsec bypass capability, as it is sent: true for a system that can *not* bypass MACsec when
-    /// MACsec is disabled.
+    /// MACsec bypass capability, as sent: true for a system that can *not* bypass MACsec when MACsec is disabled.
     pub mbc: bool,
-    /// For how many classes at once it can have PFC.
+    /// Number of classes that can use PFC at the same time.
     pub capability: PfcCapability,
     /// Priorities with PFC.
     pub enabled: PrioritySet,
 }
 
 impl PfcConfiguration {
-    /// Returns the announcement of a switch that has PFC on for `enabled` and keeps to its
-    /// configuration.
+    /// Returns the announcement of a switch that uses PFC for `enabled` and is not willing to change.
     pub const fn fixed(enabled: PrioritySet) -> Self {
         Self {
             willing: false,
@@ -295,9 +291,9 @@ impl PfcConfiguration {
         }
     }
 
-    /// Returns the difference between this configuration and a neighbour's, both as announced on
-    /// one link, in the parts that make the link lossless. `None` when they agree; a neighbour that
-    /// announces nothing agrees with one that has PFC nowhere.
+    /// Returns the difference between this configuration and a neighbour's, both as announced on one link, in the parts
+    /// that make the link lossless. `None` if they agree; a neighbour that announces nothing agrees with one that uses
+    /// PFC for no priority.
     pub fn mismatch(&self, neighbour: Option<&Self>) -> Option<PfcMismatch> {
         let ours = self.enabled;
         match neighbour {
@@ -328,17 +324,17 @@ impl PfcConfiguration {
     }
 }
 
-/// Mismatch between our PFC configuration and a neighbour's: frames of some priority are lost, or
-/// held for good because the neighbour is never sent an XON.
+/// Mismatch between our PFC configuration and a neighbour's: frames of some priority are lost, or blocked for good
+/// because the neighbour is never sent an XON.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum PfcMismatch {
-    /// The neighbour's announcement has no (legal) PFC Configuration TLV, and we have PFC on.
+    /// The neighbour's announcement has no valid PFC Configuration TLV, and we use PFC.
     #[error("PFC is on for priorities {ours} here, the neighbour announces none")]
     NotAnnounced {
         /// Priorities with PFC here.
         ours: PrioritySet,
     },
-    /// Both announce PFC, for other priorities.
+    /// Both announce PFC, for different priorities.
     #[error(
         "PFC is on for priorities {ours} here and {theirs} at the neighbour{}",
         if *willing { ", which is willing to change" } else { "" }
@@ -348,8 +344,8 @@ pub enum PfcMismatch {
         ours: PrioritySet,
         /// Priorities with PFC at the neighbour.
         theirs: PrioritySet,
-        /// The neighbour takes over our configuration as soon as it has seen it, if ours is not willing:
-        /// the mismatch may be gone with its next announcement.
+        /// The neighbour adopts our configuration once it has seen it, if ours is not willing: the mismatch may end
+        /// with its next announcement.
         willing: bool,
     },
 }

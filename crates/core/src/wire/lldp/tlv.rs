@@ -21,14 +21,14 @@ pub(super) const ORGANISATION_LENGTH: usize = 4;
 const LENGTH_BITS: u32 = 9;
 const LENGTH_MASK: u16 = (1 << LENGTH_BITS) - 1;
 
-/// One TLV that lies wholly within its frame.
+/// One TLV that ends within its frame.
 pub(super) struct Tlv<'a> {
     pub(super) offset: usize,
     pub(super) kind: u8,
     pub(super) value: &'a [u8],
 }
 
-/// Iterates over TLVs until the End TLV, or the end of the frame where there is none.
+/// Iterates over TLVs until the End TLV, or the end of the frame if there is none.
 pub(super) struct Tlvs<'a> {
     frame: &'a [u8],
     offset: usize,
@@ -43,7 +43,7 @@ impl<'a> Tlvs<'a> {
         self.offset
     }
 
-    /// Returns the next TLV; `None` at the end, also when called again.
+    /// Returns the next TLV; `None` at the end, and on every later call.
     pub(super) fn step(&mut self) -> Result<Option<Tlv<'a>>, LldpError> {
         let offset = self.offset;
         let rest = self.frame.get(offset..).unwrap_or_default();
@@ -93,7 +93,7 @@ pub(super) fn mandatory(kind: u8) -> Option<Mandatory> {
     }
 }
 
-/// Returns type and length as they are sent. All values written here fit a length of 9 bits.
+/// Returns type and length as sent. All values written here fit a length of 9 bits.
 pub(super) fn header(kind: u8, length: usize) -> [u8; TLV_HEADER_LENGTH] {
     debug_assert!(length <= usize::from(LENGTH_MASK));
     (u16::from(kind) << LENGTH_BITS | length as u16 & LENGTH_MASK).to_be_bytes()

@@ -1,5 +1,4 @@
-//! Announcement from one Weir switch to another: an organisationally specific TLV (IEEE 802.1AB
-//! clause 8.6).
+//! Announcement between Weir switches: an organisationally specific TLV (IEEE 802.1AB clause 8.6).
 //!
 //! | offset in the TLV | length | field |
 //! |---|---|---|
@@ -7,27 +6,24 @@
 //! | 2 | 3 | OUI 02-57-45 (".WE") |
 //! | 5 | 1 | subtype 1 |
 //! | 6 | 1 | version 1, of this TLV and of the Level protocol |
-//! | 7 | 1 | flags: bit 0 CLCM is spoken (SPUIDs are understood); bit 1 the neighbour is heard (below); bits 3 and 2 how Feedback is told |
+//! | 7 | 1 | flags: bit 0 CLCM is supported (SPUIDs are understood); bit 1 the neighbour is heard (below); bits 3 and 2 coding of Feedback |
 //! | 8 | 2 | reserved |
 //! | 10 | 8 | priorities 0 to 7, one byte each: bits 7 to 5 its mode (0 lossy, 1 pfc, 2 level), bits 4 to 0 its D |
 //!
 //! D, the longest route in links, is 1 to 31 with mode `level` and zero with any other.
 //!
-//! The neighbour is heard: one switch on this link announces the same D for the same classes, and
-//! its Feedback is obeyed whether or not an XOFF or a zero follows it. Only a sender with that
-//! information may leave them out. Feedback is coded as 1 pfc, 2 pause, 3 grants; 0 names no
-//! coding. Both are in formerly reserved bits: an announcement without them comes from an older
-//! switch, and promises nothing.
+//! The neighbour is heard: one switch on this link announces the same D for the same classes, and its Feedback is
+//! obeyed even without an XOFF or a trailing zero. Only a sender with that information may omit them. Feedback is coded
+//! as 1 pfc, 2 pause, 3 grants; 0 names no coding. Both are in formerly reserved bits: an announcement without them
+//! comes from an older switch, and promises nothing.
 //!
-//! The OUI is not one that the IEEE assigned, nor can it be: its first byte has the bit of local
-//! administration and lies in the quadrant for administratively assigned identifiers (IEEE 802c). A
-//! vendor that picks the same three bytes for another purpose collides with us, which version and
-//! field checks make improbable but not impossible.
+//! The OUI is not assigned by the IEEE and cannot be: its first byte has the bit of local administration and is in the
+//! quadrant for administratively assigned identifiers (IEEE 802c). A vendor that picks the same three bytes for another
+//! purpose collides with us, which version and field checks make improbable but not impossible.
 //!
-//! Reserved bits and bytes are sent as zero and ignored on receipt, as is what follows the last
-//! field. Any other mode, and a D without a meaning, make the TLV malformed. Any other version of
-//! the TLV is known to be there and no more. Should there be one, a switch that speaks both sends
-//! this one first.
+//! Reserved bits and bytes are sent as zero and ignored on receipt, as are bytes after the last field. Any other mode,
+//! and a D without a meaning, make the TLV malformed. Of any other version, only the number is known. If there is ever
+//! one, a switch that supports both sends this one first.
 
 use core::num::NonZeroU8;
 
@@ -48,24 +44,24 @@ const CODING_MASK: u8 = 0b11;
 const MODE_SHIFT: u32 = 5;
 const DEPTH_MASK: u8 = (1 << MODE_SHIFT) - 1;
 
-// Every D that can be configured fits.
+// Every configurable D fits.
 const _: () = assert!(LEVEL_MAX <= DEPTH_MASK as usize);
 
-/// The TLV's content.
+/// Contents of the TLV.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Weir {
     /// Version 1.
     V1(WeirV1),
-    /// A version that is not known here. It is not sent.
+    /// An unknown version. Never sent.
     Unknown(UnknownVersion),
 }
 
-/// A version other than 1, as it was received.
+/// A version other than 1, as received.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct UnknownVersion(u8);
 
 impl UnknownVersion {
-    /// The version's number.
+    /// The version number.
     pub const fn get(self) -> u8 {
         self.0
     }
@@ -76,7 +72,7 @@ impl UnknownVersion {
 pub struct Depth(NonZeroU8);
 
 impl Depth {
-    /// This D; `None` for zero, the D of a class without Levels.
+    /// Creates a D; `None` for zero, the D of a class without Levels.
     pub const fn new(depth: Level) -> Option<Self> {
         match NonZeroU8::new(depth.get()) {
             Some(depth) => Some(Self(depth)),
@@ -121,7 +117,7 @@ impl AnnouncedMode {
         }
     }
 
-    /// True for the Level protocol.
+    /// Returns true for the Level protocol.
     pub const fn is_level(self) -> bool {
         matches!(self, Self::Level(_))
     }
@@ -142,10 +138,9 @@ impl core::fmt::Display for AnnouncedMode {
 pub struct WeirV1 {
     /// It takes part in CLCM elections and understands SPUIDs.
     pub clcm: bool,
-    /// It hears a neighbour with the same D for the same classes, and obeys its Feedback without an
-    /// XOFF.
+    /// It hears a neighbour with the same D for the same classes, and obeys its Feedback without an XOFF.
     pub hears: bool,
-    /// Configured coding of Feedback; `None` from a switch that is too old to announce it.
+    /// Configured coding of Feedback; `None` from a switch too old to announce it.
     pub coding: Option<FeedbackCoding>,
     /// By priority.
     pub modes: [AnnouncedMode; PRIORITY_COUNT],

@@ -1,6 +1,6 @@
-//! Protocol P against a slow model written straight from the paper's definitions: every frame has a Level
-//! of its own, n_i and m_i are sums over all frames (equations 7 and 8), and after every random operation
-//! the switch's incremental state must equal what they give.
+//! Protocol P compared with a slow model written from the paper's definitions: every frame has its own Level, n_i and
+//! m_i are sums over all frames (equations 7 and 8), and after every random operation the switch's incremental state
+//! must equal theirs.
 
 mod slow;
 
@@ -16,7 +16,7 @@ use weir_core::{
     Priority, Quanta, Switch, SwitchConfig, Transmission,
 };
 
-/// Number of fabric ports, which come before the edge ports.
+/// Number of fabric ports, which precede the edge ports.
 const FABRIC: u8 = 3;
 const PORTS: u8 = 5;
 const DESTINATIONS: u8 = 8;
@@ -57,7 +57,7 @@ fn op(depth: u8) -> impl Strategy<Value = Op> {
         2 => (0..FABRIC, prop_oneof![8 => 0..u16::from(depth) + 3, 1 => Just(u16::MAX)])
             .prop_map(|(port, quanta)| Op::Feedback { port, quanta }),
         1 => (1u64..2000).prop_map(|micros| Op::Wait { nanos: micros * 1000 }),
-        // As long as a Feedback lingers, about.
+        // About as long as a Feedback lingers.
         2 => (0u64..3000).prop_map(|nanos| Op::Wait { nanos }),
     ]
 }
@@ -266,7 +266,7 @@ impl Run {
             .unwrap();
         let at = usize::from(port);
         if (1..=LEVEL_MAX as u16 + 1).contains(&quanta) {
-            // That of a higher D holds as D does.
+            // One of a higher D blocks like D.
             let feedback = (quanta as u8 - 1).min(self.model.depth());
             self.model.hear(self.now, port, feedback);
             self.model.paused_until[at] = 0;
@@ -333,7 +333,7 @@ impl Run {
     }
 }
 
-/// Budgets from the least that is legal to ones with plenty of room.
+/// Budgets from the legal minimum to ample ones.
 fn budgets(depth: u8) -> impl Strategy<Value = Vec<u64>> {
     let first = prop_oneof![Just(GAMMA), GAMMA..40_000u64].prop_map(|b| b / CELL * CELL);
     let other = prop_oneof![3 => Just(GAMMA), 1 => GAMMA..6_000u64].prop_map(|b| b / CELL * CELL);

@@ -1,11 +1,10 @@
-//! The slow model: protocol P as the paper defines it, over a list of all frames and a list of all
-//! messages.
+//! The slow model: protocol P as defined in the paper, over a list of all frames and a list of all messages.
 
 use weir_core::{Duration, FrameHandle};
 
 use super::{egress_of, CELL, EDGE_LIMIT, FABRIC, GAMMA};
 
-/// At least one of this many consecutive signals is received.
+/// Of this many consecutive signals, at least one is assumed to be received.
 const HEARD_OF: usize = 3;
 
 #[derive(Clone, Copy, Debug)]
@@ -16,19 +15,19 @@ pub struct ModelFrame {
     pub length: u64,
     pub cells: u64,
     pub level: u8,
-    /// The port that it was sent by, until its completion.
+    /// Its egress port, from transmission to completion.
     pub sent_by: Option<u8>,
 }
 
 pub struct Model {
     pub budgets: Vec<u64>,
     pub reserve: u64,
-    /// In the order of their arrival.
+    /// In order of arrival.
     pub frames: Vec<ModelFrame>,
     pub feedback_received: [u8; FABRIC as usize],
     pub paused_until: [u64; FABRIC as usize],
     round_trip: u64,
-    /// Time for which a Feedback that is replaced by a higher one permits one more frame.
+    /// Time for which a Feedback replaced by a higher one permits one more frame.
     lingering: u64,
     /// Feedback replaced by a higher one since the last opportunity to send, with its time.
     replaced: [Vec<(u64, u8)>; FABRIC as usize],
@@ -47,7 +46,7 @@ impl Model {
             round_trip: round_trip.as_nanos(),
             lingering: lingering.as_nanos(),
             replaced: core::array::from_fn(|_| Vec::new()),
-            // A neighbour that was told nothing sends what it likes.
+            // A neighbour without Feedback may send anything.
             told: core::array::from_fn(|_| vec![(0, 0); HEARD_OF]),
         }
     }
@@ -56,11 +55,10 @@ impl Model {
         self.told[usize::from(link)].push((now, feedback));
     }
 
-    /// A Feedback came in.
     pub fn hear(&mut self, now: u64, link: u8, feedback: u8) {
         let at = usize::from(link);
         let before = self.feedback_received[at];
-        // A higher one lingers in vain.
+        // A higher one lingers without effect.
         if before < feedback && before <= self.lets_out_from(now, link) {
             self.replaced[at].push((now, before));
         }
@@ -77,7 +75,7 @@ impl Model {
         }
     }
 
-    /// Returns the lowest of the Feedback in force and those that linger.
+    /// Returns the lowest of the Feedback in force and lingering ones.
     fn lets_out_from(&self, now: u64, link: u8) -> u8 {
         let at = usize::from(link);
         let lingering = self.replaced[at]
@@ -87,7 +85,7 @@ impl Model {
         lingering.chain([self.feedback_received[at]]).min().unwrap()
     }
 
-    /// True when frames wait for a port that is not paused.
+    /// Returns true if frames wait for a port that is not paused.
     pub fn has_opportunity(&self, now: u64, egress: u8) -> bool {
         let paused = self.paused_until.get(usize::from(egress));
         paused.is_none_or(|until| *until <= now)
@@ -97,9 +95,8 @@ impl Model {
                 .any(|frame| frame.sent_by.is_none() && egress_of(frame.destination) == egress)
     }
 
-    /// Returns the lowest Feedback that may have released a frame that arrives now: one counts
-    /// until [`HEARD_OF`] others were sent after it and the last of these has had the round-trip
-    /// time, and the neighbour has lingered.
+    /// Returns the lowest Feedback that may have released a frame that arrives now: each counts until [`HEARD_OF`]
+    /// others were sent after it, plus the round-trip time and the neighbour's lingering.
     fn lowest_told(&self, now: u64, link: u8) -> u8 {
         let told = &self.told[usize::from(link)];
         let counting = told.iter().enumerate().filter(|(index, _)| {
@@ -122,14 +119,14 @@ impl Model {
             .sum()
     }
 
-    /// Equation 8. Signed, to see it go below zero.
+    /// Equation 8. Signed, to detect negative values.
     pub fn m(&self, link: u8, level: u8) -> i64 {
         (1..=level)
             .map(|j| self.budgets[usize::from(j) - 1] as i64 - self.n(link, j) as i64)
             .sum()
     }
 
-    /// The largest j with m_j below a bound, else 0.
+    /// The largest j with m_j below a bound, otherwise 0.
     fn largest_below(&self, link: u8, bound: u64) -> u8 {
         (1..=self.depth())
             .rev()
@@ -150,8 +147,8 @@ impl Model {
             .map_or(0, |frame| frame.level)
     }
 
-    /// Rules 3 to 5 with equation 22, and at least one Level more than the frame had before. False when there is no
-    /// room.
+    /// Rules 3 to 5 with equation 22, and at least one Level above the frame's previous one. Returns false if there is
+    /// no room.
     pub fn receive(
         &mut self,
         now: u64,
@@ -192,8 +189,7 @@ impl Model {
         true
     }
 
-    /// Returns frames and bytes that wait to leave by a link: those that the Feedback permits, and
-    /// those that it holds back.
+    /// Returns frames and bytes that wait to leave by a link: those released by the Feedback, and those blocked by it.
     pub fn waiting(&self, link: u8) -> [(u64, u64); 2] {
         let feedback = self.feedback_received[usize::from(link)];
         let mut sums = [(0, 0); 2];
@@ -207,8 +203,8 @@ impl Model {
         sums
     }
 
-    /// Frames that may leave by a port: the oldest of their ingress and destination, and not below the
-    /// Feedback (equation 1) or what lingers; with Feedback D none.
+    /// Frames that may leave by a port: the oldest of their ingress and destination, and not below the Feedback
+    /// (equation 1) or a lingering one; none with Feedback D.
     pub fn eligible(&self, now: u64, egress: u8) -> Vec<FrameHandle> {
         let waiting = || {
             self.frames.iter().filter(move |frame| {

@@ -1,4 +1,4 @@
-//! Marking that changes while the switch runs: the curve in force counts, and nothing else is different.
+//! Marking that changes while the switch runs: the curve in force applies, and nothing else changes.
 
 use proptest::prelude::*;
 use weir_core::{
@@ -32,7 +32,7 @@ fn marking_begins_and_ends_while_the_switch_runs() {
     }
 }
 
-/// Neither command undoes the other: a reload of thresholds keeps the marking set by hand.
+/// Neither command undoes the other: a reload of thresholds keeps marking set by command.
 #[test]
 fn other_settings_of_the_class_leave_its_marking() {
     for mode in modes() {
@@ -58,7 +58,7 @@ fn other_settings_of_the_class_leave_its_marking() {
 }
 
 #[test]
-fn a_change_that_cannot_work_changes_nothing() {
+fn an_impossible_change_is_refused_as_a_whole() {
     let mut node = Node::new(config(modes()[1], Some(RED), 1));
     let (kmin, kmax) = (RED.kmax, RED.kmin);
     let priority = P3;
@@ -76,9 +76,8 @@ fn a_change_that_cannot_work_changes_nothing() {
     assert_eq!(refused, Err(CommandError::Draining));
 }
 
-/// Waiting frames are neither lost, overtaken nor held up by a change, and the curve in force
-/// counts for each frame: the same traffic gives the same departures at the same times whether the
-/// marking changes or not.
+/// Waiting frames are neither lost, overtaken nor delayed by a change, and the curve in force applies to each frame:
+/// the same traffic departs at the same times whether the marking changes or not.
 #[test]
 fn a_change_moves_no_frame_in_order_or_time() {
     let run = |changes: bool| {
@@ -95,7 +94,7 @@ fn a_change_moves_no_frame_in_order_or_time() {
                 };
                 node.set_marking(P3, Some(step)).unwrap();
             }
-            // Two come in for one that leaves: the backlog that the first finds is `round` frames.
+            // Two arrive for one that leaves: the first finds a backlog of `round` frames.
             marks.push(node.receive(0, host(1), P3));
             node.receive(2, host(1), P3);
             departures.push(node.send_handle(1));
@@ -144,7 +143,7 @@ fn step() -> impl Strategy<Value = Step> {
     ]
 }
 
-/// Returns the paper's decision, or nothing if it leaves a choice.
+/// Returns the paper's decision, or `None` if it is random.
 fn by_the_paper(marking: Option<(u64, u64, MarkAt)>, at: MarkAt, waiting: u64) -> Option<bool> {
     let Some((kmin, kmax, _)) = marking.filter(|(.., when)| *when == at) else {
         return Some(false);
@@ -157,9 +156,9 @@ fn by_the_paper(marking: Option<(u64, u64, MarkAt)>, at: MarkAt, waiting: u64) -
 }
 
 proptest! {
-    /// The model has one list of frames for the egress, which is what waits there, and looks at the whole of it each time.
+    /// The model has one list of waiting frames for the egress, and examines all of it each time.
     #[test]
-    fn any_order_of_frames_and_changes_is_as_in_a_slow_model(
+    fn any_order_of_frames_and_changes_equals_the_slow_model(
         steps in proptest::collection::vec(step(), 1..300),
         mode in 0..3usize,
     ) {

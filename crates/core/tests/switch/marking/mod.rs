@@ -1,5 +1,5 @@
-//! Congestion marks by the backlog of the egress (RED): for any mode of the class, by that egress
-//! and priority alone, in the paper's proportions, and reproducible from the seed.
+//! Congestion marks by the backlog of the egress (RED): for any mode of the class, by that egress and priority only,
+//! with the paper's probabilities, and reproducible from the seed.
 
 mod changes;
 
@@ -79,7 +79,7 @@ impl Node {
         }
     }
 
-    /// Returns true if a frame received on `ingress` is to be marked.
+    /// Returns true if a frame received on `ingress` must be marked.
     fn receive(&mut self, ingress: u8, destination: MacAddress, priority: Priority) -> bool {
         let handle = self.free.pop().unwrap();
         let count = &mut self.count[usize::from(ingress)];
@@ -97,7 +97,6 @@ impl Node {
         admitted.unwrap().mark
     }
 
-    /// The neighbour at `port` holds `priority`, or releases it.
     fn hold(&mut self, port: u8, priority: Priority, quanta: Quanta) {
         let mut times = [None; 8];
         times[priority.index()] = Some(quanta);
@@ -118,8 +117,7 @@ impl Node {
         self.switch.apply(self.now, command)
     }
 
-    /// Sends one data frame by `port`, after its control frames; returns true if it is to be
-    /// marked.
+    /// Sends one data frame by `port`, after its control frames; returns true if it must be marked.
     fn send_one(&mut self, port: u8) -> bool {
         self.send(port).1
     }
@@ -129,8 +127,8 @@ impl Node {
         (self.send(port).0, self.now)
     }
 
-    /// Like [`send_one`](Self::send_one); returns the ingress port, the frame's number there, and
-    /// true if it is to be marked.
+    /// Like [`send_one`](Self::send_one); returns the ingress port, the frame's number there, and true if it must be
+    /// marked.
     fn send_numbered(&mut self, port: u8) -> (u8, u64, bool) {
         let (handle, mark) = self.send(port);
         let (ingress, number) = self.came[handle as usize];
@@ -159,7 +157,7 @@ fn no_mark_up_to_kmin_and_every_one_from_kmax() {
         let mut node = Node::new(config(mode, Some(RED), 7));
         node.hold(1, P3, Quanta::MAX);
         let marks: Vec<bool> = (0..60).map(|_| node.receive(0, host(1), P3)).collect();
-        // The sixth frame finds five others: K_min itself.
+        // The sixth frame finds five others, exactly K_min.
         assert_eq!(marks[..=5], [false; 6], "{mode:?}");
         let between = marks[6..25].iter().filter(|mark| **mark).count();
         assert!((1..19).contains(&between), "{mode:?}: {marks:?}");
@@ -211,7 +209,7 @@ fn marks_at(waiting: u64, count: usize, seed: u64) -> Vec<bool> {
     (0..count).map(mark).collect()
 }
 
-/// p = P_max · (x − K_min) / (K_max − K_min), within four standard deviations of as many frames.
+/// p = P_max · (x − K_min) / (K_max − K_min), within four standard deviations for this many frames.
 #[test]
 fn between_the_thresholds_marks_are_as_frequent_as_the_paper_says() {
     const FRAMES: usize = 20_000;
@@ -237,7 +235,7 @@ fn between_the_thresholds_marks_are_as_frequent_as_the_paper_says() {
 }
 
 #[test]
-fn a_seed_gives_the_same_marks_again_and_another_one_others() {
+fn marks_are_reproducible_by_seed() {
     assert_eq!(marks_at(15, 200, 3), marks_at(15, 200, 3));
     assert_ne!(marks_at(15, 200, 3), marks_at(15, 200, 4));
 }
@@ -259,7 +257,7 @@ fn a_flooded_frame_is_marked_for_any_of_its_copies() {
 
 /// A policed host's frames are also marked by its ingress buffer.
 #[test]
-fn the_gateways_marks_stay() {
+fn marks_of_policing_are_kept() {
     let mut config = config(modes()[1], Some(RED), 7);
     let edge = &mut config.ports[0];
     (edge.role, edge.police) = (PortRole::Edge, Police::Mark);
@@ -286,7 +284,7 @@ fn at_departure_the_backlog_behind_the_frame_counts() {
         assert!(!on_arrival);
         node.hold(1, P3, Quanta(0));
         let marks: Vec<bool> = (0..40).map(|_| node.send_one(1)).collect();
-        // Behind frame i wait 39 − i frames: 25 and more behind the first fifteen, 5 and fewer behind the last six.
+        // 39 − i frames wait behind frame i: 25 and more behind the first fifteen, 5 and fewer behind the last six.
         assert!(marks[..15].iter().all(|mark| *mark), "{marks:?}");
         assert!(!marks[34..].iter().any(|mark| *mark), "{marks:?}");
     }
@@ -314,7 +312,7 @@ fn at_departure_a_flooded_frame_is_marked_with_its_last_copy_alone() {
 }
 
 #[test]
-fn thresholds_that_cannot_work_are_refused() {
+fn impossible_thresholds_are_refused() {
     let refused = |red| Switch::new(config(modes()[0], Some(red), 1)).unwrap_err();
     let (kmin, kmax) = (RED.kmax, RED.kmin);
     let turned = RedConfig { kmin, kmax, ..RED };

@@ -1,4 +1,4 @@
-//! Which pauses a port obeys, and what hosts that never stop pausing cost others.
+//! Pauses that a port obeys, and the effects on others of hosts that pause without end.
 
 mod sonic_cases;
 mod sonic_storms;
@@ -42,7 +42,7 @@ struct Node {
     pausing: Vec<PortId>,
     stalled: Vec<Priority>,
     restored: Vec<Priority>,
-    /// Storms with the times of their begins and ends.
+    /// Storms with the times of their start and end.
     called: Vec<(PortId, Priority, Instant)>,
     ended: Vec<(PortId, Priority, Instant)>,
 }
@@ -101,8 +101,8 @@ impl Node {
         self.control_from(port, &MacControl::Pfc { times });
     }
 
-    /// Offers a frame from the sender; returns `false` if the switch has no room: the sender is
-    /// then paused, or loses it.
+    /// Offers a frame from the sender; returns `false` if the switch has no room: the sender is then paused, or loses
+    /// it.
     fn offer(&mut self, egress: PortId, priority: Priority) -> bool {
         self.offer_from(SENDER, egress, priority)
     }
@@ -124,8 +124,7 @@ impl Node {
         taken
     }
 
-    /// Lets time pass: frames leave, and each stall is declared a storm, as the control plane does
-    /// for hosts.
+    /// Lets time pass: frames leave, and each stall is declared a storm, as the control plane does for hosts.
     fn step(&mut self) {
         self.now = self.now + TICK;
         self.switch.handle_timeout(self.now);
@@ -166,8 +165,7 @@ impl Node {
         }
     }
 
-    /// Runs for `time` with a `pause` from the host in every millisecond and lossy frames to both
-    /// hosts.
+    /// Runs for `time` with a `pause` from the host every millisecond and lossy frames to both hosts.
     fn run(&mut self, time: Duration, mut pause: impl FnMut(&mut Self)) {
         let end = self.now + time;
         let mut ticks = 0u32;
@@ -223,8 +221,7 @@ impl Node {
     }
 }
 
-/// Priority 0 is lossy: a host that pauses it for ever neither stops it nor fills buffers that
-/// others need.
+/// Priority 0 is lossy: a host that pauses it for ever neither stops it nor fills buffers that others need.
 #[test]
 fn pauses_of_lossy_priorities_are_counted_and_not_obeyed() {
     let mut node = Node::new(config());
@@ -248,7 +245,7 @@ fn pauses_of_lossy_priorities_are_counted_and_not_obeyed() {
 
 /// All eight priorities: lossless frames for the host wait until the watchdog drops them, and nothing else is lost.
 #[test]
-fn a_host_that_pauses_all_priorities_costs_others_nothing() {
+fn a_host_that_pauses_all_priorities_does_not_affect_others() {
     let mut node = Node::new(config());
     let lossless = support::PRIORITY;
     assert!(node.offer(PAUSING, lossless));
@@ -292,9 +289,9 @@ fn pause_for_ever(role: PortRole, rule: Option<PauseRule>, has_lossless: bool) -
     node
 }
 
-/// PAUSE by the kind of port, its setting, and whether a priority is lossless.
+/// PAUSE by port role, setting, and presence of a lossless priority.
 #[test]
-fn pause_is_obeyed_as_the_setting_says() {
+fn pause_is_obeyed_as_configured() {
     use PauseRule::{Ignore, NoLossless, Obey};
     use PortRole::{Edge, Fabric};
     for (role, rule, has_lossless, obeyed) in [
@@ -320,7 +317,7 @@ fn pause_is_obeyed_as_the_setting_says() {
 
 /// PAUSE for ever with the setting of an edge port: others lose nothing, and no lossless frame waits either.
 #[test]
-fn a_host_that_sends_pause_for_ever_costs_nobody_anything() {
+fn a_host_that_sends_pause_for_ever_does_not_affect_others() {
     let mut node = Node::new(config());
     node.run(Duration::from_millis(100), |node| {
         let quanta = Quanta::MAX;
@@ -332,8 +329,8 @@ fn a_host_that_sends_pause_for_ever_costs_nobody_anything() {
     assert!(node.stalled.is_empty());
 }
 
-/// A regression of SONiC's watchdog: storms on all priorities at once, whose restoration flapped.
-/// While the host goes on, no storm ends; each lossless priority has one, and each ends once.
+/// A regression of SONiC's watchdog: storms on all priorities at once, whose restoration flapped. While the host
+/// continues, no storm ends; each lossless priority has one, and each ends once.
 #[test]
 fn storms_on_all_priorities_do_not_flap() {
     let mut node = Node::new(config());
@@ -355,11 +352,11 @@ fn storms_on_all_priorities_do_not_flap() {
     assert_eq!(node.stalled, lossless, "none comes back");
 }
 
-/// A host that lets a frame go after each of its pauses, none of which lasts for the detection time: its frames fill the
-/// sender's buffer, which is paused towards everybody. It is called a storm within two windows, and what the sender has for
-/// others leaves again. One that is just slow, and pauses for nine tenths of the time, is left alone.
+/// A host that lets a frame leave after each of its pauses, none of which lasts for the detection time: its frames fill
+/// the sender's buffer, which is then paused for all destinations. It is declared a storm within two windows, and the
+/// sender's frames for others leave again. A merely slow host, which pauses for nine tenths of the time, is not.
 #[test]
-fn pauses_for_nearly_all_of_the_time_are_a_storm_and_those_of_a_slow_host_are_none() {
+fn nearly_permanent_pauses_are_a_storm_and_those_of_a_slow_host_are_not() {
     let lossless = support::PRIORITY;
     // Of 180 ticks, which are 18 ms; the detection time is 20 ms.
     for (held, is_storm) in [(178, true), (162, false)] {
@@ -405,7 +402,7 @@ fn a_storm_ends_when_xoff_turns_into_xon() {
         node.offer(PAUSING, lossless);
     });
     assert_eq!(node.stalled, [lossless]);
-    // It goes on to send PFC frames without end, all of them XON, and PAUSE, which is not obeyed.
+    // It continues to send PFC frames, all of them XON, and PAUSE, which is not obeyed.
     node.run(Duration::from_millis(30), |node| {
         node.pfc(&[lossless], Quanta::ZERO);
         let quanta = Quanta::MAX;
@@ -418,7 +415,7 @@ fn a_storm_ends_when_xoff_turns_into_xon() {
     assert_eq!(node.left[PAUSING.index()][3], before + 1);
 }
 
-/// Returns XOFF or XON of the lossless priority that a port sends now.
+/// Returns the XOFF or XON of the lossless priority that a port sends now.
 fn told(node: &mut Node, port: PortId) -> Vec<bool> {
     let mut told = Vec::new();
     for _ in 0..10 {
@@ -437,7 +434,7 @@ fn told(node: &mut Node, port: PortId) -> Vec<bool> {
 }
 
 #[test]
-fn a_neighbour_can_be_held_whatever_the_buffer_holds() {
+fn a_neighbour_can_be_paused_whatever_the_buffer_holds() {
     let mut node = Node::new(config());
     let hold = |node: &mut Node, priority, held| {
         let command = Command::HoldNeighbour {
@@ -450,14 +447,14 @@ fn a_neighbour_can_be_held_whatever_the_buffer_holds() {
     assert_eq!(told(&mut node, SENDER), []);
     hold(&mut node, support::PRIORITY, true).unwrap();
     assert_eq!(told(&mut node, SENDER), [true]);
-    // Twice is once, and it is told again for as long as it lasts.
+    // Repeated it has no effect, and it is refreshed for as long as it lasts.
     hold(&mut node, support::PRIORITY, true).unwrap();
     assert_eq!(told(&mut node, SENDER), []);
     let refresh = node.switch.next_timer().unwrap();
     node.now = refresh;
     node.switch.handle_timeout(node.now);
     assert_eq!(told(&mut node, SENDER), [true]);
-    // Frames under way are taken, and leave.
+    // Frames in flight are admitted, and leave.
     let handle = node.free.pop().unwrap();
     let frame = Frame {
         handle,

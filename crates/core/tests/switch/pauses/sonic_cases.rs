@@ -1,5 +1,5 @@
-//! SONiC's public tests of a switch's counters, watermarks and buffers, applied to this one. The
-//! book's page `experiments/sonic-cases.md` lists them with the results.
+//! SONiC's public tests of a switch's counters, watermarks and buffers, applied to this switch. The book's page
+//! `experiments/sonic-cases.md` lists them with the results.
 
 use super::*;
 
@@ -23,7 +23,7 @@ fn pauses_begin_at_xoff_and_end_at_xon_and_only_what_exceeds_the_headroom_is_los
     }
     assert!(charged + each > limits.xoff() + limits.headroom());
     assert_eq!(told(&mut node, SENDER), [true]);
-    // One is lost, and counted where it came in.
+    // One is lost, and counted at its ingress port.
     let counters = node.switch.counters(SENDER);
     assert_eq!(counters.drops_total(), 1);
     assert_eq!(counters.drops[DropReason::HeadroomExceeded.index()], 1);
@@ -38,7 +38,7 @@ fn pauses_begin_at_xoff_and_end_at_xon_and_only_what_exceeds_the_headroom_is_los
     while node.gauges(SENDER, priority).ingress > Bytes::ZERO {
         node.now = node.now + TICK;
         node.switch.handle_timeout(node.now);
-        // The other priority is in between.
+        // The other priority takes its turn in between.
         let Some(Transmission::Data { handle, .. }) = node.switch.transmit(node.now, PAUSING)
         else {
             continue;
@@ -70,7 +70,8 @@ fn a_lossy_priority_loses_what_exceeds_its_buffer_and_pauses_nobody() {
     assert_eq!(node.dropped(SENDER, DropReason::BufferFull), 1);
     assert!(!gauges.pausing);
     assert_eq!(told(&mut node, SENDER), [false; 0]);
-    // For another host there is no more room either; from another port there is: buffers are those of ingress ports.
+    // There is no room for another host's frames either, but there is from another port: buffers belong to ingress
+    // ports.
     assert!(!node.offer(OTHER, LOSSY));
     assert!(node.offer_from(OTHER, PAUSING, LOSSY));
     node.until(|_| (), |node| node.switch.held_frames() == 0);
@@ -130,7 +131,7 @@ fn pauses_and_resumes_are_counted_by_priority_and_pause_is_no_pfc() {
     assert_eq!(counters.pause_received, 10);
 }
 
-/// PFC frames that name no priority, and such as pause two.
+/// PFC frames that name no priority, and some that pause two.
 #[test]
 fn no_pause_and_no_resume_is_counted_as_a_drop() {
     let mut node = Node::new(config());

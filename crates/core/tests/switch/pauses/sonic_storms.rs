@@ -1,4 +1,4 @@
-//! SONiC's public tests of a switch's storm watchdog, applied to this one: see the book's
+//! SONiC's public tests of a switch's storm watchdog, applied to this switch: see the book's
 //! `experiments/sonic-cases.md`.
 
 use super::*;
@@ -10,8 +10,8 @@ fn places(storms: &[(PortId, Priority, Instant)]) -> Vec<(PortId, Priority)> {
     places
 }
 
-/// A sender that was paused for frames of a storm's victim goes on once they are dropped, and is
-/// not paused again.
+/// A sender that was paused because of frames of a storm's victim continues once they are dropped, and is not paused
+/// again.
 #[test]
 fn a_storm_frees_the_buffer_that_it_has_filled() {
     let mut node = Node::new(config());
@@ -33,7 +33,7 @@ fn a_storm_frees_the_buffer_that_it_has_filled() {
     assert_eq!((gauges.ingress, gauges.pausing), (Bytes::ZERO, false));
     let xoffs = node.xoffs_sent(SENDER);
     assert!(xoffs > 0);
-    // More than the buffer has room for comes while the storm lasts.
+    // More frames than the buffer has room for arrive during the storm.
     for _ in 0..200 {
         node.offer(PAUSING, priority);
     }
@@ -95,7 +95,7 @@ fn storms_at_one_port_after_the_other_begin_and_end_each_by_itself() {
 }
 
 #[test]
-fn storms_at_all_ports_are_called_and_end() {
+fn storms_at_all_ports_are_reported_and_end() {
     let mut node = Node::new(config());
     node.pausing = ALL_PORTS.to_vec();
     node.run(Duration::from_millis(60), |node| {
@@ -203,10 +203,10 @@ fn a_link_that_goes_and_comes_back_makes_no_storm() {
     assert_eq!(left, before + 61);
 }
 
-/// Replaces a switch, as by a restart: the new one has the same configuration, knows no earlier
-/// messages, and assumes that every neighbour pauses it.
+/// Replaces a switch, as by a restart: the new one has the same configuration, knows no earlier messages, and assumes
+/// that every neighbour pauses it.
 fn restarted(old: Node) -> Node {
-    // The switch's own has no routes.
+    // The switch's own configuration has no routes.
     let mut node = Node::new(SwitchConfig {
         routes: config().routes,
         ..old.switch.config().clone()
@@ -217,9 +217,9 @@ fn restarted(old: Node) -> Node {
     node
 }
 
-/// A storm that goes on over a restart, one that ends while no switch runs, and none.
+/// A storm that continues over a restart, one that ends while no switch runs, and none.
 #[test]
-fn storms_are_called_and_end_before_and_after_a_restart() {
+fn storms_are_reported_and_end_before_and_after_a_restart() {
     let priority = support::PRIORITY;
     for [before, after] in [[true, true], [true, false], [false, true], [false, false]] {
         let mut config = config();
@@ -247,7 +247,7 @@ fn storms_are_called_and_end_before_and_after_a_restart() {
         assert_eq!(node.called.len(), expected, "{before} {after}");
         node.run(Duration::from_millis(80), |_| ());
         assert_eq!(node.ended.len(), expected, "{before} {after}");
-        // The watchdog is as good as before.
+        // The watchdog works as before.
         round(&mut node, true);
         assert_eq!(node.called.len(), expected + 1);
         node.run(Duration::from_millis(80), |_| ());
@@ -258,11 +258,11 @@ fn storms_are_called_and_end_before_and_after_a_restart() {
     }
 }
 
-/// For as long as the longest pause it waits for neighbours that may have paused its predecessor. A
-/// neighbour that has paused nothing sends nothing, and is no storm, however short the detection
-/// time, and the window for the share of time of pauses.
+/// For the longest pause time it waits for neighbours that may have paused its predecessor. A neighbour that has paused
+/// nothing sends nothing, and that is no storm, however short the detection time and the window for the share of paused
+/// time.
 #[test]
-fn what_a_switch_assumes_after_a_restart_is_no_storm() {
+fn pauses_assumed_after_a_restart_are_no_storm() {
     let priority = support::PRIORITY;
     for detection in [10, 4, 2] {
         let mut config = config();
@@ -291,10 +291,9 @@ fn what_a_switch_assumes_after_a_restart_is_no_storm() {
     }
 }
 
-/// Never earlier than configured, and no later than a sample, an eighth of the shorter time, and a
-/// tick.
+/// Never earlier than configured, and at most a sample (an eighth of the shorter time) and a tick later.
 #[test]
-fn storms_are_called_and_end_in_the_times_that_are_configured() {
+fn storms_are_reported_and_end_within_the_configured_times() {
     let priority = support::PRIORITY;
     for (detection, restoration) in [(20, 40), (40, 20), (200, 200), (400, 100)] {
         let mut config = config();
@@ -314,7 +313,7 @@ fn storms_are_called_and_end_in_the_times_that_are_configured() {
         };
         let mut node = Node::new(config);
         for round in 1..=20 {
-            // Samples and storms have nothing to do with each other.
+            // The phase of samples is independent of the storms.
             let start = node.now + TICK.saturating_mul(7 * round as u64);
             node.until(|_| (), |node| node.now >= start);
             node.pfc(&[priority], Quanta::MAX);

@@ -1,5 +1,4 @@
-//! Buffers that share a pool: random traffic against a slow model, and no losses with neighbours
-//! that obey.
+//! Buffers that share a pool: random traffic compared with a slow model, and no losses with neighbours that obey.
 
 mod model;
 mod obedient;
@@ -12,13 +11,12 @@ use weir_core::{
     Priority, SwitchConfig, Threshold,
 };
 
-/// Ports of the switches here.
 pub const PORTS: u8 = 4;
 /// With a dynamic threshold, a static one, and a lossy class with a dynamic one.
 pub const DYNAMIC: Priority = Priority::ALL[3];
 pub const STATIC: Priority = Priority::ALL[4];
 pub const LOSSY: Priority = Priority::ALL[1];
-/// Has a buffer of its own.
+/// Has a separate buffer.
 pub const OUTSIDE: Priority = Priority::ALL[0];
 /// In cells of 64 B.
 pub const FRAME_MAX: u64 = 320;
@@ -28,16 +26,15 @@ pub fn address(port: u8) -> MacAddress {
     MacAddress([2, 0, 0, 0, 0, port])
 }
 
-/// Settings that differ between the switches here.
 #[derive(Clone, Copy, Debug)]
 pub struct Setting {
     pub exponent: i8,
-    /// Of the buffers with a dynamic threshold at a port, where that is not `exponent`.
+    /// Exponents of the buffers with a dynamic threshold at a port, if other than `exponent`.
     pub own_exponents: [Option<i8>; PORTS as usize],
     pub size: u64,
     pub reserved: u64,
     pub xon_offset: u64,
-    /// Of the headroom that all buffers want, in percent; below 100 it is oversubscribed.
+    /// Percentage of the headroom that all buffers want; below 100 it is oversubscribed.
     pub headroom: u64,
 }
 

@@ -34,7 +34,6 @@ pub struct Model {
     last: usize,
 }
 
-/// Order of turns.
 const PLACES: usize = 8 * 256;
 
 impl Model {
@@ -52,7 +51,7 @@ impl Model {
         self.inside.iter().filter(of).map(|frame| frame.cells).sum()
     }
 
-    /// Returns the part of the pool that a buffer has.
+    /// Returns the part of the pool used by a buffer.
     fn shared(&self, port: usize, priority: Priority) -> u64 {
         let Some(share) = self.config.classes[priority.index()].pool else {
             return 0;
@@ -114,8 +113,7 @@ impl Model {
         self.buffers[port][priority.index()].pausing
     }
 
-    /// Returns true if there is a reason for a pause now: bytes of the buffer in the headroom, or
-    /// in the pool.
+    /// Returns true if there is a reason for a pause now: bytes of the buffer in the headroom, or in the pool.
     pub fn is_justified(&self, port: usize, priority: Priority) -> bool {
         let share = self.config.classes[priority.index()].pool.unwrap();
         let shared = self.shared(port, priority);
@@ -124,7 +122,6 @@ impl Model {
         self.buffers[port][priority.index()].above > 0 || !below
     }
 
-    /// Returns true if the frame is admitted.
     pub fn admit(&mut self, frame: Inside) -> bool {
         let (port, priority, cells) = (frame.port, frame.priority, frame.cells);
         let class = self.config.classes[priority.index()];

@@ -1,4 +1,4 @@
-//! Neighbours that obey: frames under way when they were paused have room.
+//! Neighbours that obey: frames in flight when they were paused have room.
 
 use proptest::prelude::*;
 use weir_core::random::SplitMix64;
@@ -26,7 +26,7 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(200))]
 
     #[test]
-    fn who_obeys_loses_nothing_and_waits_for_nobody(setting in settings(), seed in any::<u64>()) {
+    fn an_obedient_neighbour_loses_nothing_and_waits_for_no_other(setting in settings(), seed in any::<u64>()) {
         let mut setting = setting;
         setting.headroom = 100;
         let config = config(&setting);
@@ -82,7 +82,7 @@ proptest! {
             }
             switch.handle_timeout(now);
             let port = PortId::new(below(PORTS.into()) as u8);
-            // A port that sends slowly: its frames pile up.
+            // A port that sends slowly, so that its frames pile up.
             if port.get() != 0 || below(4) == 0 || step > 3000 {
                 if let Some(Transmission::Data { handle, .. }) = switch.transmit(now, port) {
                     on_line.push((port, handle));

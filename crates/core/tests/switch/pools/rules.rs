@@ -33,7 +33,7 @@ fn a_pool_whose_headroom_is_too_small_is_refused_with_the_sums() {
 }
 
 #[test]
-fn the_memory_is_the_pools_and_not_the_sum_of_what_each_buffer_may_take() {
+fn memory_is_that_of_the_pool_and_not_the_sum_of_the_limits() {
     let mut config = config(&SETTING);
     // α = 1: each of eight lossless and four lossy buffers may take half of the pool.
     let reserved = 3 * 4 * 128;
@@ -47,7 +47,7 @@ fn the_memory_is_the_pools_and_not_the_sum_of_what_each_buffer_may_take() {
 }
 
 #[test]
-fn shares_that_cannot_work_are_refused() {
+fn impossible_shares_are_refused() {
     let broken = |change: &dyn Fn(&mut weir_core::SwitchConfig)| {
         let mut config = config(&SETTING);
         change(&mut config);
@@ -104,14 +104,14 @@ fn buffers_that_want_more_get_alpha_over_one_and_alpha_times_their_number() {
         let alpha = f64::from(exponent).exp2();
         let mut switch = Switch::new(config).unwrap();
         let mut handle = 0;
-        // One alone, to within a frame and what a threshold that falls with it takes.
+        // One alone, to within a frame and the simultaneous fall of the threshold.
         let hot = fill(&mut switch, 0, &mut handle) as f64;
         let published = alpha / (1.0 + alpha) * size as f64;
         assert!(
             (hot - published).abs() < 330.0,
             "{alpha}: {hot} {published}"
         );
-        // The next one finds what it leaves.
+        // The next one gets its share of the rest.
         let next = fill(&mut switch, 1, &mut handle) as f64;
         let left = alpha / (1.0 + alpha) * (size as f64 - hot);
         assert!((next - left).abs() < 330.0, "{alpha}: {next} {left}");
@@ -119,7 +119,7 @@ fn buffers_that_want_more_get_alpha_over_one_and_alpha_times_their_number() {
 }
 
 #[test]
-fn a_threshold_changes_while_frames_wait_and_what_is_reserved_does_not() {
+fn a_threshold_can_change_while_frames_wait_but_a_reservation_cannot() {
     let config = config(&SETTING);
     let mut switch = Switch::new(config.clone()).unwrap();
     let now = Instant::from_nanos(1);
@@ -158,7 +158,7 @@ fn a_threshold_changes_while_frames_wait_and_what_is_reserved_does_not() {
 }
 
 #[test]
-fn peaks_of_a_pool_begin_again() {
+fn peaks_of_a_pool_can_be_reset() {
     let mut switch = Switch::new(config(&SETTING)).unwrap();
     let now = Instant::from_nanos(1);
     let mut handle = 0;
@@ -180,7 +180,7 @@ type Order = fn(&mut Vec<(u32, u8)>);
 
 /// A switch that replaces another one takes its frames in the order in which they would have left.
 #[test]
-fn what_another_switch_has_left_fits_in_any_order() {
+fn inherited_frames_fit_in_any_order() {
     let setting = Setting {
         exponent: 0,
         size: 100_000,
@@ -193,7 +193,7 @@ fn what_another_switch_has_left_fits_in_any_order() {
     for from in [0, 1, 2] {
         let first = handle + 1;
         fill(&mut old, from, &mut handle);
-        // And all of its headroom.
+        // It also fills all of its headroom.
         for _ in 0..5 {
             handle += 1;
             let _ = old
@@ -224,7 +224,7 @@ fn what_another_switch_has_left_fits_in_any_order() {
                 continue;
             };
             let _ = new.complete(now, PortId::new(3), handle);
-            // The shaper's next moment is far enough away.
+            // Far enough beyond the shaper's next time.
             later = later + weir_core::Duration::from_millis(1);
         }
         let pool = new.pool_gauges(0).unwrap();
@@ -233,9 +233,8 @@ fn what_another_switch_has_left_fits_in_any_order() {
     }
 }
 
-/// Returns the copies taken in this priority until there is no room for more, and then, by port,
-/// the frames taken of a lossless class until their sender is paused. Further frames are taken as
-/// far as its headroom goes.
+/// Returns the number of copies admitted in this priority until there is no room, and then, by port, the frames
+/// admitted of a lossless class until their sender is paused. Further frames are admitted into its headroom.
 fn behind_copies(priority: Option<Priority>) -> (u64, Vec<u64>) {
     const MONITOR: u8 = PORTS - 1;
     let mut switch = Switch::new(config(&SETTING)).unwrap();
@@ -283,10 +282,10 @@ fn behind_copies(priority: Option<Priority>) -> (u64, Vec<u64>) {
 #[test]
 fn copies_in_a_pool_bring_pauses_forward_and_cost_no_lossless_frame() {
     let (_, without) = behind_copies(None);
-    // In a class of its own they disturb no other traffic.
+    // In a separate class they disturb no other traffic.
     let (copied, outside) = behind_copies(Some(OUTSIDE));
     assert_eq!((copied, &outside), (2, &without));
-    // In the pool they are one lossy buffer of it: with α = 1 half of it, its reserve, and less than a frame above.
+    // In the pool they are one of its lossy buffers: with α = 1 half of it, its reserve, and less than a frame more.
     let (copied, inside) = behind_copies(Some(LOSSY));
     let bytes = copied * FRAME_MAX;
     assert!(

@@ -18,7 +18,7 @@ enum Step {
     Receive(u8, u8, usize, u64),
     Transmit(u8),
     Complete(usize),
-    /// The neighbour holds a priority, or releases it.
+    /// The neighbour pauses or resumes a priority.
     Hold(u8, usize, bool),
     Release(u8, u8, usize, u64),
     Pass(u64),
@@ -33,7 +33,7 @@ pub fn settings() -> impl Strategy<Value = Setting> {
     let headrooms = prop_oneof![3 => Just(100), 1 => 10..100u64];
     (sizes, own, headrooms).prop_map(
         |((exponent, size, reserved, xon_offset), own_exponents, headroom)| {
-            // A buffer that is alone has at least one frame.
+            // A buffer alone in the pool has room for at least one frame.
             let least = if size < 5500 { -2 } else { -4 };
             Setting {
                 exponent: exponent.max(least),
@@ -181,7 +181,7 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(600))]
 
     #[test]
-    fn a_pool_does_what_the_slow_model_says(setting in settings(), steps in steps()) {
+    fn a_pool_equals_the_slow_model(setting in settings(), steps in steps()) {
         let config = config(&setting);
         let mut run = Run {
             free: (0..config.frame_count as u32).map(FrameHandle).collect(),
@@ -206,7 +206,7 @@ proptest! {
             }
             run.compare();
         }
-        // Every pause that has been told is looked at again within the time of its refresh, whoever stands still.
+        // Every pause is checked again within its refresh time, whichever port stalls.
         for port in (0..PORTS).map(PortId::new) {
             for _ in 0..3 {
                 run.transmit(port);

@@ -8,8 +8,7 @@ use weir_core::{
     RerouteSelection,
 };
 
-/// Flows 0 to 11 from ports 0 and 4 to X, of which 0, 3, 6 and 9 go by port 1, and one to Y that
-/// can only go there.
+/// Flows 0 to 11 from ports 0 and 4 to X, of which 0, 3, 6 and 9 use port 1, and one to Y that can only go there.
 fn loaded() -> Node {
     let mut node = Node::new(config(256));
     node.hold(1);
@@ -96,9 +95,9 @@ fn the_alternative_behaviour_moves_those_that_come_from_elsewhere() {
     assert_eq!((outcome.moved, outcome.stuck), (2, 0));
 }
 
-/// Flows 12 and 24 are in the bucket of flow 0; flow 24 comes in by port 2.
+/// Flows 12 and 24 are in the bucket of flow 0; flow 24 arrives on port 2.
 #[test]
-fn a_bucket_moves_with_all_its_flows_and_never_to_where_one_comes_from() {
+fn a_bucket_moves_with_all_its_flows_and_never_to_an_ingress_of_one() {
     let mut node = loaded();
     node.receive(4, X, 12);
     node.receive(2, X, 24);
@@ -110,7 +109,7 @@ fn a_bucket_moves_with_all_its_flows_and_never_to_where_one_comes_from() {
         .collect();
     assert_eq!(of_bucket, [&(0, 0, 3), &(2, 24, 3), &(4, 12, 3)]);
     assert_eq!((outcome.moved, outcome.stuck), (4, 1));
-    // By flow, the one that comes from port 2 stays where it is.
+    // Moved by flow, the one from port 2 stays.
     let mut node = loaded();
     node.receive(2, X, 24);
     node.reroute(RerouteSelection::From(port(0)), 1, RerouteBy::Flow);
@@ -120,7 +119,7 @@ fn a_bucket_moves_with_all_its_flows_and_never_to_where_one_comes_from() {
 }
 
 #[test]
-fn a_flow_goes_to_no_port_that_is_down_and_rather_to_none_that_is_suspected() {
+fn a_flow_avoids_ports_that_are_down_and_if_possible_suspected_ones() {
     let mut node = loaded();
     node.hold(2);
     node.receive(0, X, 1);
@@ -138,7 +137,7 @@ fn a_flow_goes_to_no_port_that_is_down_and_rather_to_none_that_is_suspected() {
     let outcome = node.reroute(RerouteSelection::NotFrom(port(0)), 1, RerouteBy::Flow);
     assert_eq!(outcome.flows, [(4, 6, 2), (4, 9, 2)]);
 
-    // And a flow that comes in by that one has nowhere to go.
+    // A flow that arrives on that port has no other egress.
     node.receive(2, X, 48);
     let outcome = node.reroute(RerouteSelection::From(port(2)), 1, RerouteBy::Flow);
     assert_eq!((outcome.moved, outcome.stuck), (0, 1));
@@ -154,7 +153,7 @@ fn without_room_for_pins_flows_are_stuck() {
     }
     let outcome = node.reroute(RerouteSelection::From(port(0)), 1, RerouteBy::Flow);
     assert_eq!((outcome.moved, outcome.stuck), (1, 1));
-    // Once the moved flow is recent no more, its pin makes place.
+    // Once the moved flow is no longer recent, its pin is replaced.
     node.now = node.now + Duration::from_secs(11);
     node.receive(0, X, 6);
     let outcome = node.reroute(RerouteSelection::From(port(0)), 1, RerouteBy::Flow);
@@ -180,7 +179,7 @@ fn the_end_of_a_reroute_is_told_however_many_flows_move() {
 }
 
 #[test]
-fn commands_that_cannot_be_done_are_refused() {
+fn impossible_commands_are_refused() {
     let mut node = Node::new(config(0));
     let refused = |node: &mut Node, command| node.switch.apply(node.now, command).unwrap_err();
     let reroute = |egress| Command::Reroute {
@@ -236,7 +235,7 @@ fn suspicion(node: &mut Node) -> Vec<(u8, bool, PortSet)> {
 #[test]
 fn a_suspicion_says_whose_flows_have_another_way() {
     let from = |ports: &[u8]| ports.iter().copied().map(PortId::new).collect::<PortSet>();
-    // With the monitor, and without it by what waits.
+    // With the monitor, and without it by waiting frames.
     for flows in [256, 0] {
         let mut node = Node::new(config(flows));
         node.hold(1);
@@ -252,7 +251,7 @@ fn a_suspicion_says_whose_flows_have_another_way() {
         node.wait_for_suspicion(1);
         assert_eq!(suspicion(&mut node), [(1, false, from(&[]))], "{flows}");
 
-        // The other members are down, or are the port that the flow comes in by.
+        // The other members are down, or are the flow's ingress port.
         let mut node = Node::new(config(flows));
         let down = Command::SetLink {
             port: port(3),

@@ -1,6 +1,6 @@
-//! One switch with a group of ports, its commands and its answers.
+//! One switch with a group of ports, and its commands.
 
-#![allow(dead_code)] // each test uses its own part
+#![allow(dead_code)] // each test uses some of it
 
 use std::collections::BTreeMap;
 
@@ -125,7 +125,7 @@ impl Node {
                 }
                 Some(Transmission::Control(_)) => {}
                 None if waited => return handles,
-                // Longer than the shaper makes any frame wait.
+                // Longer than the shaper delays any frame.
                 None => {
                     waited = true;
                     self.now = self.now + Duration::from_micros(2);
@@ -144,7 +144,7 @@ impl Node {
             .unwrap();
     }
 
-    /// Nothing leaves `egress` for long enough to be suspected.
+    /// Blocks `egress` for long enough to be suspected.
     pub fn wait_for_suspicion(&mut self, egress: u8) {
         for _ in 0..20 {
             self.hold(egress);
@@ -211,7 +211,6 @@ impl Node {
     }
 }
 
-/// Report of a reroute.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub struct Outcome {
     /// (ingress, flow hash, to).

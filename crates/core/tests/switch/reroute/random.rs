@@ -51,8 +51,8 @@ fn with_levels() -> SwitchConfig {
 }
 
 proptest! {
-    /// In a class with Levels and in one without, whatever is moved while frames wait: what was admitted
-    /// leaves once, frames of one (ingress, destination, egress) in order, and nothing stays charged.
+    /// With Levels and without, whatever is moved while frames wait: each admitted frame leaves once, frames of one
+    /// (ingress, destination, egress) in order, and nothing stays charged.
     #[test]
     fn moving_loses_nothing_and_keeps_the_order_on_each_way(
         levels: bool,
@@ -115,7 +115,7 @@ proptest! {
             let _ = node.switch.apply(node.now, command);
             while node.switch.poll_event().is_some() {}
         }
-        // What a neighbour said expires, and everything leaves.
+        // The neighbour's Feedback expires, and everything leaves.
         node.now = node.now + Duration::from_secs(1);
         node.switch.handle_timeout(node.now);
         for _ in 0..2 {

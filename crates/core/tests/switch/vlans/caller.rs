@@ -1,4 +1,4 @@
-//! A caller of the switch with bytes behind its handles, as the daemon has them.
+//! A caller of the switch with bytes behind its handles, like the daemon.
 
 use std::collections::BTreeMap;
 
@@ -22,7 +22,6 @@ pub struct Caller {
     sent_bytes: u64,
 }
 
-/// Fate of a frame.
 pub struct Found {
     /// By port: the bytes that left.
     pub left: BTreeMap<usize, Vec<u8>>,
@@ -31,7 +30,6 @@ pub struct Found {
     pub has_copied: bool,
 }
 
-/// The outer C-tag.
 pub fn tag_of(bytes: &[u8]) -> Option<VlanTag> {
     (bytes[12..14] == [0x81, 0])
         .then(|| VlanTag::from_bits(u16::from_be_bytes([bytes[14], bytes[15]])))
@@ -82,7 +80,7 @@ impl Caller {
         self.switch.vlan_traffic().len()
     }
 
-    /// Checks that the VLANs' counts together match the frames that came and went.
+    /// Checks that the VLANs' counts together match the received and sent frames.
     pub fn assert_counted(&self) {
         let sum = |of: fn(&VlanCounters) -> u64| -> u64 {
             let all = self.switch.vlan_traffic().iter();
@@ -100,7 +98,7 @@ impl Caller {
         let address = |at: usize| MacAddress(bytes[at..at + 6].try_into().unwrap());
         let handle = self.free.pop().unwrap();
         let tag = tag_of(bytes);
-        // As a port that trusts the PCP of any tag has it.
+        // As at a port that trusts the PCP of any tag.
         let is_tagged = [0x8100, 0x88a8].contains(&u16::from_be_bytes([bytes[12], bytes[13]]));
         let pcp = if is_tagged { bytes[14] >> 5 } else { 3 };
         let frame = Frame {

@@ -1,5 +1,5 @@
-//! VLANs: random frames through random switches and through a slow model written from the standard, and what it costs to
-//! leave in two forms.
+//! VLANs: random frames through random switches and through a slow model written from the standard, and the cost of
+//! leaving in two forms.
 
 mod caller;
 mod model;
@@ -53,7 +53,7 @@ fn config(vlans: Vec<VlanPort>, routes: Vec<RouteConfig>) -> SwitchConfig {
     };
     let port = |index: usize| {
         let address = MacAddress([2, 1, 0, 0, 0, index as u8]);
-        // The model of 802.1Q learns what it sees: hosts take no address of another one.
+        // The model of 802.1Q learns every address that it sees: hosts must not take over another's address.
         PortConfig::new(PortRole::Fabric, BitRate::from_mbit(100_000), address)
     };
     let mut config = SwitchConfig {
@@ -66,7 +66,7 @@ fn config(vlans: Vec<VlanPort>, routes: Vec<RouteConfig>) -> SwitchConfig {
         )
     };
     config.vlans = vlans;
-    // For what leaves in two forms.
+    // For frames that leave in two forms.
     config.frame_count = config.frames_needed() + 8;
     config
 }
@@ -99,7 +99,7 @@ fn random_settings(random: &mut SplitMix64) -> Settings {
     }
 }
 
-/// Routes that the configuration may have: some for one VLAN, some for all.
+/// Valid routes: some for one VLAN, some for all.
 fn random_routes(random: &mut SplitMix64, ports: &[VlanPort]) -> Vec<RouteConfig> {
     let mut routes: Vec<RouteConfig> = Vec::new();
     for number in 1..=3u8 {
@@ -170,8 +170,7 @@ fn random_frames_go_where_a_slow_model_of_802_1q_sends_them() {
             let what =
                 format!("seed {seed}, frame {number} at {ingress}: {bytes:02x?}\n{settings:#?}");
             assert_eq!(found.left, expected, "{what}");
-            // The explanation of a frame matches its later treatment; but nothing is learnt from it
-            // before.
+            // The explanation of a frame matches its later treatment; but the explanation learns nothing from it.
             let is_to_itself = bytes[..6] == bytes[6..12];
             let left: Vec<usize> = found.left.keys().copied().collect();
             let foreseen: Vec<usize> = found.foreseen.egresses.iter().map(PortId::index).collect();
@@ -188,17 +187,16 @@ fn random_frames_go_where_a_slow_model_of_802_1q_sends_them() {
         }
         caller.assert_counted();
     }
-    // All of it happens often enough to be believed.
+    // All of it happens often enough to count.
     assert!(
         sent > 8_000 && copied > 500 && dropped > 3_000 && nested > 1_000,
         "{sent} {copied} {dropped} {nested}"
     );
 }
 
-/// Checks that no port sends a frame in a VLAN that it does not carry, and that a peer with the
-/// same settings assigns every frame to the VLAN that it had here. A frame that loses its tag, with
-/// another tag behind it, belongs to the native VLAN, or an access port's; to use the second tag
-/// then is the receiver's doing.
+/// Checks that no port sends a frame in a VLAN that it does not carry, and that a peer with the same settings assigns
+/// every frame to the VLAN that it had here. A frame that loses its tag, with another tag behind it, belongs to the
+/// native or access VLAN; a receiver that uses the second tag is at fault.
 fn assert_isolated(
     vlan: &Option<VlanId>,
     ports: &[VlanPort],
@@ -247,7 +245,7 @@ fn copies_without_memory_are_counted_and_the_others_leave() {
 }
 
 #[test]
-fn a_class_with_levels_has_no_copies_that_its_table_does_not_know() {
+fn a_class_with_levels_makes_no_copies_without_table_entries() {
     let access = VlanPort::access(vlan(7));
     let ports = vec![access, access, VlanPort::trunk(VlanSet::all())];
     let mut config = config(ports, Vec::new());
@@ -268,7 +266,7 @@ fn a_class_with_levels_has_no_copies_that_its_table_does_not_know() {
 }
 
 #[test]
-fn a_frame_that_its_tag_makes_too_long_is_dropped_where_it_would_have_one() {
+fn a_frame_too_long_with_its_tag_is_dropped_at_tagged_ports() {
     let ports = vec![
         VlanPort::access(vlan(7)),
         VlanPort::access(vlan(7)),
@@ -281,7 +279,7 @@ fn a_frame_that_its_tag_makes_too_long_is_dropped_where_it_would_have_one() {
     let found = caller.forward(0, &bytes);
     assert_eq!(found.left.keys().copied().collect::<Vec<_>>(), [1]);
     assert_eq!(caller.of_vlan(Some(7)).copies_dropped, 1);
-    // Learnt behind the trunk: there is one port, and it would be too long for that.
+    // Learned behind the trunk: there is one port, for which it would be too long.
     let tagged = [&mac(9)[..], &mac(5), &[0x81, 0, 0, 7, 0x88, 0xb6], &[0; 46]].concat();
     let _ = caller.forward(2, &tagged);
     bytes[..6].copy_from_slice(&mac(5));
@@ -300,7 +298,7 @@ fn counters_have_a_bounded_number_of_vlans() {
         let head = [&[0xff; 6][..], &mac(1), &[0x81, 0], &tci, &[0x88, 0xb6]].concat();
         let _ = caller.forward(0, &[&head[..], &[0; 46]].concat());
     }
-    // Only VLAN 9 has another port: nothing else is admitted, so that nothing of it is counted.
+    // Only VLAN 9 has another port: nothing else is admitted or counted.
     assert_eq!(caller.of_vlan(Some(9)).rx_frames, 1);
     assert_eq!(
         caller.vlan_count(),
@@ -352,7 +350,7 @@ fn routes_lead_to_ports_that_carry_their_vlan_or_are_refused() {
     assert_eq!(outcome(of_vlan(0, &[1])), Err(ConfigError::RouteVlan(x)));
     let plain = config(Vec::new(), Vec::new());
     assert!(plain.validate().is_err(), "no port at all");
-    // The same by commands; and an entry for one VLAN goes before one for all.
+    // The same by commands; and an entry for one VLAN precedes one for all.
     let mut caller = Caller::new(config(ports(), vec![RouteConfig::new(x, vec![port(1)])]));
     let set = |members: &[usize]| Command::SetVlanRoute {
         vlan: vlan(8),
@@ -398,7 +396,7 @@ fn routes_lead_to_ports_that_carry_their_vlan_or_are_refused() {
 }
 
 #[test]
-fn modes_say_what_they_are() {
+fn modes_are_named() {
     let modes = [
         VlanPort::access(vlan(5)),
         VlanPort::trunk(VlanSet::all()),

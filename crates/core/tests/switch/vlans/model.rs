@@ -1,6 +1,6 @@
-//! A slow bridge, from IEEE 802.1Q-2022 and without the switch's code: classification (6.9.1),
-//! ingress filtering (8.6.2), learning (8.7), filtering (8.6.3), egress filtering (8.6.4), tagging
-//! (6.9.2). Additions are Open vSwitch's treatment of VLAN 0, and static entries.
+//! A slow bridge, from IEEE 802.1Q-2022 and without the switch's code: classification (6.9.1), ingress filtering
+//! (8.6.2), learning (8.7), filtering (8.6.3), egress filtering (8.6.4), tagging (6.9.2). Additions are Open vSwitch's
+//! treatment of VLAN 0, and static entries.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -18,14 +18,14 @@ pub enum Kind {
 #[derive(Clone, Debug)]
 pub struct Settings {
     pub kind: Kind,
-    /// Without meaning for a trunk.
+    /// Unused for a trunk.
     pub tag: u16,
-    /// `None` for all. Without meaning for an access port.
+    /// `None` for all. Unused for an access port.
     pub trunks: Option<BTreeSet<u16>>,
 }
 
 struct BridgePort {
-    /// The VLAN of frames without a tag and of priority-tagged ones.
+    /// The VLAN of untagged and priority-tagged frames.
     pvid: u16,
     member: BTreeSet<u16>,
     untagged: BTreeSet<u16>,
@@ -41,7 +41,7 @@ impl BridgePort {
             (_, None) => (0..=4094).collect(),
             (_, Some(listed)) => listed.clone(),
         };
-        // On the line of any other port what has no tag is in the port's own VLAN.
+        // On the line of any other port untagged frames are in the port's own VLAN.
         if *kind != Kind::Trunk {
             member.remove(&0);
             member.insert(*tag);
@@ -85,14 +85,14 @@ impl Bridge {
             .copied()
     }
 
-    /// By port: the frame as it leaves.
+    /// Sent frames, by port.
     pub fn forward(&mut self, ingress: usize, frame: &[u8]) -> BTreeMap<usize, Vec<u8>> {
         let none = BTreeMap::new();
         let (destination, source, rest) = (&frame[..6], &frame[6..12], &frame[12..]);
         let tci = (rest[..2] == [0x81, 0x00]).then(|| u16::from_be_bytes([rest[2], rest[3]]));
         let behind = if tci.is_some() { &rest[4..] } else { rest };
         let vid = tci.map_or(0, |tci| tci & 0x0fff);
-        // Table 9-2: reserved, and not to be in any frame.
+        // Table 9-2: reserved, never valid in a frame.
         if vid == 0x0fff {
             return none;
         }
@@ -101,7 +101,7 @@ impl Bridge {
             return none;
         }
         let vlan = if vid == 0 { port.pvid } else { vid };
-        // A host does not choose a VLAN by a second tag, behind one that changes nothing.
+        // A host cannot choose a VLAN by a second tag behind one that changes nothing.
         let is_tag = |bytes: &[u8]| [[0x81, 0x00], [0x88, 0xa8]].contains(&[bytes[0], bytes[1]]);
         let is_nested = is_tag(behind);
         if is_nested && (port.only_untagged || tci.is_some() && vlan == port.pvid) {
@@ -122,7 +122,7 @@ impl Bridge {
             Some(port) => vec![port],
             None => (0..self.ports.len()).collect(),
         };
-        // The priority of a frame without a tag is 3 here, and that of an S-tag counts.
+        // The priority of an untagged frame is 3 here, and that of an S-tag counts.
         let pcp_dei = match (tci, &rest[..2]) {
             (Some(tci), _) => tci & 0xf000,
             (None, [0x88, 0xa8]) => u16::from(rest[2] >> 5) << 13,

@@ -1,8 +1,7 @@
 //! Subscribe: values of nodes as they change.
 //!
-//! Values wait for their subscriber in a queue of few messages. While it is full, samples are left
-//! out, so that the next values are present ones; a subscriber that takes nothing for long loses
-//! the call.
+//! Values wait for their subscriber in a queue of a few messages. While it is full, samples are skipped, so that the
+//! next values are up to date; a subscriber that reads nothing for long loses the call.
 
 mod plan;
 #[cfg(test)]
@@ -29,7 +28,7 @@ use told::{news, Due, Told};
 /// Message to a subscriber.
 pub type Sent = Result<SubscribeResponse, Status>;
 
-/// Reason for which a call ends before its time.
+/// Reason for which a call ends early.
 enum Over {
     Gone,
     /// The reason is sent to the subscriber.
@@ -53,7 +52,7 @@ pub struct Call<S> {
 }
 
 impl<S: Source> Call<S> {
-    /// Answers until the subscriber, the switch or a mistake ends it.
+    /// Answers until the subscriber, the switch or an error ends it.
     pub async fn run(self, requests: impl Stream<Item = Result<SubscribeRequest, Status>> + Unpin) {
         self.figures.begin_stream();
         let over = tokio::select! {
@@ -62,8 +61,7 @@ impl<S: Source> Call<S> {
         };
         if let Err(Over::Refused(refusal)) = over {
             let status = self.figures.refuse(&refusal);
-            // A reader that is too slow for values may also be too slow for this; then the call
-            // just ends.
+            // A reader that is too slow for values may also be too slow for this; then the call simply ends.
             let _ = self.sender.try_send(Err(status));
         }
         self.figures.end_stream();
@@ -95,7 +93,7 @@ impl<S: Source> Call<S> {
         }
     }
 
-    /// Sends everything that is subscribed to, and the end marker.
+    /// Sends all subscribed values, and the end marker.
     async fn tell_all(&self, plan: &Plan, told: &mut Told) -> Result<(), Over> {
         let tree = self.looks.within(Duration::ZERO).await;
         let due = |part| Due {
@@ -152,7 +150,7 @@ impl<S: Source> Call<S> {
             .iter()
             .map(|part| Times::new(part, began))
             .collect();
-        // Clients that have no more to say may close their side.
+        // Clients without further messages may close their side.
         let mut listens = true;
         loop {
             let Some(next) = times.iter().map(|times| times.next).min() else {

@@ -1,4 +1,4 @@
-//! Checked subscription of a client.
+//! Checked subscriptions of a client.
 
 use std::time::Duration;
 
@@ -11,51 +11,51 @@ use crate::service::get::{answered_prefix, check_in_a_module};
 use crate::tree::Kind;
 use crate::wire::{ListMode, Path, Subscription, SubscriptionList, SubscriptionMode};
 
-/// All that a call subscribes to.
+/// All subscriptions of a call.
 #[derive(Clone, Debug)]
 pub struct Plan {
     /// Common prefix of all answers.
     pub prefix: Path,
     /// Encoding of values.
     pub encoding: Encoding,
-    /// Once, by question, or for as long as the call lasts.
+    /// Once, on request, or continuously.
     pub mode: ListMode,
-    /// The initial state is not sent.
+    /// True if the initial state is not sent.
     pub updates_only: bool,
-    /// Each path; one whose counters are sent otherwise than the rest is there twice.
+    /// All paths; a path whose counters are sent differently from the rest has two entries.
     pub parts: Vec<Part>,
 }
 
 /// One path, and the times of its updates.
 #[derive(Clone, Debug)]
 pub struct Part {
-    /// Which nodes.
+    /// The nodes.
     pub pattern: Pattern,
-    /// Which of their leaves.
+    /// The kinds of leaves.
     pub of: Of,
-    /// Only values that differ from the last ones sent.
+    /// True if only values that differ from the last ones are sent.
     pub changes_only: bool,
     /// True if the removal of a node is reported.
     pub tells_ends: bool,
-    /// Between two looks.
+    /// Time between two checks.
     pub interval: Duration,
     /// Time after which unchanged values are sent as well.
     pub heartbeat: Option<Duration>,
 }
 
-/// Which leaves of a node.
+/// Kinds of leaves of a node.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Of {
     /// All.
     All,
-    /// Those that change all the time.
+    /// Leaves that change all the time.
     Counters,
     /// All others.
     Others,
 }
 
 impl Of {
-    /// Returns true if a leaf of this kind is selected.
+    /// Returns true if leaves of this kind are selected.
     pub fn has(self, kind: Kind) -> bool {
         match self {
             Self::All => true,
@@ -70,7 +70,7 @@ impl Plan {
     ///
     /// # Errors
     ///
-    /// When it makes no sense, or is more than is taken.
+    /// The subscription is invalid, or exceeds the limits.
     pub fn new(list: &SubscriptionList) -> Result<Self, Refusal> {
         models::check_used(&list.use_models)?;
         let encoding = Encoding::asked(list.encoding)?;
@@ -86,7 +86,7 @@ impl Plan {
         }
         if count > PATHS_MAX {
             return Err(Refusal::bad_request(format!(
-                "{count} subscriptions; at most {PATHS_MAX} are taken by one call"
+                "{count} subscriptions; at most {PATHS_MAX} are accepted in one call"
             )));
         }
         let mut parts = Vec::new();

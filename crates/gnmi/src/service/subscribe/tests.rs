@@ -1,4 +1,4 @@
-//! Subscribers in a time of their own: no wait takes real time.
+//! Subscribers in simulated time: no wait takes real time.
 
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
@@ -124,7 +124,7 @@ fn to(text: &str, mode: SubscriptionMode) -> Subscription {
 }
 
 #[tokio::test(start_paused = true)]
-async fn once_is_all_and_a_sync_and_the_end() {
+async fn once_sends_everything_then_a_sync_and_ends() {
     let mut it = Subscriber::new(list(
         ListMode::Once,
         vec![to(OPER, SubscriptionMode::TargetDefined)],
@@ -138,7 +138,7 @@ async fn once_is_all_and_a_sync_and_the_end() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn each_poll_is_answered_and_not_faster_than_the_switch_is_looked_at() {
+async fn polls_are_answered_at_most_once_per_shortest_interval() {
     let mut it = Subscriber::new(list(
         ListMode::Poll,
         vec![to(OPER, SubscriptionMode::TargetDefined)],
@@ -158,7 +158,7 @@ async fn each_poll_is_answered_and_not_faster_than_the_switch_is_looked_at() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn on_change_tells_changes_alone_and_what_is_gone() {
+async fn on_change_sends_only_changes_and_deletions() {
     let deadlocks = "/weir/deadlocks/deadlock[id=*]/state/queued-bytes";
     let mut it = Subscriber::new(list(
         ListMode::Stream,
@@ -170,7 +170,7 @@ async fn on_change_tells_changes_alone_and_what_is_gone() {
     .await;
     assert_eq!(it.paths().await.len(), 3);
     assert_eq!(it.next().await.unwrap(), None);
-    // Long after the last look something changes, and nothing was told until then.
+    // Long after the last snapshot something changes, and nothing was sent until then.
     tokio::time::sleep(Duration::from_secs(60)).await;
     it.change(|state| with_link(state, 1, false));
     let began = Instant::now();
@@ -225,7 +225,7 @@ async fn samples_come_in_their_interval_and_redundant_ones_with_the_heartbeat() 
 }
 
 #[tokio::test(start_paused = true)]
-async fn the_target_samples_counters_and_tells_all_else_on_change() {
+async fn target_defined_samples_counters_and_sends_the_rest_on_change() {
     let all = "/interfaces/interface[name=p1]/state";
     let mut it = Subscriber::new(list(
         ListMode::Stream,
@@ -252,8 +252,8 @@ async fn updates_only_begins_with_the_sync() {
     assert_eq!(it.paths().await.len(), 1);
 }
 
-/// The queue is bounded, samples are left out while it is full and counted as duplicates, and a
-/// subscriber that reads nothing at all loses the call.
+/// The queue is bounded, samples are skipped while it is full and counted as duplicates, and a subscriber that reads
+/// nothing at all loses the call.
 #[tokio::test(start_paused = true)]
 async fn a_slow_reader_misses_samples_and_a_stalled_one_is_ended() {
     let mut sample = to(OPER, SubscriptionMode::Sample);
@@ -283,7 +283,7 @@ async fn a_slow_reader_misses_samples_and_a_stalled_one_is_ended() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn what_makes_no_sense_is_refused() {
+async fn unusable_subscriptions_are_refused() {
     let ten_thousand = list(
         ListMode::Stream,
         vec![to(OPER, SubscriptionMode::Sample); 10_000],
@@ -375,9 +375,9 @@ async fn the_order_of_messages_is_kept() {
     assert_eq!(it.figures.counters().silent, 1);
 }
 
-/// A client that has closed its side still gets updates; one that is gone does not.
+/// A client that has closed its side still gets updates; one that has disconnected does not.
 #[tokio::test(start_paused = true)]
-async fn a_closed_side_is_no_end_and_a_client_that_is_gone_is() {
+async fn a_half_closed_stream_goes_on_and_a_lost_client_ends_it() {
     let asked = list(ListMode::Stream, vec![to(OPER, SubscriptionMode::OnChange)]);
     let mut it = Subscriber::new(asked).await;
     it.requests = None;

@@ -10,7 +10,7 @@ use crate::service::get::leaf_update;
 use crate::tree::{Leaf, Node, Tree, Value};
 use crate::wire::{Notification, Path, Update};
 
-/// Last values sent to one subscriber, by leaf. It has at most as many as the tree has leaves.
+/// Last values sent to one subscriber, by leaf. Bounded by the number of leaves in the tree.
 #[derive(Debug, Default)]
 pub struct Told(HashMap<Arc<[Elem]>, Vec<(&'static str, Value)>>);
 
@@ -30,7 +30,7 @@ impl Told {
         }
     }
 
-    /// Takes the sent nodes that are gone, if one of `parts` reports removals.
+    /// Removes and returns the sent nodes that no longer exist, if one of `parts` reports removals.
     fn take_ended(&mut self, tree: &Tree, parts: &[Part]) -> Vec<Path> {
         let mut ended = Vec::new();
         let is_wanted = |elems: &[Elem], leaf: &str| {
@@ -64,14 +64,14 @@ impl Told {
     }
 }
 
-/// A part whose time has come.
+/// A part that is due.
 #[derive(Clone, Copy, Debug)]
 pub struct Due<'a> {
-    /// Which.
+    /// The part.
     pub part: &'a Part,
-    /// Unchanged values are also sent.
+    /// True if unchanged values are sent as well.
     pub all: bool,
-    /// Number of earlier samples that were left out because the subscriber was slow.
+    /// Number of earlier samples skipped because the subscriber was slow.
     pub missed: u32,
 }
 
@@ -85,7 +85,7 @@ pub fn news(plan: &Plan, told: &mut Told, tree: &Tree, due: &[Due<'_>]) -> Vec<N
                 due.part.of.has(leaf.kind)
                     && due.part.pattern.matches(&node.path, leaf.name).is_some()
             });
-            // Told once, however many ask for it.
+            // Sent once, even if several parts select it.
             let asked = meant.map(|due| (due.all || !due.part.changes_only, due.missed));
             let Some((all, missed)) =
                 asked.reduce(|one, other| (one.0 || other.0, one.1.max(other.1)))
@@ -114,7 +114,7 @@ fn notifications(
         ..Notification::default()
     };
     let mut all = Vec::new();
-    // Removals come first: a name may have come back.
+    // Removals come first: a name may have been reused.
     for delete in delete.chunks(UPDATES_MAX) {
         let delete = delete.to_vec();
         all.push(Notification { delete, ..empty() });

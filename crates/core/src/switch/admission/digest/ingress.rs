@@ -1,10 +1,10 @@
-//! State that an ingress buffer's future depends on.
+//! Digest of the state that an ingress buffer's future depends on.
 
 use super::{IngressBuffer, Raise};
 use crate::testing::Digest;
 
 impl IngressBuffer {
-    /// Limits and watermarks follow from the mode, which is the configuration's, and from what is added here.
+    /// Limits and watermarks follow from the configured mode and from the fields added here.
     pub(in crate::switch) fn digest(&self, digest: &mut Digest) {
         let Self {
             occupancy,
@@ -28,7 +28,7 @@ impl IngressBuffer {
             mode: _,
             // A policed port has no digest.
             early: _,
-            // Nor has a switch with pools.
+            // A switch with pools has no digest.
             pooled: _,
         } = self;
         digest.word(occupancy.get());

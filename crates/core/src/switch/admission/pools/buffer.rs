@@ -1,12 +1,12 @@
 //! An ingress buffer that is part of a pool.
 //!
-//! What it holds has three parts: up to `reserved` of its own, what it has `shared` of the pool, and what came while it was
-//! above its threshold, in the headroom. Frames fill them in this order and empty them in the opposite one, as in switch chips.
-//! A buffer that reaches its threshold, or finds the pool full, is `over` until its headroom is empty and it is `xon_offset`
-//! below the threshold as it is then, or has nothing of the pool.
+//! Its contents have three parts: up to `reserved` of its own, `shared` bytes of the pool, and frames that arrived
+//! while it was above its threshold, in the headroom. Frames fill the parts in this order and leave them in the
+//! opposite one, as in switch chips. A buffer that reaches its threshold, or finds the pool full, is `over` until its
+//! headroom is empty and it either is `xon_offset` below the present threshold or uses nothing of the pool.
 //!
-//! A release lets a buffer that is over take up to its headroom once more: the values of [`Raise`] count within the headroom
-//! here.
+//! A release lets a buffer that is over take up to its headroom once more: the values of [`Raise`] count within the
+//! headroom here.
 
 use super::{Place, Pool, Pools};
 use crate::config::{ClassConfig, ClassMode, PoolShare, PortConfig, Threshold};
@@ -31,7 +31,6 @@ pub(in crate::switch) struct Pooled {
 }
 
 impl Pooled {
-    /// Creates the buffer of a (port, priority) whose class has a share of a pool.
     pub(in crate::switch) fn of(
         class: &ClassConfig,
         config: &PortConfig,
@@ -60,7 +59,7 @@ impl Pooled {
         self.above
     }
 
-    /// Returns the occupancy up to which frames change nothing but the reserve.
+    /// Returns the occupancy up to which frames change only the reserve.
     pub(in crate::switch::admission) fn calm_up_to(&self) -> Bytes {
         match self.is_calm() && !self.closed {
             true => self.reserved,
@@ -73,8 +72,7 @@ impl Pooled {
         !self.over && self.shared == Bytes::ZERO && self.above == Bytes::ZERO
     }
 
-    /// Returns the present thresholds of the occupancy, (xoff, xon); zero for a buffer that pauses
-    /// no neighbour.
+    /// Returns the present thresholds, (xoff, xon); zero for a buffer that does not pause.
     pub(in crate::switch::admission) fn thresholds(&self, pools: &Pools) -> (Bytes, Bytes) {
         if self.headroom.is_none() {
             return (Bytes::ZERO, Bytes::ZERO);
@@ -84,7 +82,7 @@ impl Pooled {
         (self.room(pools), self.reserved + xon)
     }
 
-    /// Returns the most it may hold: its reserve, and its present share of the pool.
+    /// Returns the maximum occupancy: its reserve, and its present share of the pool.
     pub(in crate::switch::admission) fn room(&self, pools: &Pools) -> Bytes {
         self.reserved + self.threshold.at(pools.get(self.pool).free())
     }
@@ -97,8 +95,8 @@ impl Pooled {
         }
     }
 
-    /// Charges the bytes above `found`; returns false if there is no room. `lends` is the amount
-    /// that a release admits beside the headroom.
+    /// Charges the bytes above `found`; returns false if there is no room. `lends` is the amount that a release admits
+    /// above the headroom.
     fn charge(&mut self, found: Bytes, cells: Bytes, lends: Bytes, pool: &mut Pool) -> bool {
         if self.over || self.closed {
             return self.charge_above(cells, lends, pool);
@@ -126,7 +124,7 @@ impl Pooled {
         true
     }
 
-    /// Charges frames that were already inside: the pool first, whatever the threshold.
+    /// Charges frames that were already inside: to the pool first, regardless of the threshold.
     fn charge_left(&mut self, found: Bytes, cells: Bytes, pool: &mut Pool) -> bool {
         let own = found.saturating_sub(self.shared + self.above);
         let rest = cells.saturating_sub(self.reserved.saturating_sub(own));
@@ -164,7 +162,7 @@ impl Pooled {
         fits
     }
 
-    /// Returns true if bytes have been given back to the pool.
+    /// Returns true if bytes were returned to the pool.
     fn discharge(&mut self, cells: Bytes, pool: &mut Pool) -> bool {
         let headroom = self.headroom.unwrap_or_default();
         let from_above = cells.min(self.above);
@@ -178,7 +176,7 @@ impl Pooled {
         from_above + from_shared > Bytes::ZERO
     }
 
-    /// Ends the state of being over the threshold, if the present threshold allows it.
+    /// Ends the `over` state if the present threshold allows it.
     fn settle_over(&mut self, pool: &mut Pool) {
         let is_below = || {
             let threshold = self.threshold.at(pool.free());
@@ -229,8 +227,7 @@ impl IngressBuffer {
         }
     }
 
-    /// Accounts for a departure from a buffer of a pool; the pause of this and other buffers is to
-    /// be checked.
+    /// Accounts for a departure from a buffer of a pool; the pauses of this and other buffers must be checked.
     pub(in crate::switch::admission) fn discharge_pooled(
         &mut self,
         cells: Bytes,
@@ -285,8 +282,7 @@ impl IngressBuffer {
         change
     }
 
-    /// Does the work of [`raise`](Self::raise) for a buffer of a pool: makes room for `extra` more
-    /// than the headroom holds.
+    /// [`raise`](Self::raise) for a buffer of a pool: makes room for `extra` more than the headroom holds.
     pub(in crate::switch::admission) fn raise_pooled(
         &mut self,
         extra: Bytes,
@@ -307,7 +303,7 @@ impl IngressBuffer {
         self.look(pools)
     }
 
-    /// Does the work of [`expire_raise`](Self::expire_raise) for a buffer of a pool.
+    /// [`expire_raise`](Self::expire_raise) for a buffer of a pool.
     pub(in crate::switch::admission) fn end_raise_pooled(
         &mut self,
         xoff: Bytes,
@@ -322,8 +318,7 @@ impl IngressBuffer {
         self.look(pools)
     }
 
-    /// Does the work of [`retune`](Self::retune) for a buffer of a pool: nothing but its threshold
-    /// can change.
+    /// [`retune`](Self::retune) for a buffer of a pool: only its threshold can change.
     pub(in crate::switch::admission) fn retune_pooled(
         &mut self,
         share: &PoolShare,
@@ -337,8 +332,7 @@ impl IngressBuffer {
         self.look(pools)
     }
 
-    /// Does the work of [`close`](Self::close) for a buffer of a pool: later frames have the
-    /// headroom.
+    /// [`close`](Self::close) for a buffer of a pool: later frames use the headroom.
     pub(in crate::switch::admission) fn close_pooled(&mut self, pools: &mut Pools) -> PauseChange {
         if let Some(pooled) = &mut self.pooled {
             pooled.closed = true;

@@ -1,10 +1,9 @@
 //! Pools: memory shared by ingress buffers, and the resulting pauses.
 //!
-//! A buffer's threshold follows from what is free in its pool, so that it changes with every frame
-//! of others. It is checked when it matters: with the buffer's own arrivals and departures,
-//! whenever its pause is refreshed, and in turn: each departure from a pool checks [`LOOKS`] paused
-//! buffers of it. So a frame costs the same however many buffers there are, and none stays paused
-//! for longer than until the next refresh of its pause while the pool has room for it.
+//! A buffer's threshold depends on the free memory of its pool and so changes with every frame of others. It is checked
+//! only when it matters: at the buffer's own arrivals and departures, at each refresh of its pause, and in turn: each
+//! departure from a pool checks [`LOOKS`] of its paused buffers. So the cost of a frame does not depend on the number
+//! of buffers, and no buffer stays paused beyond its next refresh while the pool has room for it.
 
 mod buffer;
 
@@ -17,13 +16,13 @@ use crate::units::{Bytes, Instant, PortId, Priority, PORT_COUNT_MAX, PRIORITY_CO
 
 pub(in crate::switch) use buffer::Pooled;
 
-/// Paused buffers that a departure checks.
+/// Paused buffers checked by a departure.
 const LOOKS: usize = 2;
 
 #[derive(Clone, Debug)]
 pub(in crate::switch) struct Pools {
     pools: [Pool; POOLS_MAX],
-    /// Set while frames come in that were inside already: see [`Switch::receive_left`].
+    /// Set while frames arrive that were inside already: see [`Switch::receive_left`].
     pub(super) takes_left: bool,
 }
 
@@ -36,7 +35,7 @@ pub(in crate::switch) struct Pool {
     headroom: Bytes,
     headroom_used: Bytes,
     headroom_used_max: Bytes,
-    /// Bytes that releases have admitted above the headroom of a buffer; `headroom` at most.
+    /// Bytes admitted by releases above the headroom of a buffer; at most `headroom`.
     lent: Bytes,
     /// Buffers above their threshold.
     over: Turns,
@@ -53,7 +52,7 @@ impl Pools {
     }
 
     pub(in crate::switch) fn get(&self, pool: u8) -> &Pool {
-        // There are as many as a power of two: no bound is checked.
+        // The count is a power of two: no bounds check.
         &self.pools[usize::from(pool) % POOLS_MAX]
     }
 
@@ -61,8 +60,7 @@ impl Pools {
         &mut self.pools[usize::from(pool) % POOLS_MAX]
     }
 
-    /// Returns the next buffer of a pool that is above its threshold, in turn. O(1): the scan has a
-    /// bound of 33 words.
+    /// Returns the next buffer of a pool that is above its threshold, in turn. O(1): scans at most 33 words.
     pub(in crate::switch) fn next_over(&mut self, pool: u8) -> Option<(PortId, Priority)> {
         self.get_mut(pool).over.next()
     }
@@ -96,8 +94,7 @@ impl Pool {
         self.used_max
     }
 
-    /// Returns the used part of the pool's headroom, without the bytes that releases admitted above
-    /// it.
+    /// Returns the used part of the pool's headroom, without bytes that releases admitted above it.
     pub(in crate::switch) fn headroom_used(&self) -> Bytes {
         self.headroom_used
     }
@@ -115,7 +112,7 @@ impl Pool {
         self.size.saturating_sub(self.used)
     }
 
-    /// Returns false, without any change, if there is not so much.
+    /// Returns false, without any change, if there is not enough.
     fn take(&mut self, bytes: Bytes) -> bool {
         if bytes > self.free() {
             return false;
@@ -129,8 +126,7 @@ impl Pool {
         self.used -= bytes;
     }
 
-    /// Returns false, without any change, if there is not so much of the headroom, or for releases
-    /// above it.
+    /// Returns false, without any change, if there is not enough headroom, or not enough above it for releases.
     fn take_headroom(&mut self, bytes: Bytes, lent: Bytes) -> bool {
         let fits = self.headroom_used + bytes <= self.headroom && self.lent + lent <= self.headroom;
         if fits {
@@ -141,7 +137,7 @@ impl Pool {
         fits
     }
 
-    /// Takes frames that were inside already, whose parts may have been others: together they fit.
+    /// Takes frames that were inside already. Their division into parts may have differed; together they fit.
     fn take_left(&mut self, bytes: Bytes, beyond: Bytes) -> bool {
         let all = self.headroom_used + self.lent + bytes + beyond;
         let fits = all <= self.headroom + self.headroom;
@@ -160,9 +156,9 @@ impl Pool {
 }
 
 impl Switch {
-    /// [`receive`](Self::receive) for a frame that another switch with these buffers has had, and that was handed on. With
-    /// pools, which buffer had how much followed from the order in which frames came; whatever the order now, all of them
-    /// fit. For others it makes no difference.
+    /// [`receive`](Self::receive) for a frame that was handed over by another switch with these buffers. With pools,
+    /// the amounts of the buffers depended on the order of arrival; all frames fit in any order now. Without pools
+    /// there is no difference.
     ///
     /// # Errors
     ///
@@ -179,13 +175,12 @@ impl Switch {
         outcome
     }
 
-    /// Sets whether later frames were handed over, as by [`receive_left`](Self::receive_left), or
-    /// are new.
+    /// Sets whether later frames were handed over, as by [`receive_left`](Self::receive_left), or are new.
     pub fn take_left(&mut self, left: bool) {
         self.pools.takes_left = left;
     }
 
-    /// Updates pauses after a departure that has changed something. O(1).
+    /// Updates pauses after a departure that may change them. O(1).
     #[inline(never)]
     pub(in crate::switch) fn note_discharge(
         &mut self,
@@ -294,7 +289,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn all_buffers_have_their_turn() {
+    fn all_buffers_take_turns() {
         let mut turns = Turns::default();
         assert_eq!(turns.next(), None);
         let places = [(0, 0), (255, 7), (63, 3), (64, 3), (0, 7), (1, 0)];

@@ -1,10 +1,10 @@
-//! State that a Receiving Queue's future depends on.
+//! Digest of the state that a Receiving Queue's future depends on.
 
 use super::{Budget, Loan};
 use crate::testing::Digest;
 
 impl Budget {
-    /// The Feedback and all m_i follow from what is added here and from the configuration.
+    /// The Feedback and all m_i follow from these fields and the configuration.
     pub(in crate::switch) fn digest(&self, digest: &mut Digest) {
         let Self {
             closed,

@@ -1,4 +1,4 @@
-//! State that Transmit Feedback on its way depends on.
+//! Digest of the Transmit Feedback to be sent.
 
 use super::{FeedbackSent, EAGER_REFRESHES, EARLY_REPEATS};
 use crate::testing::Digest;

@@ -1,4 +1,4 @@
-//! Feedback that may have released frames that are still to come.
+//! Digest of the Feedback that may have released frames still to come.
 
 use super::Told;
 use crate::testing::Digest;
@@ -10,7 +10,7 @@ impl Told {
             next,
             until,
             window: _,
-            // Follow from the others.
+            // These follow from the others.
             lowest: _,
             known_until: _,
         } = self;

@@ -1,4 +1,4 @@
-//! The list of a hash bucket.
+//! Linked list of a hash bucket.
 
 pub(super) trait Chained {
     fn chain_mut(&mut self) -> &mut u32;

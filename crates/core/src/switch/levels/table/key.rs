@@ -2,8 +2,8 @@
 
 use crate::units::{MacAddress, Priority, PRIORITY_COUNT};
 
-/// A destination of a priority: the address as a number, the priority above it, and above that the
-/// ingress port if each has entries of its own.
+/// A destination of a priority: the address as a number, the priority above it, and above that the ingress port if
+/// entries are per ingress port.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Key(pub(super) u64);
 

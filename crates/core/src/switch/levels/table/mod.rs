@@ -1,4 +1,4 @@
-//! The Level Table: which Level each destination has, and how much is buffered for it behind which link.
+//! The Level Table: the Level of each destination, and the bytes buffered for it behind each link.
 
 mod chain;
 mod key;
@@ -15,25 +15,24 @@ use crate::units::{Bytes, MacAddress, PortId, Priority};
 
 const NIL: u32 = Records::<Entry>::NONE;
 
-/// Ends the list of an entry's later shares. It is a share without an owner, so that a share in a
-/// list is removed without checking for neighbours: no processor can predict which of them it has.
+/// Ends the list of an entry's later shares. It is a share without an owner, so that a share is removed from a list
+/// without unpredictable checks for its neighbours.
 const END: u32 = 0;
 
-/// Entries of one bucket if every frame had a destination of its own: few do, and larger tables
-/// would make each lookup read uncached memory.
+/// Entries per bucket if every frame had another destination: few do, and larger tables would make each lookup read
+/// uncached memory.
 const ENTRIES_OF_BUCKET: usize = 4;
 
-/// Marks the [`ShareId`] of a later share; without it, the identifier is the number of an
-/// [`Entry`], for the first share.
+/// Marks the [`ShareId`] of a later share; without it, the identifier is the number of an [`Entry`], for its first
+/// share.
 const LATER: u32 = 1 << 31;
 
-/// Identifies the bytes buffered for one destination behind one ingress port, for as long as it has
-/// frames.
+/// Identifies the bytes buffered for one destination behind one ingress port, for as long as there are any.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(in crate::switch) struct ShareId(u32);
 
 impl ShareId {
-    /// For frames of classes that have no Levels.
+    /// For frames of classes without Levels.
     pub(in crate::switch) const NONE: Self = Self(NIL);
 }
 
@@ -49,7 +48,7 @@ pub(in crate::switch) struct Share {
     pub(in crate::switch) cells: Bytes,
 }
 
-/// A share that was made while the entry had others. One cache line.
+/// A share created while the entry had others. One cache line.
 #[derive(Clone, Copy, Debug)]
 #[repr(align(64))]
 struct LaterShare {
@@ -61,11 +60,10 @@ struct LaterShare {
     chain: u32,
 }
 
-/// One destination of one priority: each class is a network of its own, with buffers and Feedback
-/// of its own.
+/// One destination of one priority: each class is a separate network with its own buffers and Feedback.
 ///
-/// It contains the share that it was made with: most destinations have no other one. Once that
-/// share's frames have gone, it stays empty for as long as the entry lives.
+/// It contains its first share: most destinations have no other one. When the first share's frames have left, the share
+/// stays empty for the entry's lifetime.
 #[derive(Clone, Copy, Debug)]
 #[repr(C, align(64))]
 struct Entry {
@@ -74,7 +72,7 @@ struct Entry {
     level: Level,
     ingress: PortId,
     later: u32,
-    /// Neighbours in the order of age.
+    /// Neighbours in order of age.
     older: u32,
     newer: u32,
     /// Next in the same hash bucket, or next free one.
@@ -89,8 +87,7 @@ struct Entry {
 #[cfg_attr(feature = "testing", derive(Clone))]
 pub(in crate::switch) struct LevelTable {
     entries: Records<Entry>,
-    /// By entry: the ports by which the frames of its first share leave. Every frame adds to it,
-    /// few read it.
+    /// By entry: the egress ports of the frames of its first share. Every frame adds to it, few read it.
     egresses: Records<PortSet>,
     free_entry: u32,
     entry_buckets: Vec<u32>,
@@ -101,17 +98,16 @@ pub(in crate::switch) struct LevelTable {
     free_share: u32,
     share_buckets: Vec<u32>,
     port_count: usize,
-    /// Part of an ingress port that counts in a [`Key`]: nothing, or all of it.
+    /// Mask for the ingress port in a [`Key`]: zero, or all of it.
     ingress_mask: u64,
 }
 
 impl LevelTable {
-    /// Makes room for `frame_count` frames: a share has at least one, an entry a share.
+    /// Makes room for `frame_count` frames: a share has at least one, an entry at least one share.
     ///
-    /// With `by_ingress` a destination has an entry for each ingress port of its frames: flooded
-    /// frames go through a link in both directions, and lemma 1, which goes back along the frames
-    /// that set a Level, ends only if it never goes back the way it came (the book's chapter on
-    /// Levels).
+    /// With `by_ingress` a destination has an entry for each ingress port of its frames. Flooded frames need that: they
+    /// cross a link in both directions, and the proof of lemma 1 follows the frames that set a Level back to their
+    /// source, which ends only if it never crosses a link both ways (the book's chapter on Levels).
     pub(in crate::switch) fn new(frame_count: usize, port_count: usize, by_ingress: bool) -> Self {
         let entry = Entry {
             key: Key(0),
@@ -156,7 +152,6 @@ impl LevelTable {
         }
     }
 
-    /// See [`Records::touch`].
     pub(in crate::switch) fn touch(&mut self) {
         self.entries.touch();
         self.egresses.touch();
@@ -175,8 +170,7 @@ impl LevelTable {
         self.entry_count
     }
 
-    /// Finds a destination, for frames from `ingress`, in the table; one that is missing has Level
-    /// 0 (rule 2).
+    /// Finds a destination, for frames from `ingress`, in the table; a missing one has Level 0 (rule 2).
     #[inline(always)]
     pub(in crate::switch) fn find(
         &self,
@@ -188,7 +182,6 @@ impl LevelTable {
             .map(EntryId)
     }
 
-    /// Returns λ of a destination.
     pub(in crate::switch) fn level(&self, entry: EntryId) -> Level {
         self.entries
             .get(entry.0 as usize)
@@ -213,8 +206,8 @@ impl LevelTable {
         later.chain(first)
     }
 
-    /// Returns true when frames of `level` and above that came in by `ingress` leave by one of
-    /// `egresses`. O(destinations × their ingress ports).
+    /// Returns true if frames of `level` and above received on `ingress` leave by one of `egresses`. O(destinations ×
+    /// their ingress ports).
     pub(in crate::switch) fn waits_at(
         &self,
         priority: Priority,
@@ -244,10 +237,9 @@ impl LevelTable {
         }
     }
 
-    /// Admits a frame from `ingress` to a destination that is not in the table, and sets its Level
-    /// to `level`. It leaves by `egress`; for one with several see
-    /// [`note_egress`](Self::note_egress). `None` when the table is full, which takes more handles
-    /// than frames.
+    /// Admits a frame from `ingress` to a destination that is not in the table, and sets its Level to `level`. It
+    /// leaves by `egress`; for several egress ports see [`note_egress`](Self::note_egress). `None` if the table is
+    /// full, which is impossible unless a handle is used twice.
     #[inline(always)]
     pub(in crate::switch) fn add(
         &mut self,
@@ -382,8 +374,8 @@ impl LevelTable {
         spread(key.0) as usize & (self.entry_buckets.len() - 1)
     }
 
-    /// Entries have small numbers, so no hash is needed: of the entries × ports numbers at most as
-    /// many as there are ports share a bucket.
+    /// Entries have small numbers, so no hash is needed: at most as many of the (entry, port) numbers as there are
+    /// ports share a bucket.
     fn share_bucket(&self, entry: u32, ingress: PortId) -> usize {
         let number = (entry as usize).wrapping_mul(self.port_count) + ingress.index();
         number & (self.share_buckets.len() - 1)

@@ -67,7 +67,7 @@ fn an_entry_lives_as_long_as_its_frames() {
 }
 
 #[test]
-fn the_first_share_goes_before_the_later_ones_and_comes_again() {
+fn the_first_share_is_consumed_first_and_can_come_again() {
     let mut table = LevelTable::new(8, 10, false);
     let listed = |table: &LevelTable| -> Vec<(u8, u64)> {
         let entry = table.find(P3, host(1), port(0)).unwrap();
@@ -117,7 +117,7 @@ fn room_for_as_many_destinations_as_frames() {
 }
 
 #[test]
-fn lists_the_oldest_first_whichever_go() {
+fn lists_the_oldest_first_whichever_leave() {
     let mut table = LevelTable::new(6, 10, false);
     let shares: Vec<_> = (0..5).map(|n| enter(&mut table, n, 1, 0)).collect();
     enter(&mut table, 1, 2, 0);

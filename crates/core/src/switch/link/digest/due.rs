@@ -9,7 +9,7 @@ impl Due {
             pfc,
             zero,
             pause,
-            // Without learning there is no probe among it.
+            // Without learning it contains no probe.
             seldom,
         } = self;
         for flag in [*pause, seldom.pause_zero()] {

@@ -1,19 +1,20 @@
-//! Addresses that move between two ports as no station does.
+//! Addresses that move between two ports more often than a station would.
 //!
-//! They do round a loop of devices that let no probe through. They also do where one station uses another one's address, and
-//! whoever does that would have any port blocked whose address he knows, if moves were enough. So they are a sign and no
-//! proof: for some rounds the two ports send probes as broadcasts, which whatever carries a storm of broadcasts lets through.
+//! This happens round a loop of devices that let no probe through. It also happens if a station uses another's address,
+//! and if moves sufficed, an attacker could have any port blocked whose address is known. So moves are a sign and no
+//! proof: for some rounds the two ports send probes as broadcasts, which anything that carries a broadcast storm lets
+//! through.
 
 use crate::sets::vlans::VlanId;
 use crate::units::PortId;
 
-/// At a time; what comes beside them is looked at when one of them is over.
+/// Maximum number of concurrent alarms; others are considered when one ends.
 const ALARMS_MAX: usize = 4;
-/// An alarm lasts for so many rounds after the last address that moved too often.
+/// Rounds that an alarm lasts after the last address that moved too often.
 const ALARM_ROUNDS: u64 = 10;
-/// In so many rounds probes are broadcasts, …
+/// Rounds in which probes are broadcasts after an alarm begins.
 const LOUD_ROUNDS: u64 = 4;
-/// … and then again, where the addresses go on moving.
+/// While addresses keep moving, this is repeated after this many rounds.
 const LOUD_AGAIN_ROUNDS: u64 = 60;
 
 #[derive(Clone, Copy, Debug)]
@@ -27,7 +28,7 @@ struct Alarm {
 #[derive(Clone, Debug)]
 pub(super) struct Alarms {
     places: [Option<Alarm>; ALARMS_MAX],
-    /// Whether probes are sent for them.
+    /// True if probes are sent for it.
     proves: bool,
 }
 
@@ -39,7 +40,7 @@ impl Alarms {
         }
     }
 
-    /// An address moves too often: true if that is new.
+    /// Notes that an address moves too often; returns true if the alarm is new.
     pub(super) fn note(&mut self, round: u64, vlan: VlanId, ports: [PortId; 2]) -> bool {
         let until = round + ALARM_ROUNDS;
         let known = self.places.iter_mut().flatten().find(|it| it.vlan == vlan);

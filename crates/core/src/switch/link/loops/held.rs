@@ -1,29 +1,29 @@
-//! What is blocked, and until when: a port in some VLANs, or as a whole.
+//! Blocked ports, in some VLANs or as a whole, with the end of each block.
 //!
-//! A loop of one VLAN of a trunk costs that VLAN alone: the others, which may have no other way, go on. A port with loops in so
-//! many VLANs has a cable too many, and is blocked as a whole at once, before the other VLANs are found one by one.
+//! A loop in one VLAN of a trunk blocks that VLAN only: the others, which may have no other path, continue. A port with
+//! loops in many VLANs has a cable too many, and is blocked as a whole at once, before the other VLANs are found one by
+//! one.
 
 use crate::sets::vlans::{VlanId, VlanSet};
 use crate::units::{Duration, Instant, PortId};
 
-/// VLANs in which a port is blocked at most; with one more it is blocked as a whole.
+/// Maximum number of VLANs in which a port is blocked; with one more it is blocked as a whole.
 pub const BLOCKED_VLANS_MAX: usize = 32;
 
-/// One reason for blocking.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Held {
-    /// The VLAN that the probes come round in.
+    /// The VLAN in which the probes go round.
     vlan: VlanId,
     /// The port is blocked in all VLANs.
     is_whole: bool,
-    /// Where those leave that come back.
+    /// The port by which the returning probes leave.
     other: PortId,
     /// They are broadcasts.
     is_loud: bool,
     until: Instant,
 }
 
-/// VLANs in which a port goes on sending probes, because those keep another port blocked.
+/// VLANs in which a port keeps sending probes, because they keep another port blocked.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Keeps {
     pub(super) vlans: VlanSet,
@@ -32,13 +32,12 @@ pub(super) struct Keeps {
     count: u16,
 }
 
-/// Of all ports.
 #[derive(Clone, Debug)]
 pub(super) struct HeldPorts {
     /// By port; at most [`BLOCKED_VLANS_MAX`] each.
     held: Vec<Vec<Held>>,
     keeps: Vec<Keeps>,
-    /// Each port has one VLAN, so to speak.
+    /// False if VLANs are not distinguished.
     is_aware: bool,
 }
 
@@ -67,12 +66,12 @@ impl HeldPorts {
         self.keeps.get(port.index()).unwrap_or(&KEEPS_NOTHING)
     }
 
-    /// Rounds in which all is asked once that `origin` keeps blocked, where it sends so many of these probes in each.
+    /// Rounds needed to probe everything that `origin` keeps blocked, at this many probes per round.
     pub(super) fn rounds(&self, origin: PortId, a_round: usize) -> u64 {
         u64::from(self.keeps(origin).count).div_ceil(a_round.max(1) as u64)
     }
 
-    /// Blocks `port` because of a probe in `vlan`: in which VLAN, or in none at all.
+    /// Blocks `port` because of a probe in `vlan`; returns the blocked VLAN, or all VLANs.
     pub(super) fn block(
         &mut self,
         port: PortId,
@@ -96,7 +95,7 @@ impl HeldPorts {
         (!is_whole).then_some(vlan)
     }
 
-    /// A probe has come back that would go round if `port` were not blocked.
+    /// Extends the block for a returned probe that would circulate if `port` were not blocked.
     pub(super) fn refresh(
         &mut self,
         port: PortId,
@@ -118,7 +117,8 @@ impl HeldPorts {
         }
     }
 
-    /// Takes one out whose time is over: its port, and its VLAN unless it was blocked as a whole. To be called until it gives `None`.
+    /// Removes a block whose time is over: returns its port, and its VLAN unless the whole port was blocked. Call until
+    /// `None`.
     pub(super) fn take_over(&mut self, now: Instant) -> Option<(PortId, Option<VlanId>)> {
         let mut all = self.held.iter_mut().enumerate();
         all.find_map(|(index, held)| {
@@ -128,12 +128,12 @@ impl HeldPorts {
         })
     }
 
-    /// Takes the last one of a port out.
+    /// Removes the last block of a port.
     pub(super) fn take(&mut self, port: PortId) -> Option<Held> {
         self.held.get_mut(port.index())?.pop()
     }
 
-    /// Finds anew what each port keeps blocked. O(ports).
+    /// Recomputes what each port keeps blocked. O(ports).
     pub(super) fn settle(&mut self) {
         self.keeps.fill(KEEPS_NOTHING);
         for held in self.held.iter().flatten() {
@@ -156,7 +156,7 @@ impl Held {
     }
 }
 
-/// After so long without a probe that came back it is not blocked any more: `hold`, and three times what all of them take.
+/// Time without a returned probe after which a block ends: `hold`, and three times as long as all probes take.
 pub(super) fn hold(hold: Duration, interval: Duration, rounds: u64) -> Duration {
     hold + interval.saturating_mul(3 * rounds.saturating_sub(1))
 }

@@ -1,15 +1,16 @@
-//! Loops of flooded frames: where addresses are learnt there must be none, and no protocol keeps them away. Each port sends
-//! probes now and then, in the VLANs that it has, which all bridges flood. One that comes back has gone round a loop, and the
-//! port that it comes back by floods no more in its VLAN until probes have stayed away for a while.
+//! Loops of flooded frames: learning requires that there are none, and no protocol prevents them. Each port
+//! periodically sends probes, which all bridges flood, in its VLANs. A returning probe has gone round a loop, and its
+//! ingress port stops flooding in its VLAN until no probe has returned for a while.
 //!
-//! Any station can return a probe or forge one. A probe therefore counts only with the nonce of its port for this round or the
-//! one before: its sender has heard the probe of that port, so there is a path from the port to the sender. A probe that returns
-//! on the port that it left by proves no more than that. It is reported and blocks nothing, because a station that returns probes
-//! must not cut off others behind the same port. If a loop joins a port to a host and one to a switch, the host's port is blocked.
+//! Any station can return or forge a probe. A probe therefore counts only with the nonce of its port for this round or
+//! the one before: its sender has received the probe of that port, so there is a path from the port to the sender. A
+//! probe that returns on the port by which it left proves no more than that. It is reported and blocks nothing, because
+//! a station that returns probes must not cut off others behind the same port. If a loop joins a port to a host and one
+//! to a switch, the host's port is blocked.
 //!
-//! Of several switches on one loop one port is to be blocked, not one of each. All of them hear each other's probes. So
-//! each waits for the longer the more it has heard of that have a smaller identifier: the first one to block breaks the loop
-//! for all.
+//! Of several switches on one loop, one port must be blocked, not one of each switch. All of them receive each other's
+//! probes. Each waits longer the more switches with a smaller identifier it has heard: the first one to block breaks
+//! the loop for all.
 //!
 //! Design: docs/src/internals/design/forwarding.md.
 
@@ -36,22 +37,21 @@ use nonces::{Nonces, Worthless};
 use suspects::Suspects;
 use turns::{Needs, Turn, KEPT_MAX};
 
-/// Other switches that are remembered.
+/// Maximum number of other switches that are remembered.
 const HEARD_MAX: usize = 16;
-/// Rounds of probes that one waits for each switch before it.
+/// Rounds of probes to wait for each switch with a smaller identifier.
 const ROUNDS_PER_RANK: u32 = 2;
-/// In so many rounds everybody on the loop has been heard.
+/// Rounds after which every switch on the loop has been heard.
 const ROUNDS_TO_HEAR: u32 = 2;
-/// One that is not heard of for so many rounds is not remembered.
+/// Rounds after which a silent switch is forgotten.
 const FORGET_ROUNDS: u64 = 4;
 
-/// What a switch knows of loops.
 #[derive(Clone, Debug)]
 pub(in crate::switch) struct Loops {
     config: LoopConfig,
     id: u32,
     next_round: Instant,
-    /// Rounds of probes so far.
+    /// Number of rounds of probes so far.
     round: u64,
     heard: [Option<(u32, Instant)>; HEARD_MAX],
     nonces: Nonces,
@@ -60,25 +60,25 @@ pub(in crate::switch) struct Loops {
     held: HeldPorts,
     /// By port.
     turns: Vec<Turn>,
-    /// VLANs in which frames were flooded in this round, and in the one before.
+    /// VLANs in which frames were flooded in this round, and in the previous one.
     flooded: [VlanSet; 2],
 }
 
-/// A probe of this switch that is back.
+/// A probe of this switch that has returned.
 #[derive(Clone, Copy, Debug)]
 struct Returned {
-    /// The port that is to be blocked, one of the two that the probe has joined.
+    /// The port to block, one of the two joined by the probe.
     port: PortId,
-    /// The VLAN in which it came in.
+    /// The VLAN in which it arrived.
     vlan: VlanId,
-    /// The other one.
+    /// The other port.
     origin: PortId,
     /// It is a broadcast.
     is_loud: bool,
 }
 
 impl Loops {
-    /// For a switch that learns addresses and is to look for loops.
+    /// For a switch that learns addresses and detects loops.
     pub(in crate::switch) fn of(config: &SwitchConfig) -> Option<Self> {
         let loops = config.loops.filter(|_| config.learning_capacity > 0)?;
         let address = config.ports.first().map_or(0, |port| port.address.to_u64());
@@ -99,17 +99,16 @@ impl Loops {
         })
     }
 
-    /// When there is something to do by the clock.
+    /// The time at which something is due.
     pub(in crate::switch) fn next(&self) -> Instant {
         self.next_round
     }
 
-    /// A frame of this VLAN is flooded.
     pub(in crate::switch) fn note_flooded(&mut self, vlan: VlanId) {
         self.flooded[0].insert(vlan);
     }
 
-    /// True when a round of probes is due; it is not any more.
+    /// Returns true if a round of probes is due, and schedules the next.
     fn take_round(&mut self, now: Instant) -> bool {
         if self.next_round > now {
             return false;
@@ -136,7 +135,7 @@ impl Loops {
         }
     }
 
-    /// Switches with a smaller identifier that were heard of lately.
+    /// Number of switches with a smaller identifier heard recently.
     fn rank(&self, now: Instant) -> u32 {
         let lately = Duration::from_nanos(self.config.interval.as_nanos() * FORGET_ROUNDS);
         let before = self
@@ -147,20 +146,20 @@ impl Loops {
         before.count() as u32
     }
 
-    /// Until when what a probe of `origin` blocks stays blocked.
+    /// End of a block by a probe of `origin`.
     fn until(&self, now: Instant, origin: PortId) -> Instant {
         let rounds = self.held.rounds(origin, KEPT_MAX);
         now + hold(self.config.hold, self.config.interval, rounds)
     }
 
-    /// A probe of this switch is back by a port that is blocked, and would go round if it were not.
+    /// A probe of this switch has returned on a blocked port, and would circulate if that were not blocked.
     fn note_kept(&mut self, now: Instant, back: Returned) {
         let until = self.until(now, back.origin);
         self.held
             .refresh(back.port, back.vlan, back.origin, back.is_loud, until);
     }
 
-    /// One is back by a port that is not. True if that is to be blocked now.
+    /// A probe has returned on a port that is not blocked. Returns true if the port must be blocked now.
     fn note_return(&mut self, now: Instant, back: Returned) -> bool {
         let seen = (back.port, back.vlan);
         let returns = self
@@ -170,13 +169,13 @@ impl Loops {
         returns.is_some_and(|returns| returns >= needed)
     }
 
-    /// One is back by the port that it left by. True if that is to be reported.
+    /// A probe has returned on the port by which it left. Returns true if that must be reported.
     fn note_reflected(&mut self, port: PortId, vlan: VlanId, is_loud: bool) -> bool {
         let seen = (port, vlan);
         self.suspects.note(self.round, seen, port, is_loud) == Some(ROUNDS_TO_HEAR)
     }
 
-    /// Blocks the port: in which VLAN, or in none at all.
+    /// Blocks the port; returns the blocked VLAN, or all VLANs.
     fn block(&mut self, now: Instant, back: Returned) -> Option<VlanId> {
         let until = self.until(now, back.origin);
         let vlan = self
@@ -189,8 +188,8 @@ impl Loops {
 }
 
 impl Switch {
-    /// A frame from this source is flooded that may be a probe. True for one of this switch: the caller has to hand its bytes to
-    /// [`receive_probe`](Self::receive_probe), and it goes nowhere.
+    /// Checks a flooded frame by its source: it may be a probe. Returns true for one of this switch: the caller must
+    /// pass its bytes to [`receive_probe`](Self::receive_probe), and the frame is not forwarded.
     #[cold]
     pub(in crate::switch) fn hear_probe(
         &mut self,
@@ -204,15 +203,15 @@ impl Switch {
         let Some(loops) = &mut self.loops else {
             return false;
         };
-        // Another station may have such an address, so that its broadcasts count for as long as it matters only.
+        // Another station may have such an address, so its broadcasts count only during an alarm.
         if sender.id != loops.id && (!is_loud || loops.alarms.is_any()) {
             loops.note_heard(now, sender.id);
         }
         sender.id == loops.id
     }
 
-    /// To be called with the bytes of each frame that was dropped as [`DropReason::LoopProbe`](crate::DropReason::LoopProbe):
-    /// what they prove shows there. O(1), but for the round in which a port is blocked: O(ports).
+    /// Evaluates the bytes of a frame that was dropped as [`DropReason::LoopProbe`](crate::DropReason::LoopProbe); to
+    /// be called for each. O(1), except for the round in which a port is blocked: O(ports).
     #[cold]
     pub fn receive_probe(&mut self, now: Instant, port: PortId, bytes: &[u8]) {
         let Some((probe, tag)) = LoopProbe::parse(bytes) else {
@@ -278,7 +277,6 @@ impl Switch {
         }
     }
 
-    /// A learned address is behind `port`, and was behind another one before.
     #[cold]
     pub(in crate::switch) fn note_move(
         &mut self,
@@ -307,7 +305,7 @@ impl Switch {
         }
     }
 
-    /// Sends a round of probes where one is due, and lets ports flood again. O(ports).
+    /// Sends a round of probes if one is due, and lets ports flood again. O(ports).
     pub(in crate::switch) fn look_for_loops(&mut self, now: Instant) {
         let is_due = self
             .loops
@@ -329,7 +327,7 @@ impl Switch {
         }
     }
 
-    /// The link of `port` went down: whatever loop it was on is another one when it comes back.
+    /// The link of `port` went down: when it comes back, any loop is a different one.
     pub(in crate::switch) fn forget_loop(&mut self, now: Instant, port: PortId) {
         let last = |loops: &mut Loops| loops.held.take(port);
         while let Some(held) = self.loops.as_deref_mut().and_then(last) {
@@ -343,25 +341,24 @@ impl Switch {
         }
     }
 
-    /// Ports that flood and learn nothing because of a loop, in all VLANs or in some.
+    /// Ports that neither flood nor learn because of a loop, in all VLANs or in some.
     pub fn blocked_ports(&self) -> PortSet {
         self.forwarding.blocked_ports()
     }
 
-    /// Where `port` floods and learns nothing because of a loop: in these VLANs, with `None` among them in all.
+    /// VLANs in which `port` neither floods nor learns because of a loop; `None` stands for all.
     pub fn blocked_in(&self, port: PortId) -> impl Iterator<Item = Option<VlanId>> + '_ {
         let loops = self.loops.as_ref();
         let held = loops.map_or(&[][..], |loops| loops.held.of_port(port));
         held.iter().map(|held| held.in_vlan())
     }
 
-    /// Whether the port floods and learns nothing in this VLAN; in a switch to which tags mean nothing: in
+    /// Returns true if the port neither floods nor learns in this VLAN; in a switch that ignores tags, use
     /// [`VlanId::UNTAGGED`].
     pub fn is_blocked(&self, port: PortId, vlan: VlanId) -> bool {
         self.forwarding.is_blocked(port, vlan)
     }
 
-    /// The probe that `port` is to send.
     pub(in crate::switch) fn next_probe(&mut self, port: PortId) -> Option<ControlFrame> {
         let seldom = &mut self.ports[port.index()].due.seldom;
         if !seldom.take_probe() {

@@ -1,18 +1,18 @@
-//! Probes of the last two rounds of each port: what one that comes back has to be equal to.
+//! Probes of the last two rounds of each port, with which a returned one is compared.
 
 use crate::units::PortId;
 use crate::wire::loop_probe::{LoopProbe, ProbeSender};
 
-/// Why a probe proves nothing.
+/// Reason why a probe proves nothing.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Worthless {
     /// It was sent before the last two rounds.
     Old,
-    /// It was not sent.
+    /// It was never sent.
     Forged,
 }
 
-/// A frame that comes back costs no computation, but a comparison: a flood of forged ones is as cheap as any other.
+/// A returned frame costs no computation, only a comparison: a flood of forged ones is as cheap as any other.
 #[derive(Clone, Debug)]
 pub(super) struct Nonces {
     secret: u64,
@@ -49,7 +49,7 @@ impl Nonces {
         let is_sent = last.is_some_and(|last| last.contains(&Some(probe)));
         match (is_sent, since) {
             (true, 0..=1) => Ok(()),
-            // One of a round to come was not sent by anybody.
+            // A probe of a future round was not sent by this switch.
             (true, _) | (false, 2..=0x7fff_ffff) => Err(Worthless::Old),
             (false, _) => Err(Worthless::Forged),
         }

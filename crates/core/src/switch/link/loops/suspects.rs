@@ -3,26 +3,26 @@
 use crate::sets::vlans::VlanId;
 use crate::units::PortId;
 
-/// Places in all, and those that one port has at most: whoever sends probes back by one port leaves room for others.
+/// Maximum number of suspects, in total and of one port: a port with many returned probes leaves room for others.
 const SUSPECTS_MAX: usize = 16;
 const OF_PORT_MAX: usize = 8;
-/// The same for probes that are back by the port that they left by, which any host can send back.
+/// The same for probes that return on the port by which they left, which any host can cause.
 const REFLECTED_MAX: usize = 2;
-/// One whose probes stay away for so many rounds is none any more.
+/// Rounds without a returned probe after which a suspect is dropped.
 const FORGET_ROUNDS: u64 = 4;
 
-/// A port by which probes come back, in one VLAN.
+/// A port on which probes return, in one VLAN.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Suspect {
     pub(super) port: PortId,
     pub(super) vlan: VlanId,
-    /// The port that the last one left by.
+    /// The port by which the last one left.
     pub(super) origin: PortId,
     /// The last one was a broadcast.
     pub(super) is_loud: bool,
-    /// The last round in which one came back.
+    /// The last round in which one returned.
     returned_in: u64,
-    /// Rounds in a row in which one did.
+    /// Consecutive rounds in which one returned.
     returns: u32,
 }
 
@@ -40,8 +40,8 @@ impl Suspects {
         self.0.iter().flatten()
     }
 
-    /// A probe has come back in this round: rounds in a row in which one did. `None` if it is not the first one of the round,
-    /// or there is no place.
+    /// Notes a returned probe; returns the number of consecutive rounds in which one returned. `None` if it is not the
+    /// first one of the round, or there is no room.
     pub(super) fn note(
         &mut self,
         round: u64,

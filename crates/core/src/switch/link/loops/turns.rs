@@ -1,6 +1,6 @@
-//! Which VLANs a port sends probes in. A trunk may have 4,094, and all probes go through all of the network: a port sends
-//! [`PROBES_MAX`] in a round at most. First come those on which something hangs, then VLANs in which frames are flooded, since a
-//! loop in one where nothing is flooded does no harm yet; and some in any case go to all VLANs in turn.
+//! VLANs in which a port sends probes. A trunk may have 4,094, and all probes cross the whole network, so a port sends
+//! at most [`PROBES_MAX`] in a round. VLANs with blocks or suspects come first, then VLANs in which frames are flooded,
+//! since a loop without flooded frames does no harm yet; the rest go to all VLANs in turn.
 
 use super::alarms::Alarms;
 use super::held::Keeps;
@@ -8,16 +8,15 @@ use super::suspects::Suspects;
 use crate::sets::vlans::{VlanId, VlanSet};
 use crate::units::PortId;
 
-/// Probes that a port sends in a round at most.
+/// Maximum number of probes that a port sends in a round.
 pub(super) const PROBES_MAX: usize = 24;
-/// Of these for what is suspected, …
+/// Of these, at most this many for suspects.
 const SUSPECTED_MAX: usize = 8;
-/// … for what is blocked, …
+/// At most this many for blocks.
 pub(super) const KEPT_MAX: usize = 6;
-/// … and for VLANs in which frames were flooded.
+/// At most this many for VLANs in which frames were flooded.
 const FLOODED_MAX: usize = 6;
 
-/// One probe that is to be sent.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Wanted {
     pub(super) vlan: VlanId,
@@ -25,10 +24,10 @@ pub(super) struct Wanted {
     pub(super) is_loud: bool,
 }
 
-/// Where a port is.
+/// Progress of a port in the present round.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Turn {
-    /// The round that the rest is of.
+    /// The round to which the other fields belong.
     round: u64,
     wanted: [Wanted; PROBES_MAX],
     count: usize,
@@ -39,20 +38,19 @@ pub(super) struct Turn {
     any: VlanId,
 }
 
-/// What decides.
+/// Inputs of the choice.
 pub(super) struct Needs<'a> {
     pub(super) round: u64,
     pub(super) suspects: &'a Suspects,
     pub(super) alarms: &'a Alarms,
     pub(super) keeps: &'a Keeps,
-    /// VLANs in which frames were flooded in the round before.
+    /// VLANs in which frames were flooded in the previous round.
     pub(super) flooded: &'a VlanSet,
     /// Those that the port carries.
     pub(super) carried: &'a VlanSet,
 }
 
 impl Turn {
-    /// The next probe of this round.
     pub(super) fn next(&mut self, port: PortId, needs: &Needs<'_>) -> Option<Wanted> {
         if self.round != needs.round {
             self.plan(port, needs);
@@ -62,7 +60,6 @@ impl Turn {
         wanted
     }
 
-    /// Whether there is another one in this round.
     pub(super) fn has_more(&self) -> bool {
         self.sent < self.count
     }
@@ -86,7 +83,8 @@ impl Turn {
         self.any = self.want_in_turn(needs, needs.carried, &VlanSet::EMPTY, self.any, PROBES_MAX);
     }
 
-    /// VLANs of this set from behind the last one on, until there are `most` probes, or all are wanted. Gives the new last one.
+    /// Takes VLANs of this set, starting after the last one, until there are `most` probes, or all are taken. Returns
+    /// the new last one.
     fn want_in_turn(
         &mut self,
         needs: &Needs<'_>,
@@ -99,7 +97,7 @@ impl Turn {
             return last;
         };
         let (mut vlan, mut last) = (first, last);
-        // What is wanted already takes no place, but it ends: each step has another VLAN, and not all can be wanted.
+        // A VLAN already taken uses no slot, but the loop ends: each step has another VLAN, and not all can be taken.
         while self.count < most.min(PROBES_MAX) {
             self.want(needs, most, vlan, loud.contains(vlan));
             last = vlan;
@@ -113,7 +111,7 @@ impl Turn {
 
     fn want(&mut self, needs: &Needs<'_>, most: usize, vlan: VlanId, is_loud: bool) {
         let wanted = Wanted { vlan, is_loud };
-        // A broadcast is as good as the other kind where that one gets through as well.
+        // A broadcast also serves as the other kind.
         let is_there = self.wanted[..self.count].contains(&wanted);
         if is_there || self.count >= most.min(PROBES_MAX) || !needs.carried.contains(vlan) {
             return;

@@ -1,4 +1,4 @@
-//! What the deadlock detector brings into a digest.
+//! The deadlock detector's part of a digest.
 
 use super::Detector;
 use crate::switch::Switch;

@@ -1,7 +1,7 @@
-//! The PFC storm watchdog: which egress a neighbour holds for ever, and what is done about it.
+//! The PFC storm watchdog: finds egresses that a neighbour pauses without end, and acts on them.
 //!
-//! Stalls and the end of storms are found here, in samples like those of SONiC's watchdog. The control plane decides
-//! whether a stall is a storm, because it knows about loops and neighbours; see `control/watchdog.rs`.
+//! Stalls and the end of storms are found by sampling, as in SONiC's watchdog. The control plane decides whether a
+//! stall is a storm, because it knows about loops and neighbours; see `control/watchdog.rs`.
 
 mod watch;
 
@@ -18,7 +18,6 @@ use watch::{Change, Seen, Stage, Storm, Watch};
 /// Samples in one detection or restoration time, whichever is shorter.
 const SAMPLES: u64 = 8;
 
-/// What the watchdog of one port knows.
 #[derive(Debug, Default)]
 #[cfg_attr(feature = "testing", derive(Clone))]
 #[repr(C)]
@@ -28,11 +27,11 @@ pub(in crate::switch) struct Storms {
     /// Priorities whose pause is ignored.
     forwarding: PrioritySet,
     config: Option<WatchdogConfig>,
-    /// No frame reads them.
+    /// Not read by frames.
     watches: Box<[Watch; PRIORITY_COUNT]>,
 }
 
-/// When samples are taken.
+/// Sampling times.
 #[derive(Debug)]
 #[cfg_attr(feature = "testing", derive(Clone))]
 pub(in crate::switch) struct StormClock {
@@ -40,9 +39,9 @@ pub(in crate::switch) struct StormClock {
     interval: Option<Duration>,
     last: Instant,
     next: Instant,
-    /// Stalls and storms.
+    /// Number of stalls and storms.
     active: usize,
-    /// Counts the spans in which there was something to sample: what was found in an earlier one is void.
+    /// Counts the spans with something to sample: findings of an earlier span are void.
     span: u64,
 }
 
@@ -54,27 +53,25 @@ impl Storms {
         }
     }
 
-    /// How the port is watched.
     pub(in crate::switch) fn config(&self) -> Option<WatchdogConfig> {
         self.config
     }
 
-    /// True while what is for `priority` is dropped.
+    /// Returns true while frames for `priority` are dropped.
     pub(in crate::switch) fn drops(&self, priority: Priority) -> bool {
         self.dropping.contains(priority)
     }
 
-    /// True while the neighbour's pause of `priority` does not count.
+    /// Returns true while the neighbour's pause of `priority` is ignored.
     pub(in crate::switch) fn ignores_pause(&self, priority: Priority) -> bool {
         self.forwarding.contains(priority)
     }
 
-    /// True for a stall that was not called a storm.
+    /// Returns true for a stall that was not declared a storm.
     pub(in crate::switch) fn is_stalled(&self, priority: Priority) -> bool {
         self.watches[priority.index()].stage == Stage::Stalled
     }
 
-    /// The action of the storm that lasts.
     pub(in crate::switch) fn action(&self, priority: Priority) -> Option<StormAction> {
         match self.watches[priority.index()].stage {
             Stage::Storm(storm) => Some(storm.action),
@@ -99,7 +96,7 @@ impl Storms {
 }
 
 impl StormGauges {
-    /// These, with what `counters` say of `storm`, which came after all of them.
+    /// Adds the frames of `storm`, the latest one, as counted by `counters`.
     fn with(self, storm: &Storm, counters: &PriorityCounters) -> Self {
         let last_received = counters.rx_frames - storm.received;
         Self {
@@ -123,7 +120,7 @@ impl StormClock {
     }
 }
 
-/// `None` where no port is watched.
+/// `None` if no port is watched.
 fn interval<'a>(ports: impl Iterator<Item = &'a Storms>) -> Option<Duration> {
     let shortest = ports
         .filter_map(|storms| storms.config)
@@ -133,12 +130,12 @@ fn interval<'a>(ports: impl Iterator<Item = &'a Storms>) -> Option<Duration> {
 }
 
 impl Switch {
-    /// When the next sample is due; `None` while there is nothing to sample.
+    /// The time at which the next sample is due; `None` while there is nothing to sample.
     pub(in crate::switch) fn next_storm_sample(&self) -> Option<Instant> {
         self.storm_clock_runs().then_some(self.storm_clock.next)
     }
 
-    /// A lossless egress begins to hold frames. To be called before it is counted.
+    /// Notes that a lossless egress begins to hold frames. To be called before it is counted.
     #[inline(always)]
     pub(in crate::switch) fn start_storm_clock(&mut self, now: Instant) {
         if let Some(interval) = self.storm_clock.interval {
@@ -159,7 +156,7 @@ impl Switch {
         if !self.storm_clock_runs() || self.storm_clock.next > now {
             return;
         }
-        // A sampler that was held up must not take its own delay for the neighbour's.
+        // A delayed sampler must not count its own delay as the neighbour's.
         let elapsed = now
             .saturating_since(self.storm_clock.last)
             .min(interval.saturating_mul(2));
@@ -175,7 +172,7 @@ impl Switch {
         }
     }
 
-    /// [`Command::CallStorm`](crate::Command::CallStorm). O(frames that wait there) where they are dropped.
+    /// [`Command::CallStorm`](crate::Command::CallStorm). O(frames waiting there) if they are dropped.
     pub(in crate::switch) fn call_storm(
         &mut self,
         now: Instant,
@@ -221,7 +218,7 @@ impl Switch {
         Ok(())
     }
 
-    /// [`Command::SetWatchdog`](crate::Command::SetWatchdog). Other settings end what the old ones found.
+    /// [`Command::SetWatchdog`](crate::Command::SetWatchdog). Changed settings discard earlier findings.
     pub(in crate::switch) fn set_watchdog(
         &mut self,
         now: Instant,
@@ -250,7 +247,7 @@ impl Switch {
         let was_watching = self.storm_clock.interval.is_some();
         self.storm_clock.interval = interval(self.ports.iter().map(|port| &port.storms));
         if !was_watching && self.storm_clock.interval.is_some() {
-            // Frames may wait already: the clock would start only with the next that comes to rest.
+            // Frames may already wait: the clock would otherwise start only when the next egress begins to hold frames.
             self.storm_clock.span += 1;
             self.storm_clock.last = now;
             self.storm_clock.next = now;
@@ -284,9 +281,9 @@ impl Switch {
         if state.storms.forwarding.contains(priority) {
             counters.storm_forwarded += counters.tx_frames - watch.tx_frames;
         }
-        // What a switch assumes of its predecessor's neighbours nobody has said.
+        // A pause assumed on behalf of a predecessor's neighbours was not sent by them.
         let has_paused = counters.pause_received > 0;
-        // A host that is slower than its line is short of credits most of the time, and no storm.
+        // A host slower than its line lacks credits most of the time, which is not a storm.
         let counts_share = state.role == PortRole::Edge && !by_credits && has_paused;
         let pauses = state.pause_received.gauges(now, priority);
         let seen = Seen {
@@ -296,7 +293,7 @@ impl Switch {
             elapsed,
             tx_frames: counters.tx_frames,
             pauses: counters.pause_received,
-            // Feedback D holds as a pause does, where a route has turned out longer than D; and while a storm lasts.
+            // Feedback D blocks like a pause, if a route is longer than D; and while a storm lasts.
             paused: ((has_paused || by_credits) && state.pause_received.is_paused(now, priority))
                 || held_too_far
                 || (is_storm && shut),

@@ -1,8 +1,8 @@
-//! Whether one egress stalls, and whether its storm is over: one sample after the other.
+//! Sample-by-sample detection of stalls at one egress, and of the end of its storm.
 //!
-//! A host can stop others without ever pausing for the detection time: it lets a frame go now and then. So at edge ports the
-//! share of time counts as well. At fabric ports it would not tell a storm from congestion: a switch that shares one of its
-//! lines among thirty-two others pauses each of them for 97 % of the time.
+//! A host can block others without ever pausing for the whole detection time: it lets a frame leave now and then. So at
+//! edge ports the share of paused time counts as well. At fabric ports it would not distinguish a storm from
+//! congestion: a switch that shares one of its lines among thirty-two others pauses each of them for 97 % of the time.
 
 use crate::config::{StormAction, WatchdogConfig};
 use crate::switch::observe::StormGauges;
@@ -10,30 +10,30 @@ use crate::units::{Duration, Instant};
 
 /// Detection times in one [`Window`].
 const DETECTIONS_PER_WINDOW: u64 = 5;
-/// Percent of a window for which a host may pause a priority for which frames wait.
+/// Maximum percentage of a window for which a host may pause a priority with waiting frames.
 const PAUSED_PERCENT_MAX: u64 = 95;
 
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Watch {
     pub(super) stage: Stage,
-    /// Of the last sample: its span, and the counters then.
+    /// The span and counters of the last sample.
     pub(super) span: u64,
     pub(super) tx_frames: u64,
     pub(super) pauses: u64,
     pub(super) was_held: bool,
     pub(super) idle: Duration,
     window: Window,
-    /// In the last whole window the host paused for too much of the time.
+    /// In the last complete window the host's share of paused time was too high.
     pub(super) pulsing: bool,
-    /// Of the storms that are over.
+    /// Of past storms.
     pub(super) frames: StormGauges,
 }
 
-/// Time in which the share of pauses is counted.
+/// Window for the share of paused time.
 #[derive(Clone, Copy, Debug, Default)]
 struct Window {
     began: Instant,
-    /// [`Seen::paused_for`] when it began.
+    /// [`Seen::paused_for`] at its start.
     paused_before: Duration,
     /// Time in it at whose samples frames waited.
     waited: Duration,
@@ -43,9 +43,9 @@ struct Window {
 pub(super) enum Stage {
     #[default]
     Quiet,
-    /// The detection time is over.
+    /// The detection time has passed.
     Stalled,
-    /// It was called a storm.
+    /// It was declared a storm.
     Storm(Storm),
 }
 
@@ -55,18 +55,18 @@ pub(super) struct Storm {
     pub(super) since: Instant,
     /// Time without a pause.
     pub(super) quiet: Duration,
-    /// The egress's counters when it began.
+    /// The egress's counters at its start.
     pub(super) dropped: u64,
     pub(super) forwarded: u64,
-    /// The frames admitted from the port by then.
+    /// Frames admitted from the port by then.
     pub(super) received: u64,
 }
 
-/// What a sample sees of one (egress, priority).
+/// Inputs of a sample of one (egress, priority).
 #[derive(Clone, Copy)]
 pub(super) struct Seen {
     pub(super) now: Instant,
-    /// Time for which the neighbour has paused the priority since the start; `None` where its share does not count.
+    /// Total time for which the neighbour has paused the priority; `None` if the share does not count.
     pub(super) paused_for: Option<Duration>,
     pub(super) span: u64,
     pub(super) elapsed: Duration,
@@ -136,7 +136,7 @@ impl Watch {
         Change::None
     }
 
-    /// Judges a window that is over, and begins the next one. Gives the paused time of one with too much of it.
+    /// Judges a completed window, and begins the next one. Returns the paused time if its share is too high.
     fn note_share(
         &mut self,
         config: &WatchdogConfig,
@@ -231,7 +231,7 @@ mod tests {
     }
 
     #[test]
-    fn each_of_three_conditions_starts_the_clock_anew() {
+    fn each_of_three_conditions_restarts_the_clock() {
         for broken in [
             Seen {
                 tx_frames: 8,
@@ -273,7 +273,7 @@ mod tests {
         for _ in 0..3 {
             assert_eq!(watch.sample(&CONFIG, &calm), Change::None);
         }
-        // One more pause, already over when the sample is taken.
+        // One more pause, already over at the next sample.
         let again = Seen { pauses: 2, ..calm };
         assert_eq!(watch.sample(&CONFIG, &again), Change::None);
         for _ in 0..3 {
@@ -284,14 +284,14 @@ mod tests {
     }
 
     #[test]
-    fn a_pause_in_force_is_no_end_although_none_comes_in() {
+    fn a_pause_in_force_prolongs_a_storm_without_new_frames() {
         let mut watch = storm();
         for _ in 0..100 {
             assert_eq!(watch.sample(&CONFIG, &HELD), Change::None);
         }
     }
 
-    /// Samples for `ticks` in which the host pauses for so many of 1,000 parts of the time, and lets a frame go before each.
+    /// Takes `ticks` samples in which the host pauses for `permille` of the time, and lets a frame leave before each.
     fn pulses(watch: &mut Watch, ticks: u64, permille: u64, waiting: bool) -> Vec<Change> {
         let sample = |tick: u64| {
             let passed = TICK.saturating_mul(tick);
@@ -309,9 +309,9 @@ mod tests {
     }
 
     #[test]
-    fn pauses_for_nearly_all_of_the_time_are_a_stall_although_frames_leave() {
+    fn nearly_permanent_pauses_are_a_stall_although_frames_leave() {
         let mut watch = Watch::default();
-        // 180 ms of each 180.3.
+        // 180 ms of each 180.3 ms.
         let changes = pulses(&mut watch, 40, 998, true);
         let idle = Duration::from_millis(998);
         assert_eq!(changes, [Change::Stalled { idle }]);
@@ -327,7 +327,7 @@ mod tests {
     }
 
     #[test]
-    fn a_stall_by_share_ends_with_the_first_window_that_has_less() {
+    fn a_stall_by_share_ends_with_the_first_window_below_it() {
         let mut watch = Watch::default();
         pulses(&mut watch, 40, 998, true);
         let resumed = Seen {

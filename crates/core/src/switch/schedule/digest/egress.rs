@@ -1,4 +1,4 @@
-//! State that the future of one (egress, priority) depends on, beside its virtual queues.
+//! Digest of the state that the future of one (egress, priority) depends on, beside its virtual queues.
 
 use super::{EgressState, Forced, ReleaseRule, Watch, BY_TURNS};
 use crate::testing::Digest;

@@ -1,4 +1,4 @@
-//! State that a switch's future depends on, in 128 bits.
+//! 128-bit digest of the state that a switch's future depends on.
 
 mod setup;
 
@@ -11,26 +11,24 @@ use crate::testing::{Clock, Digest};
 use crate::units::{Bytes, Duration, PortId, Priority};
 
 impl Switch {
-    /// Returns a digest of all state that decides this switch's answers: two switches of one
-    /// configuration with the same digest give the same answers to the same calls, but for the
-    /// handles in them. Counters and watermarks are left out.
+    /// Returns a digest of all state that decides this switch's answers: two switches with one configuration and the
+    /// same digest give the same answers to the same calls, except for the handles in them. Counters and watermarks are
+    /// left out.
     ///
-    /// For a caller that completes each frame in the call that follows its transmission, polls all
-    /// events and all discarded frames, asks all ports, and passes over echo messages, which only
-    /// measure.
+    /// For a caller that completes each frame right after its transmission, polls all events and discarded frames, asks
+    /// all ports, and drops echo messages, which only measure.
     ///
-    /// `None` for features that it does not cover: learning and groups of ports, the recent-flow
-    /// monitor, age and lifetime limits, the storm watchdog, strict priorities and rates of
-    /// classes, authentication, limits of control frames, grants, Feedback for whole links,
-    /// marking, a switch that drains, one with a link that is down or a transmitter that is stuck,
-    /// and one that holds frames under way, lossy ones, or events that have not been polled.
+    /// `None` for features that it does not cover: learning and groups of ports, the recent-flow monitor, age and
+    /// lifetime limits, the storm watchdog, strict priorities and rates of classes, authentication, limits of control
+    /// frames, grants, Feedback for whole links, marking, a switch that drains, one with a link that is down or a
+    /// transmitter that is stuck, and one that holds frames in flight, lossy ones, or events that have not been polled.
     ///
     /// O(ports × lossless priorities × Levels + frames).
     pub fn digest(&self, clock: Clock) -> Option<u128> {
         self.digest_into(Digest::new(clock))
     }
 
-    /// As [`digest`](Self::digest), but that whose turn it is among those that wait counts for nothing.
+    /// [`digest`](Self::digest) without the turns among waiting frames.
     pub fn digest_without_turns(&self, clock: Clock) -> Option<u128> {
         self.digest_into(Digest::new(clock).without_turns())
     }
@@ -44,7 +42,7 @@ impl Switch {
         for (id, port) in ids.zip(&self.ports) {
             self.digest_port(&mut digest, id, port);
         }
-        // Without learning an entry is that of all ingress ports.
+        // Without learning an entry covers all ingress ports.
         let any = PortId::new(0);
         let entries = self.levels.iter().map(|entry| {
             let mut part = Digest::new(clock);
@@ -52,7 +50,7 @@ impl Switch {
             part.word(entry.destination.to_u64());
             part.word(entry.level.get());
             if let Some(id) = self.levels.find(entry.priority, entry.destination, any) {
-                // Their order is that of a lift.
+                // In the order of a lift.
                 for share in self.levels.shares(id) {
                     part.word(share.ingress.get());
                     part.word(share.cells.get());
@@ -122,7 +120,7 @@ impl Switch {
                 told,
                 obeys: _,
                 repeat_after: _,
-                // Grants are not looked at.
+                // Grants are not supported.
                 taken: _,
                 given: _,
             } = level.as_ref();

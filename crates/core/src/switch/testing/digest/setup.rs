@@ -1,4 +1,4 @@
-//! Which configurations have digests.
+//! Configurations that have digests.
 
 use crate::config::{FeedbackCoding, FloodConfig, Police, SwitchConfig};
 
