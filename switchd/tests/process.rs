@@ -6,7 +6,7 @@ use std::process::{Command, Output};
 use weir_switchd::cli;
 use weir_switchd::os::run_dir::RunDir;
 
-/// No such device exists.
+/// A device that does not exist.
 const NO_DEVICE: &str = "weir-no-device";
 
 struct Files {

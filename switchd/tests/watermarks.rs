@@ -1,4 +1,4 @@
-//! Peaks for their readers and pauses, as the API and the metrics have them.
+//! Peaks for their readers, and pauses, in the API and the metrics.
 
 use std::sync::{Arc, Mutex};
 
@@ -37,7 +37,7 @@ fn of(all: &Watermarks, reader: Reader) -> Option<&ReaderWatermarks> {
     all.readers.iter().find(|marks| marks.reader == reader)
 }
 
-/// Returns frames, and ingress, headroom and egress of the first port.
+/// Returns the frames, and ingress, headroom and egress of the first port.
 fn peaks(marks: &ReaderWatermarks) -> [u64; 4] {
     let mut queues = marks.queues.iter();
     let queue = queues.find(|queue| queue.port == "p0" && queue.priority == LOSSLESS);

@@ -1,4 +1,4 @@
-//! Requests that end a switch that runs, and why it ends.
+//! Requests that end a running switch, and reasons for its end.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -12,9 +12,9 @@ use crate::control::{Control, Shared, Signal, SupervisorError};
 use crate::keeper::link::held_links;
 
 pub(super) enum Reason {
-    /// A stop was requested, or its keeper is gone.
+    /// A stop was requested, or the keeper is gone.
     Stop,
-    /// To be started again; the neighbours are held.
+    /// A restart was requested; the neighbours are paused.
     Restart,
     /// The dataplane or the control plane has ended.
     Failed(SupervisorError),
@@ -35,7 +35,7 @@ pub(super) async fn until_end(
                     tracing::info!(reason, drain_timeout = ?drain, "stopping");
                     return Reason::Stop;
                 }
-                // The API gives this only where there is a keeper.
+                // The API sends this only if there is a keeper.
                 Asked::Restart { is_trial } => if let Some(keeping) = keeping {
                     let why = match make_ready(keeping, &shared, run_dir, signals).await {
                         Readiness::Stopped(reason) => {
@@ -69,7 +69,7 @@ pub(super) async fn until_end(
                     shared.life.answer_restart(Some(why));
                 }
             },
-            // The switch goes on forwarding.
+            // The switch keeps forwarding.
             () = gone(keeping, &shared) => lose_keeper(&shared),
             error = control.failed() => {
                 tracing::error!(%error, "stopping");
@@ -101,7 +101,7 @@ async fn until_signal(signals: &mut mpsc::Receiver<Signal>, shared: &Shared) -> 
                     "nothing to reload: the daemon was started without a configuration file"
                 ),
             },
-            // No sender is left.
+            // All senders are gone.
             None => return Asked::Stop("no more signals"),
         }
     }

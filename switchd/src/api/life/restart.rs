@@ -17,9 +17,9 @@ use crate::dataplane::messages::Snapshot;
 use crate::keeper::link::{level, KNOWS_WAYS_BACK, PREPARE_WAIT};
 
 const ANSWER_WAIT: Duration = PREPARE_WAIT.saturating_add(Duration::from_secs(5));
-/// A frame that is with the transmitter for longer is kept by someone.
+/// If the transmitter has a frame for longer than this, something holds it.
 const KEPT_AFTER: weir_core::Duration = weir_core::Duration::from_millis(50);
-/// A slow line or receiver is given so long to be done with its frames.
+/// Time that a slow line or receiver gets to finish its frames.
 const KEPT_WAIT: Duration = Duration::from_millis(300);
 const LOOK_EVERY: Duration = Duration::from_millis(10);
 
@@ -58,7 +58,7 @@ pub(in crate::api) async fn restart(
         return Err(conflict("the daemon is already stopping"));
     }
     if let Some(reloader) = shared.life.reloader() {
-        // A file that is not legal would end the switch.
+        // An invalid file would end the switch.
         reloader.check().await?;
     }
     if let Some(port) = port_with_kept_frame(&shared).await? {
@@ -91,7 +91,7 @@ pub(in crate::api) async fn restart(
     }))
 }
 
-/// The first port with a frame that stays with its transmitter.
+/// Returns the first port whose transmitter holds a frame.
 async fn port_with_kept_frame(shared: &Shared) -> Result<Option<String>, ApiError> {
     let began = tokio::time::Instant::now();
     loop {
@@ -107,11 +107,12 @@ async fn port_with_kept_frame(shared: &Shared) -> Result<Option<String>, ApiErro
     }
 }
 
-/// The kernel took a frame from a port in copy mode a while ago, and it is not freed yet. The socket lives as long as such a frame
-/// (`sk_wmem_alloc` of Linux), and with it the socket's place at the device. FCoE keeps a command's frame until the command is done.
+/// Returns true if the kernel took a frame from a port in copy mode a while ago and has not freed it. The socket exists as
+/// long as such a frame (`sk_wmem_alloc` of Linux) and keeps the device's queue. FCoE, for example, keeps a command's frame
+/// until the command is done.
 fn keeps_a_frame(now: &Snapshot, port: usize) -> bool {
     let outstanding = now.accounts.outstanding.get(port).copied().unwrap_or(0);
-    // What waits in the TX ring is no frame of the kernel's yet.
+    // Frames in the TX ring are not yet the kernel's.
     let waiting = now.ports.get(port).map_or(0, |it| it.rings.tx.used);
     let oldest = now.accounts.oldest_sent_at.get(port).copied().flatten();
     outstanding > u64::from(waiting)
@@ -125,7 +126,7 @@ mod tests {
     use super::*;
     use crate::dataplane::messages::{PortSnapshot, Ring};
 
-    /// One port with so many frames, `waiting` of which wait in the TX ring; the oldest was sent so long ago.
+    /// One port with this many frames, `waiting` of them in the TX ring; the oldest was sent this long ago.
     fn snapshot(outstanding: u64, waiting: u32, oldest: Option<weir_core::Duration>) -> Snapshot {
         let mut port = PortSnapshot::default();
         port.rings.tx = Ring {
