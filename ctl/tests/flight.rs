@@ -6,7 +6,7 @@ use serde_json::{json, Value};
 const PATH: &str = "/v1/deadlocks/7";
 const BEGAN: u64 = 5_000_000_000;
 
-/// Suspected for 40 ms after 100 ms without a frame, released after 20 ms; sampled every 20 ms.
+/// Returns a record: suspected for 40 ms after 100 ms without a frame, released after 20 ms, sampled every 20 ms.
 fn record() -> Value {
     let samples: Vec<Value> = (-20i64..=52)
         .map(|step| {
@@ -229,8 +229,7 @@ fn what_cannot_be_had_is_said() {
     assert_eq!(daemon.run(&["deadlock", "show", "first"]).code, Some(2));
 }
 
-/// Checks that every tag is closed in turn, every attribute is quoted, and special characters are
-/// escaped.
+/// Checks that tags are balanced, attributes are quoted, and special characters are escaped.
 fn assert_well_formed(text: &str) {
     let mut open = Vec::new();
     let mut rest = text;

@@ -1,4 +1,4 @@
-//! `switchctl reload`: what it sends, what it shows, and its exit status.
+//! `switchctl reload`: its requests, output and exit status.
 
 use crate::support::{lines, Answer, FakeDaemon};
 use serde_json::{json, Value};

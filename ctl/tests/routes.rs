@@ -42,7 +42,7 @@ fn routes_and_pins_are_tables() {
     );
     let printed = shown(&["--json", "route", "list"], "/v1/routes", &body);
     let mut printed: Value = serde_json::from_str(&printed).unwrap();
-    // An older daemon does not say so.
+    // An older daemon does not report it.
     assert_eq!(printed["suppress"], false);
     printed.as_object_mut().unwrap().remove("suppress");
     assert_eq!(printed, body);

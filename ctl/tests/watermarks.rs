@@ -106,7 +106,7 @@ fn a_clear_says_whose_and_where() {
     assert!(run.stderr.contains("at every interval"), "{}", run.stderr);
     let run = daemon.run(&["watermark", "clear", "--reader", "all"]);
     assert_eq!(run.code, Some(2), "{}", run.stderr);
-    // It changes something.
+    // Clearing changes the switch.
     let run = daemon.run(&["--watch", "watermark", "clear"]);
     assert_eq!(run.code, Some(2), "{}", run.stderr);
 }

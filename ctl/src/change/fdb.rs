@@ -9,7 +9,6 @@ use crate::show;
 use crate::target::Target;
 use weir_output::{table, Output};
 
-/// Runs the command.
 pub fn fdb(target: &Target, output: &Output, command: &FdbCommand) -> Result<()> {
     match command {
         FdbCommand::Show { of } => {

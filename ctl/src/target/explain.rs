@@ -1,4 +1,4 @@
-//! Why there is no answer, and what to do about it, as somebody says it who asks by commands.
+//! Explains why there is no answer, and the remedy, in terms of commands.
 
 use std::fs::{self, Metadata};
 use std::io::ErrorKind;
@@ -15,7 +15,7 @@ use super::{TargetError, SOCKET_NAME};
 
 const NO_SUCH_PATH: &str = "no such path: ";
 
-/// Says what to do about it.
+/// Adds the remedy to an error.
 pub fn explain(error: ClientError, socket: &Path) -> TargetError {
     let place = socket.display();
     let unreachable = |what: String, remedy: &str| TargetError::Unreachable {
@@ -41,7 +41,7 @@ pub fn explain(error: ClientError, socket: &Path) -> TargetError {
         ClientError::Refused { message, .. } => TargetError::BadAnswer {
             what: in_commands(message),
         },
-        // A daemon that ends cuts its answers short.
+        // A daemon that ends truncates its answers.
         ClientError::Malformed { .. } if UnixStream::connect(socket).is_err() => unreachable(
             format!("the daemon at {place} stopped"),
             "start weir-switchd again",
@@ -54,7 +54,7 @@ pub fn explain(error: ClientError, socket: &Path) -> TargetError {
     }
 }
 
-/// No switch has the name that was given.
+/// Returns the error for an unknown switch name.
 pub fn unknown_name(name: &str, socket: &Path, running: &[String]) -> TargetError {
     let remedy = match running {
         [] => "no switch runs here: is weir-switchd running?".to_owned(),
@@ -136,7 +136,7 @@ fn in_commands(message: &str) -> String {
         let request = format!("GET {}", route.shown_path());
         match route.commands.first() {
             Some(command) => text = text.replace(&request, &format!("`switchctl {command}`")),
-            // No command shows that.
+            // No command corresponds to it.
             None => {
                 if let Some(at) = text.find(&format!("; {request}")) {
                     text.truncate(at);

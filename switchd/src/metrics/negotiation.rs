@@ -5,8 +5,8 @@ use prometheus::TEXT_FORMAT;
 
 use super::openmetrics::OPENMETRICS_FORMAT;
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 /// Text format of metrics.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Format {
     /// Prometheus' text exposition format 0.0.4.
     Text,
