@@ -36,8 +36,8 @@ enum Action {
     Reflect {
         /// The network device of this end.
         device: String,
-        /// A fault to make, so that a test can see whether it is found: lose, lose-back, change, swap-back (one in N), cut, cut-back (to
-        /// N bytes), strip, strip-back, eat, eat-back.
+        /// A deliberate fault, to check that a test finds it: lose, lose-back, change, swap-back (one in N), cut, cut-back
+        /// (to N bytes), strip, strip-back, eat, eat-back.
         #[arg(long, hide = true, value_name = "NAME[=N]")]
         fault: Option<Fault>,
     },
