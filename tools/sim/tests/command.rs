@@ -1,4 +1,4 @@
-//! `weir-sim` as people call it.
+//! Command line of `weir-sim`.
 
 use std::os::unix::process::ExitStatusExt;
 use std::path::{Path, PathBuf};
@@ -41,7 +41,7 @@ impl Drop for Scratch {
     }
 }
 
-/// A reader who has gone, and a full disk behind standard output.
+/// A closed pipe, and a full disk behind standard output.
 #[test]
 fn what_standard_output_does_not_take_costs_no_file() {
     let scratch = Scratch::new("closed");
