@@ -114,7 +114,7 @@ fn everything_wrong_is_named_with_its_line() {
 }
 
 #[test]
-fn json_tells_the_same() {
+fn json_has_the_same_content() {
     let (_guard, path) = file("s1.toml", GOOD);
     let run_good = run(&["--json", "config", "check", &text_of(&path)]);
     let good: Value = serde_json::from_str(&run_good.stdout).unwrap();
@@ -186,7 +186,7 @@ fn changed() -> String {
 }
 
 #[test]
-fn what_is_different_is_told_by_what_it_takes() {
+fn differences_are_grouped_by_what_they_require() {
     let (_guard, old) = file("old.toml", GOOD);
     let (_other_guard, new) = file("new.toml", &changed());
     let (old, new) = (text_of(&old), text_of(&new));

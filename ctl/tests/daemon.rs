@@ -68,7 +68,7 @@ fn a_directory_is_no_socket() {
 
 #[test]
 #[ignore = "needs root"]
-fn who_may_not_use_the_socket_is_told_the_group() {
+fn users_without_access_are_shown_the_group() {
     let daemon = FakeDaemon::good("/v1/pfc", "[]");
     let socket = daemon.socket();
     let directory = socket.parent().unwrap();
@@ -310,7 +310,7 @@ fn a_reader_that_goes_is_no_failure() {
 }
 
 #[test]
-fn following_a_daemon_that_ends_says_so() {
+fn following_reports_the_end_of_the_daemon() {
     let daemon = FakeDaemon::new(&[
         (
             "/v1/events?after=0",
@@ -358,7 +358,7 @@ fn as_reader(arguments: &[&str], socket: &std::path::Path) -> Run {
 
 #[test]
 #[ignore = "needs root"]
-fn who_may_not_ask_everything_asks_where_one_may_look() {
+fn unprivileged_users_use_the_read_only_socket() {
     let refusal = json!({"error": "this socket is read-only"}).to_string();
     let reading = FakeDaemon::new(&[
         (

@@ -132,7 +132,7 @@ fn times_beyond_sonics_ranges_are_no_command_line() {
 }
 
 #[test]
-fn a_refusal_is_told() {
+fn a_refusal_is_printed() {
     let answer = Answer::Http(400, json!({"error": "no such port: `x`"}).to_string());
     let daemon = FakeDaemon::new(&[("/v1/pfcwd", vec![answer])]);
     let run = daemon.run(&["pfcwd", "stop", "x"]);

@@ -185,7 +185,7 @@ fn idle_queues_are_shown_when_asked_for() {
 }
 
 #[test]
-fn pfc_tells_who_pauses_whom() {
+fn pfc_shows_who_pauses_whom() {
     let body = json!([{
         "port": "s2", "priority": 3, "ingress_bytes": 61_440, "xoff_bytes": 61_440,
         "xon_bytes": 53_248, "headroom_bytes": 65_536, "headroom_used_bytes_max": 1024,
@@ -279,7 +279,7 @@ fn levels_of_links_and_destinations() {
 }
 
 #[test]
-fn levels_say_what_there_is_nothing_of() {
+fn missing_levels_are_reported() {
     let of = |links: Value| {
         let body = json!({"links": links, "destinations": [], "left_out": 0});
         shown(&["levels"], "/v1/levels", &body)
@@ -342,7 +342,7 @@ fn neighbor(port: &str, name: Value, pfc: Value, mismatches: Value) -> Value {
 }
 
 #[test]
-fn neighbors_tell_what_does_not_fit() {
+fn neighbors_report_what_does_not_fit() {
     let body = json!([
         neighbor(
             "left",

@@ -82,7 +82,7 @@ fn telemetry_has_an_end_or_nothing_yet() {
 }
 
 #[test]
-fn a_clear_says_whose_and_where() {
+fn a_clear_sends_the_reader_and_the_ports() {
     for (words, body) in [
         (&["clear"][..], json!({"reader": "user", "ports": []})),
         (

@@ -40,7 +40,7 @@ pub enum EbpfError {
         source: libbpf_rs::Error,
     },
     /// Another program is attached.
-    #[error("device {ifindex} has an XDP program already; take it away with `switchctl xdp detach` or `ip link set dev DEVICE xdp off`")]
+    #[error("device {ifindex} already has an XDP program; remove it with `switchctl xdp detach` or `ip link set dev DEVICE xdp off`")]
     Busy {
         /// Index of the device.
         ifindex: u32,

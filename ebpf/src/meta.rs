@@ -109,7 +109,7 @@ mod tests {
     }
 
     #[test]
-    fn a_device_says_48_bits_or_nothing() {
+    fn a_device_reports_48_bits_or_nothing() {
         let mut record = [0u8; META_LENGTH];
         record[..2].copy_from_slice(&(abi::WEIR_ABI_MAGIC as u16).to_ne_bytes());
         record[2] = abi::WEIR_ABI_VERSION as u8;

@@ -415,7 +415,7 @@ fn frames_and_bytes_are_counted_by_class_and_priority() {
 
 #[test]
 #[ignore = "needs root"]
-fn the_record_says_when_and_where() {
+fn the_record_contains_time_and_place() {
     let port = Port::new(&PortSettings::default());
     let frame = ethernet(HOST, 0x0806, &[0; 46]);
     let (one, two) = (port.meta(&frame), port.meta(&frame));

@@ -215,7 +215,7 @@ mod tests {
     }
 
     #[test]
-    fn the_help_tells_every_exit_status() {
+    fn the_help_lists_every_exit_status() {
         let help = Cli::command().render_long_help().to_string();
         for status in [
             EXIT_AGAIN,

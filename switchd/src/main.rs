@@ -407,9 +407,7 @@ async fn wait_for_the_place(
     let deadline = Instant::now() + drain + ORPHAN_WAIT;
     while Instant::now() < deadline {
         if frames::are_left_to(&config.run_dir, keeper) && RunDir::is_free(&config.run_dir) {
-            tracing::error!(
-                "the keeper has ended during the restart; this switch takes the place that is free"
-            );
+            tracing::error!("the keeper has ended during the restart; this switch takes over");
             return Ok(true);
         }
         tokio::time::sleep(ORPHAN_POLL).await;

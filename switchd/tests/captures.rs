@@ -176,7 +176,7 @@ async fn until_tapped(taps: &Mutex<Taps>) {
 }
 
 #[tokio::test]
-async fn what_overflows_is_counted_and_told_in_the_file() {
+async fn overflows_are_counted_and_recorded_in_the_file() {
     let fake = FakeDataplane::start();
     let taps = Arc::clone(&fake.taps);
     let daemon = Running::start(fake, settings()).await;
@@ -249,7 +249,7 @@ async fn whoever_does_not_read_costs_a_bounded_amount_of_memory() {
 }
 
 #[tokio::test]
-async fn whoever_does_not_read_gives_its_place_back_when_its_time_is_over() {
+async fn clients_that_do_not_read_free_their_place_after_a_timeout() {
     let fake = FakeDataplane::start();
     let taps = Arc::clone(&fake.taps);
     let daemon = Running::start(fake, settings()).await;

@@ -128,7 +128,7 @@ async fn every_route_answers() {
 }
 
 #[tokio::test]
-async fn wrong_requests_are_told_what_is_right() {
+async fn wrong_requests_are_answered_with_the_valid_form() {
     let daemon = start().await;
     let socket = &daemon.socket;
     for (method, path, status, hint) in [

@@ -76,7 +76,6 @@ async fn state(daemon: &Running) -> Sflow {
     exports.sflow.unwrap()
 }
 
-/// Returns all received datagrams.
 fn received(collector: &UdpSocket) -> Vec<SFlowDatagram> {
     let mut buffer = [0; 2_048];
     let mut datagrams = Vec::new();

@@ -210,7 +210,7 @@ async fn the_master_is_who_an_election_shows_to_be_lowest() {
 }
 
 #[tokio::test]
-async fn what_has_no_record_says_why() {
+async fn a_missing_record_has_a_reason() {
     let daemon = start(settings()).await;
     let count = RECORDS_MAX as u64 + 1;
     // Each suspicion ends the one before, and none is complete until long after, so that the last finds no room.

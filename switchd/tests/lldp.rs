@@ -177,7 +177,7 @@ async fn a_neighbour_is_learnt_shown_and_forgotten() {
 }
 
 #[tokio::test]
-async fn a_mismatch_is_told_and_a_hosts_port_learns_nothing() {
+async fn a_mismatch_is_reported_and_a_hosts_port_learns_nothing() {
     let (daemon, wires) = start().await;
     let mut other = announcement(4);
     other.pfc = Some(PfcConfiguration::fixed(PrioritySet(1 << 4)));

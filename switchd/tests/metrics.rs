@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::io::Read;
 use std::sync::Arc;
 
-use crate::support::readers::{promtool_is_content, read_by_the_official_parser};
+use crate::support::readers::{promtool_accepts, read_by_the_official_parser};
 use crate::support::{exchange, info, settings, until, FakeDataplane, FakeXdp, LOSSLESS};
 use flate2::read::GzDecoder;
 use weir_config::switch::headroom::Charging;
@@ -327,7 +327,7 @@ async fn a_scrape_over_tcp_has_the_format_in_its_head() {
     let text = unpacked(&packed);
     // There was one scrape before this one.
     assert!(text.contains("\nweir_scrape_seconds_count 1\n"), "{text}");
-    promtool_is_content(&text);
+    promtool_accepts(&text);
     let wanted = "application/openmetrics-text;version=1.0.0,text/plain;version=0.0.4;q=0.5";
     let (head, packed) = compressed(connect().await, wanted).await;
     let named = "content-type: application/openmetrics-text; version=1.0.0; charset=utf-8";

@@ -35,7 +35,7 @@ async fn intervals_and_durations_out_of_range_are_refused() {
 }
 
 #[tokio::test]
-async fn a_client_that_goes_gives_its_place_back() {
+async fn a_client_that_leaves_frees_its_place() {
     let dataplane = FakeDataplane::start();
     let series = std::sync::Arc::clone(&dataplane.series);
     let running = move || series.lock().unwrap().iter().flatten().count();
@@ -57,7 +57,7 @@ async fn a_client_that_goes_gives_its_place_back() {
 }
 
 #[tokio::test]
-async fn a_client_that_does_not_read_gives_its_place_back_when_its_time_is_over() {
+async fn a_client_that_does_not_read_frees_its_place_after_a_timeout() {
     let dataplane = FakeDataplane::start();
     let places = std::sync::Arc::clone(&dataplane.series);
     let daemon = Running::start(dataplane, settings()).await;

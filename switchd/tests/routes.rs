@@ -278,7 +278,7 @@ async fn every_change_is_passed_on_and_recorded() {
 }
 
 #[tokio::test]
-async fn what_the_dataplane_refuses_is_told_in_its_words() {
+async fn refusals_of_the_dataplane_are_reported_unchanged() {
     let daemon = Daemon::start(FakeDataplane::start());
     let bucket = format!("/v1/routes/{X}/buckets/1");
     let (destination, body) = (X, r#"{"port": "p1"}"#);

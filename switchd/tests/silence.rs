@@ -171,7 +171,7 @@ async fn a_request_that_is_being_answered_keeps_its_place() {
 
 /// A connection that has had its answer is closed after those that never sent a request.
 #[tokio::test]
-async fn the_silent_go_first() {
+async fn the_silent_are_evicted_first() {
     let served = Served::start(Limits {
         connections: 2,
         ..LASTING

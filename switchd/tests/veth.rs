@@ -177,7 +177,7 @@ fn stopping_waits_for_what_is_buffered() {
 
 #[test]
 #[ignore = "needs root"]
-fn what_cannot_start_says_why_and_leaves_nothing() {
+fn a_failed_start_has_a_reason_and_leaves_nothing() {
     let network = Network::new();
     let missing = config(&CONFIG.replacen("\"p1\"\nrole", "\"p9\"\nname = \"p1\"\nrole", 1));
     let error = Dataplane::start(&missing, &network.pins).unwrap_err();

@@ -116,7 +116,7 @@ async fn an_interval_is_shown_when_it_is_over() {
 }
 
 #[tokio::test]
-async fn what_cannot_be_cleared_is_said() {
+async fn what_cannot_be_cleared_is_reported() {
     let (daemon, _) = start(settings()).await;
     for (body, status, hint) in [
         (json!({"reader": "telemetry"}), 400, "[watermark] interval"),
@@ -137,7 +137,7 @@ async fn what_cannot_be_cleared_is_said() {
 }
 
 #[tokio::test]
-async fn pauses_are_told_with_their_moments() {
+async fn pauses_are_reported_with_their_times() {
     let (daemon, template) = start(settings()).await;
     say(&template, 5, |gauges| {
         gauges.pauses_received = PauseGauges {

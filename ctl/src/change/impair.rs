@@ -154,7 +154,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn each_is_a_line_that_says_what_is_done() {
+    fn each_impairment_is_described_in_one_line() {
         assert_eq!(list(&[]), "nothing is impaired\n");
         let of = |request| Impairment {
             id: 3,

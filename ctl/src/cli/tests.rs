@@ -10,7 +10,7 @@ fn the_command_line_is_sound() {
 }
 
 #[test]
-fn the_help_tells_every_exit_status() {
+fn the_help_lists_every_exit_status() {
     let help = Cli::command().render_long_help().to_string();
     for status in [
         0,

@@ -127,7 +127,7 @@ mod tests {
     }
 
     #[test]
-    fn the_express_path_and_what_shuts_it_are_told_together() {
+    fn the_express_path_and_what_shuts_it_are_shown_together() {
         for (more, key) in [
             ("[dataplane]\nexpress = \"on\"", None),
             ("[forwarding]\nlearning = true", None),

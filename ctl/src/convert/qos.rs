@@ -23,7 +23,6 @@ pub struct PortQos {
     pub pcp: Option<[u8; 8]>,
     /// Source of `dscp`, for comments.
     pub dscp_source: String,
-    /// Source of `pcp`.
     pub pcp_source: String,
     /// SONiC's priority group of each priority.
     pub group_of: [usize; 8],

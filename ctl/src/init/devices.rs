@@ -56,7 +56,7 @@ fn read(text: &str, role: PortRole) -> Result<Device> {
     }
     let rate = rate.or_else(|| speed(name)).ok_or_else(|| {
         let about = about(name);
-        anyhow!("{name} ({about}) does not say how fast it is: write {name}=10Gbit, with the rate of its line")
+        anyhow!("{name} ({about}) does not report its rate: write {name}=10Gbit, with the rate of its line")
     })?;
     Ok(Device {
         name: name.to_owned(),

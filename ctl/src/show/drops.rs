@@ -237,7 +237,7 @@ mod tests {
     }
 
     #[test]
-    fn drops_of_all_layers_are_in_one_table_the_most_first() {
+    fn drops_of_all_layers_are_in_one_table_largest_first() {
         let text_of = r#"{"name": "a", "device": "a", "role": "edge", "address": "", "rate_bits_per_second": 1, "link_up": true,
             "xdp_mode": "native", "zero_copy": false, "rx_frames_total": 0, "rx_bytes_total": 0, "tx_frames_total": 0,
             "tx_bytes_total": 0, "drops_total": {"no_route": 2, "of_a_newer_daemon": 1}, "kernel_losses": {"rx_ring_full_total": 4},

@@ -54,7 +54,6 @@ pub fn explain(error: ClientError, socket: &Path) -> TargetError {
     }
 }
 
-/// Returns the error for an unknown switch name.
 pub fn unknown_name(name: &str, socket: &Path, running: &[String]) -> TargetError {
     let remedy = match running {
         [] => "no switch runs here: is weir-switchd running?".to_owned(),
@@ -159,8 +158,8 @@ mod tests {
                 "no such suspicion: 9; `switchctl deadlock` lists the known ones",
             ),
             (
-                "4 captures are running already, the most allowed; GET /v1/captures lists them",
-                "4 captures are running already, the most allowed",
+                "4 captures are running already, the maximum; GET /v1/captures lists them",
+                "4 captures are running already, the maximum",
             ),
             (
                 "no such path: /v1/levels; paths: /v1/status",
@@ -173,7 +172,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_socket_is_said_to_be() {
+    fn a_path_that_is_not_a_socket_is_reported() {
         let directory = tempfile::tempdir().unwrap();
         let file = directory.path().join("file");
         fs::write(&file, "").unwrap();

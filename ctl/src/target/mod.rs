@@ -53,11 +53,9 @@ pub enum TargetError {
     },
     /// The command line does not select one of several switches.
     #[error("several switches run on this host: {names}; choose one with --name")]
-    Several {
-        names: String,
-    },
+    Several { names: String },
     /// Two options name different places.
-    #[error("{0} cannot be used with {1}: both say where to look; give one of them")]
+    #[error("{0} cannot be used with {1}: both select the switch; give only one")]
     Conflict(&'static str, &'static str),
     /// The name would leave the run directory.
     #[error("invalid switch name `{0}`: a name is one directory under /run/weir")]
@@ -71,9 +69,7 @@ pub enum TargetError {
     },
     /// The answer is a refusal, or unintelligible.
     #[error("{what}")]
-    BadAnswer {
-        what: String,
-    },
+    BadAnswer { what: String },
 }
 
 impl Target {
@@ -352,7 +348,7 @@ mod tests {
     }
 
     #[test]
-    fn a_name_that_nobody_has_tells_who_is_there() {
+    fn an_unknown_name_lists_the_known_ones() {
         let run = run_with(&["s2", "s1"]);
         let there = running(run.path());
         let error = explain::unknown_name("nope", Path::new("/run/weir/nope/api.sock"), &there);

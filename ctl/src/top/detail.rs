@@ -19,7 +19,6 @@ pub enum Subject {
     /// A port's priority with Levels.
     Level(String, u8),
     Deadlock(u64),
-    /// An event, by its number.
     Event(u64),
     /// A switch of this machine, by its name.
     Switch(String),

@@ -111,7 +111,7 @@ fn record() -> Box<FlightRecord> {
 }
 
 #[test]
-fn a_deadlock_opens_and_its_record_can_be_moved_in() {
+fn a_deadlock_opens_and_its_record_can_be_scrolled() {
     let mut app = app();
     app.show(View::Deadlocks);
     let id = overview(0).deadlocks.current[0].id;
@@ -380,7 +380,7 @@ fn all_switches_are_shown_and_one_is_entered() {
 }
 
 #[test]
-fn a_switch_that_does_not_answer_holds_up_only_its_own_row() {
+fn a_switch_that_does_not_answer_delays_only_its_own_row() {
     let target = |name: &str| Target {
         socket: Some(name.into()),
         name: None,

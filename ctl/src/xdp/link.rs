@@ -217,7 +217,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn who_opens_a_link_for_a_moment_does_not_hold_it() {
+    fn opening_a_link_briefly_does_not_hold_it() {
         let process = |pid| Process {
             pid,
             command: "test".to_owned(),

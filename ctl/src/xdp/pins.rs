@@ -79,7 +79,6 @@ pub fn names(pins: &Path) -> Result<Vec<String>> {
     Ok(names)
 }
 
-/// Reads the pins of the port `name`.
 pub fn read(pins: &Path, name: &str) -> PinnedPort {
     let directory = pins.join(name);
     let mut port = PinnedPort {

@@ -72,7 +72,7 @@ mod tests {
     }
 
     #[test]
-    fn a_queue_that_becomes_free_is_had() {
+    fn a_queue_that_becomes_free_is_taken() {
         let mut tries = 0;
         let opened = open("p1", PATIENCE, || {
             tries += 1;

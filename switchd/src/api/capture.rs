@@ -99,7 +99,7 @@ pub(super) async fn begin(
         .ok_or_else(|| ApiError {
             status: StatusCode::CONFLICT,
             error: format!(
-                "{TAPS_MAX} captures are running already, the most allowed; GET /v1/captures lists them"
+                "{TAPS_MAX} captures are running already, the maximum; GET /v1/captures lists them"
             ),
         })?;
     let id = capture.id;

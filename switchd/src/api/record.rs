@@ -40,7 +40,7 @@ pub(super) async fn begin(
     let (interval, duration) = check(&request).map_err(ApiError::bad_request)?;
     let place = shared.dataplane.series.take().ok_or_else(|| ApiError {
         status: StatusCode::CONFLICT,
-        error: format!("{SERIES_MAX} recordings and exports are running already, the most allowed"),
+        error: format!("{SERIES_MAX} recordings and exports are running already, the maximum"),
     })?;
     let (parts, receiver) = mpsc::channel(PARTS_WAITING);
     let (started, start) = oneshot::channel();

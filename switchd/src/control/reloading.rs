@@ -76,13 +76,13 @@ pub enum ReloadError {
     #[error("reading the file was aborted: {0}")]
     Task(#[from] tokio::task::JoinError),
     /// A reload waits for its confirmation.
-    #[error("the last reload waits to be confirmed, {left_seconds} s left: `switchctl confirm` keeps it, and without it comes back what was before")]
+    #[error("the last reload waits to be confirmed, {left_seconds} s left: `switchctl confirm` keeps it, otherwise the previous configuration returns")]
     Unconfirmed {
         /// Seconds until its time is over, rounded up.
         left_seconds: u64,
     },
     /// There is nothing to confirm.
-    #[error("nothing waits to be confirmed: no reload with a time for that, or the time is over")]
+    #[error("nothing waits to be confirmed: no reload had a time limit, or it has passed")]
     NothingToConfirm,
     /// The settings in force cannot be read.
     #[error("cannot read the configurations that were in force: {0}")]

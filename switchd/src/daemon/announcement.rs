@@ -181,7 +181,7 @@ interval = "5s"
     }
 
     #[test]
-    fn a_fabric_port_says_all() {
+    fn a_fabric_port_announces_all_settings() {
         let settings = settings();
         assert!(settings.enabled && settings.interval == weir_core::Duration::from_secs(5));
         let port = &settings.ports[0];

@@ -64,7 +64,7 @@ pub(super) async fn until_end(
                     };
                     match is_trial {
                         true => tracing::warn!(why, "a restart would be refused"),
-                        false => tracing::error!(why, "restart refused; this switch goes on"),
+                        false => tracing::error!(why, "restart refused; this switch continues"),
                     }
                     shared.life.answer_restart(Some(why));
                 }

@@ -54,7 +54,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn whoever_waits_goes_on_when_all_is_closed() {
+    fn waiting_ends_when_all_is_closed() {
         let (may_end, told) = mpsc::channel::<()>();
         let (done, is_done) = mpsc::channel();
         let mut closing = Closing::default();

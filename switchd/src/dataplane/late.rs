@@ -151,7 +151,7 @@ impl Dataplane {
         let running = &self.running;
         let ways = &running.threads.ways;
         if !ways.part(port, |request| running.ask(request)) {
-            tracing::error!(%port, "a dataplane thread does not give a port up");
+            tracing::error!(%port, "a dataplane thread does not release a port");
         }
         let others = self.ports.iter().enumerate();
         let other = others
@@ -165,7 +165,7 @@ impl Dataplane {
             let queues = settings.queue..settings.queue + settings.queue_count.unwrap_or(1);
             for queue in queues {
                 if !self.late.shares.wait_until_free(ifindex, queue) {
-                    tracing::error!(%port, queue, "the driver does not give packet memory back");
+                    tracing::error!(%port, queue, "the driver does not return packet memory");
                 }
             }
         }

@@ -468,7 +468,7 @@ mod tests {
 
     /// After an upgrade, the other end may be an older keeper or switch.
     #[test]
-    fn what_older_ones_do_not_say_is_none() {
+    fn missing_values_of_older_versions_are_none() {
         let left = serde_json::from_str(r#"{"left":{"frames":2}}"#).ok();
         assert_eq!(
             left,

@@ -175,7 +175,7 @@ impl<'a> Succession<'a> {
             }
             self.tries += 1;
             let why = self.failed.get_or_insert_with(|| why.clone());
-            tracing::error!(%why, attempt = self.tries, "the next switch failed; starting what ran before");
+            tracing::error!(%why, attempt = self.tries, "the next switch failed; starting the previous one");
             match way.start() {
                 Ok(worker) => {
                     // A failed switch has nothing left to lose, and must end before its devices can be used.
@@ -183,10 +183,10 @@ impl<'a> Succession<'a> {
                     self.stage = Stage::Starting(Instant::now());
                     return true;
                 }
-                Err(error) => tracing::error!(%error, "cannot start what ran before"),
+                Err(error) => tracing::error!(%error, "cannot start the previous switch"),
             }
         }
-        tracing::error!("what ran before does not start either; the keeper ends");
+        tracing::error!("the previous switch does not start either; the keeper ends");
         false
     }
 

@@ -60,7 +60,7 @@ impl std::fmt::Display for Holder {
         let Some(Process { pid, name, run_dir }) = &self.process else {
             return write!(
                 f,
-                "has XDP program {program}, which no process holds: take it away with `switchctl xdp detach` or `ip link set dev {device} xdp off`"
+                "has XDP program {program}, which no process holds: remove it with `switchctl xdp detach` or `ip link set dev {device} xdp off`"
             );
         };
         match run_dir {
@@ -176,7 +176,7 @@ mod tests {
     }
 
     #[test]
-    fn a_link_says_which_program_it_has() {
+    fn a_link_reports_its_program() {
         let info =
             "pos:\t0\nlink_type:\txdp\nlink_id:\t4\nprog_tag:\tab\nprog_id:\t12\nifindex:\t3\n";
         assert_eq!(value(info, "prog_id:"), Some("12"));

@@ -76,7 +76,7 @@ mod tests {
     }
 
     #[test]
-    fn the_manager_hears_it() {
+    fn the_manager_is_notified() {
         let directory = tempfile::tempdir().unwrap();
         let path = directory.path().join("notify");
         let manager = UnixDatagram::bind(&path).unwrap();

@@ -38,7 +38,7 @@ for family in parse(sys.stdin.read()):
 }
 
 /// Fails even on a warning.
-pub fn promtool_is_content(text: &str) {
+pub fn promtool_accepts(text: &str) {
     let mut child = Command::new("promtool")
         .args(["check", "metrics"])
         .stdin(Stdio::piped())

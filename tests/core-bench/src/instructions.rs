@@ -162,7 +162,7 @@ fn count(program: &Path, case: &str, bursts: usize) -> Result<u64> {
         .lines()
         .find_map(|line| line.split("Collected :").nth(1));
     let collected = collected.and_then(|count| count.trim().parse().ok());
-    collected.with_context(|| format!("{case}: valgrind says no count:\n{told}"))
+    collected.with_context(|| format!("{case}: valgrind reports no count:\n{told}"))
 }
 
 #[cfg(test)]

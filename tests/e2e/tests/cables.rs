@@ -80,7 +80,7 @@ fn a_port_takes_what_follows_from_its_cable_and_not_a_frame_more() {
 }
 
 #[test]
-fn a_round_trip_that_needs_more_is_told_until_it_does_not() {
+fn a_round_trip_that_needs_more_is_reported_while_it_does() {
     let bench = Bench::of(SCENARIO, &[], |_| ());
     let measured = until("the neighbor answers", || {
         cable(&bench, "s2").round_trip_nanos

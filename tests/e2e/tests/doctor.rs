@@ -163,7 +163,7 @@ const WRONG: [Wrong; 13] = [
 ];
 
 #[test]
-fn each_wrong_set_up_is_named_and_what_is_said_mends_it() {
+fn each_wrong_set_up_is_named_and_its_remedy_works() {
     for (name, dataplane, port, make_wrong, check) in WRONG {
         let place = Place::new(name, dataplane, port);
         place.does(make_wrong);
@@ -207,7 +207,7 @@ fn is_mended(place: &Place, name: &str, check: &str) {
 }
 
 #[test]
-fn a_switch_that_runs_is_sound_and_its_report_tells_all() {
+fn a_running_switch_is_sound_and_its_report_is_complete() {
     let bench = Bench::new(&[], |_| ());
     let report = bench.file("report.json");
     let socket = bench.switch.config.api_socket.display().to_string();
@@ -222,7 +222,7 @@ fn a_switch_that_runs_is_sound_and_its_report_tells_all() {
 }
 
 #[test]
-fn the_daemon_logs_what_is_wrong_and_what_mends_it() {
+fn the_daemon_logs_problems_and_remedies() {
     let place = Place::new("log", "", "");
     place.does("ethtool -K right txvlan on");
     let mut daemon = place.program(&program("weir-switchd").unwrap());

@@ -218,7 +218,7 @@ fn each_fault_of_a_neighbour_is_named_with_a_remedy() {
 }
 
 #[test]
-fn it_ends_when_nobody_reflects_or_somebody_interrupts() {
+fn it_ends_without_a_reflector_and_on_interruption() {
     let place = Place::new("ends", "", 1500, 1);
     let (output, findings) = place.findings(&[]);
     assert_eq!(output.status.code(), Some(1));

@@ -146,7 +146,7 @@ fn the_dataplane_stands_still_for_longer_than_its_rings() {
 
 /// A process that was stopped reports it with the duration when it continues.
 #[test]
-fn a_stopped_process_says_for_how_long() {
+fn a_stopped_process_reports_for_how_long() {
     const STOP: Duration = Duration::from_secs(2);
     let mut scene = scene(&[]);
     scene.wait_for_all(100);

@@ -21,7 +21,7 @@ fn every_switch_of_a_ring_has_the_whole_story() {
 }
 
 #[test]
-fn the_record_of_a_master_tells_which_flows_moved() {
+fn the_record_of_a_master_lists_the_flows_moved() {
     let overrides = ["duration=3s", "deadlock.policy=loop-breaker"];
     let scenario = scenario("ring4-hub.toml", &overrides);
     let mut told = 0;

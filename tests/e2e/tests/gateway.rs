@@ -89,7 +89,7 @@ fn a_kernel_that_is_dropped_backs_off_and_the_fabric_loses_nothing() {
 }
 
 #[test]
-fn a_kernel_that_knows_ecn_is_marked_and_nothing_is_lost_at_all() {
+fn a_kernel_with_ecn_is_marked_and_nothing_is_lost() {
     let bench = bench(Police::Mark);
     let received = run_tcp(&bench, || marked(&bench));
     assert!(received > 1_000_000, "{received} B in 3 s at 20 Mbit/s");

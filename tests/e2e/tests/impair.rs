@@ -160,7 +160,7 @@ fn frames_are_dropped_and_marked_as_asked_and_it_ends_by_itself() {
 }
 
 #[test]
-fn a_delay_is_what_ping_sees() {
+fn a_delay_is_visible_to_ping() {
     let bench = bench(true);
     bench.give_addresses();
     // Nothing is flooded here, so ARP is impossible.

@@ -161,7 +161,7 @@ fn who_looks_at_a_vlan_sees_nothing_of_others() {
 }
 
 #[test]
-fn a_monitor_that_is_too_slow_holds_nobody_up() {
+fn a_slow_monitor_delays_no_one_else() {
     let select = mirror("select-all = true");
     let bench = Bench::of(THREE_HOSTS, &["link-defaults.rate=100Mbit"], |config| {
         *config = with_mirrors(config, &select);

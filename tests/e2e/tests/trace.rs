@@ -122,7 +122,7 @@ fn what_is_foretold_comes_true() {
 }
 
 #[test]
-fn what_holds_a_frame_and_what_is_no_frame_to_forward_is_said() {
+fn a_hold_and_control_frames_are_explained() {
     let bench = Bench::new(&[RATE], |_| {});
     let switch = &bench.switch;
     let hold = format!("{HOLD}{}", "0".repeat(68));

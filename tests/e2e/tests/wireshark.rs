@@ -207,7 +207,7 @@ fn loop_probes_have_a_name_and_their_sender() {
 }
 
 #[test]
-fn what_is_malformed_is_said_and_nothing_makes_the_script_fail() {
+fn malformed_frames_are_flagged_and_nothing_makes_the_script_fail() {
     let directory = tempfile::tempdir().unwrap();
     let file = directory.path().join("bad.pcap");
     // Every length of each, and every byte of each inverted.

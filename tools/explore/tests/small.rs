@@ -81,7 +81,7 @@ fn the_breaker_leaves_every_lock_before_the_horizon() {
 }
 
 #[test]
-fn a_search_that_is_cut_short_says_so() {
+fn a_search_over_its_limit_is_unfinished() {
     let outcome = explore(&case("pfc-ring"), 100).unwrap();
     assert_eq!(outcome.verdict, weir_explore::cases::Verdict::Unfinished);
 }

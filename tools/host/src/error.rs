@@ -30,7 +30,7 @@ pub enum Error {
         device: String,
     },
     /// The kernel does not report the fill level of UDP sockets.
-    #[error("{device}: this kernel does not say how full UDP sockets are; it needs CONFIG_INET_UDP_DIAG (`modprobe udp_diag`)")]
+    #[error("{device}: this kernel does not report how full UDP sockets are; it needs CONFIG_INET_UDP_DIAG (`modprobe udp_diag`)")]
     NoDiag {
         /// The device.
         device: String,
@@ -58,7 +58,7 @@ pub enum Error {
         process: i32,
     },
     /// The worker does not answer.
-    #[error("{device} is held by `weir-host plug` (process {worker}), which does not say how it is: it ends just now, or is another version; `weir-host detach {device}` ends it")]
+    #[error("{device} is held by `weir-host plug` (process {worker}), which does not answer: it is ending, or is another version; `weir-host detach {device}` ends it")]
     Silent {
         /// The device.
         device: String,
@@ -74,7 +74,7 @@ pub enum Error {
         worker: i32,
     },
     /// A killed `weir-host plug` left its queue.
-    #[error("{device} has the queue of a `weir-host plug` that is dead; what was paused stays so: `weir-host detach {device}` takes it away")]
+    #[error("{device} has the queue of a dead `weir-host plug`; what was paused stays paused: `weir-host detach {device}` removes it")]
     PlugLeft {
         /// The device.
         device: String,

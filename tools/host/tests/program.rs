@@ -74,7 +74,7 @@ fn a_device_that_is_not_there_is_named() {
 
 /// On a kernel with support, the guest's test attaches it.
 #[test]
-fn a_kernel_without_bpf_qdiscs_is_told_what_it_lacks() {
+fn a_kernel_without_bpf_qdiscs_is_refused_with_what_it_lacks() {
     if kernel_can() {
         return;
     }

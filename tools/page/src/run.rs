@@ -244,7 +244,7 @@ impl<'a> Life<'a> {
                     publisher.publish(&state, &self.targets)?;
                     let written = self.write_targets();
                     if let (Err(error), true) = (&written, could_write) {
-                        tracing::error!("{error:#}; the page goes on, and it is tried again");
+                        tracing::error!("{error:#}; the page continues and tries again");
                     }
                     could_write = written.is_ok();
                 }

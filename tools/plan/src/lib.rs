@@ -93,7 +93,7 @@ fn plan(
             bail!("{name} is the configuration of a switch, and --set is for scenarios: change the file");
         }
         if capture.is_some() {
-            bail!("{name} is the configuration of a switch, which does not say what hosts are behind its ports: --from-capture is for scenarios");
+            bail!("{name} is the configuration of a switch, which lists no hosts: --from-capture is for scenarios");
         }
         let config = DaemonConfig::parse(text, file)?;
         let network = Network::from_configuration(&config, links);

@@ -176,7 +176,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn figure_10_is_written_and_told_in_numbers() {
+    fn figure_10_is_written_and_printed_as_numbers() {
         let folder = tempfile::tempdir().unwrap();
         let nested = folder.path().join("new");
         let numbers = write(Figure::Fig10, &nested).unwrap();

@@ -191,7 +191,7 @@ fn a_broken_configuration_is_not_taken_for_a_scenario() {
 }
 
 #[test]
-fn a_configuration_without_ports_is_told_what_is_missing() {
+fn a_configuration_without_ports_is_refused_with_what_is_missing() {
     let error = plan_of(SHIPPED).unwrap_err();
     assert!(error.to_string().contains("[[port]]"), "{error}");
 }

@@ -165,7 +165,7 @@ fn advice_for_a_class_with_a_pool_is_legal() {
 
 /// All results of a plan are in the table and in the JSON.
 #[test]
-fn delays_first_pauses_and_ecn_are_told_in_both_forms() {
+fn delays_first_pauses_and_ecn_are_printed_in_both_forms() {
     let file = text_of(&scenario("incast.toml"));
     let table = run(&[&file]).stdout;
     for heading in [

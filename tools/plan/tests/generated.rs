@@ -41,7 +41,7 @@ fn completions_and_manual_pages_are_of_every_command() {
 }
 
 #[test]
-fn usage_and_errors_say_what_was_typed() {
+fn usage_and_errors_repeat_what_was_typed() {
     for (called, usage, error) in [
         (
             "switchctl plan",

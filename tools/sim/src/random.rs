@@ -60,7 +60,7 @@ mod tests {
     }
 
     #[test]
-    fn chances_are_what_they_say() {
+    fn chances_match_their_probabilities() {
         let mut random = Random::new(1);
         let hits = (0..100_000).filter(|_| random.happens(250_000)).count();
         assert!((24_000..26_000).contains(&hits), "{hits}");

@@ -323,7 +323,6 @@ impl<T: Copy> Schedule<T> {
         parts.into_iter().map(part).collect()
     }
 
-    /// Joins the parts.
     pub(crate) fn join(parts: Vec<Self>, owner: impl Fn(usize) -> usize) -> Self {
         let mut whole = Self::new(0, Duration::ZERO);
         let mut places = Vec::with_capacity(parts.len());

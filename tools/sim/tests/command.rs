@@ -138,7 +138,7 @@ fn an_expectation_that_fails_is_status_1_with_the_command_that_replays_it() {
 }
 
 #[test]
-fn whoever_cannot_watch_is_told_what_to_do_instead() {
+fn without_a_terminal_watching_is_refused_with_an_alternative() {
     let output = weir_sim(&["run", "scenarios/ring4.toml", "--watch"]);
     assert_eq!(output.status.code(), Some(3));
     let said = "--watch draws on a terminal, and standard error is none; --html FILE writes a page";

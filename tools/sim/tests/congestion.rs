@@ -376,7 +376,7 @@ fn a_window_limit_bounds_what_is_under_way() {
 
 /// Every error is reported with the key and the remedy.
 #[test]
-fn wrong_keys_are_told() {
+fn wrong_keys_are_reported() {
     for (keys, rest, said) in [
         (
             "transport = \"hpcc\"",

@@ -39,7 +39,6 @@ fn network(scenario: &Scenario) -> Network {
     network
 }
 
-/// Returns the bytes that `switch` has sent to `peer`.
 fn sent(scenario: &Scenario, network: &Network, switch: &str, peer: &str) -> u64 {
     let number = |name: &str| scenario.switches.iter().position(|known| known == name);
     let [switch, peer] = [switch, peer].map(|name| number(name).unwrap());

@@ -74,7 +74,7 @@ fn first_lines_of_forks_are_read() {
 }
 
 #[test]
-fn the_example_is_what_it_says() {
+fn the_example_matches_its_description() {
     let text = import(TOPOLOGY, FLOWS).unwrap();
     let scenario = parse(&text);
     assert_eq!(scenario.switches, ["s4", "s5", "s6", "s7"]);
@@ -215,7 +215,7 @@ fn traced_nodes_are_named() {
 }
 
 #[test]
-fn what_is_wrong_is_told_with_its_place_and_what_to_do() {
+fn errors_are_reported_with_place_and_remedy() {
     let of_topology = [
         ("", "", "topology.txt:1:1: the file ends here; expected how many nodes there are"),
         ("8 4 8", "8 9 8", "topology.txt:1:3: 9: how many of the nodes are switches, 8 at most"),

@@ -106,7 +106,7 @@ fn deb(
     let told = String::from_utf8(output(&mut command)?)?;
     let package = told.lines().last().unwrap_or_default();
     if package.is_empty() {
-        bail!("cargo-deb does not say where the package is");
+        bail!("cargo-deb does not report the path of the package");
     }
     Ok(package.into())
 }

@@ -288,7 +288,6 @@ impl<'a> Switch<'a> {
     }
 }
 
-/// Returns the number of carrier changes of a device.
 pub fn carrier_changes(guest: &Guest, device: &str) -> Result<u64> {
     let text = guest.must(&format!("cat /sys/class/net/{device}/carrier_changes"))?;
     Ok(text.trim().parse()?)

@@ -189,7 +189,7 @@ fn only_green_marking_is_carried_over() {
 }
 
 #[test]
-fn every_problem_is_told_at_once_with_its_path() {
+fn all_problems_are_reported_at_once_with_their_paths() {
     let mut root = sample();
     root["PORT"]["Ethernet0"]["speed"] = json!(["40000"]);
     root["BUFFER_PROFILE"]["ingress_lossy_profile"]["dynamic_th"] = json!("9");

@@ -54,7 +54,7 @@ pub struct Impairments {
 #[derive(Debug, thiserror::Error)]
 pub enum ImpairError {
     /// The maximum number is in force.
-    #[error("{IMPAIRMENTS_MAX} impairments are in force, the most allowed; `switchctl impair list` shows them")]
+    #[error("{IMPAIRMENTS_MAX} impairments are in force, the maximum; `switchctl impair list` shows them")]
     Full,
     /// The same link or neighbour would be impaired twice.
     #[error("impairment {0} does that to this port already; stop it first")]

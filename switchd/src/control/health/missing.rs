@@ -197,7 +197,7 @@ mod tests {
     }
 
     #[test]
-    fn a_device_that_never_counted_what_is_sent_is_no_witness() {
+    fn a_device_that_never_counted_sent_frames_is_ignored() {
         let mut ledger = Ledger::default();
         let missing = looks(&mut ledger, 30, |second| Look {
             sent: 100 * second,

@@ -40,9 +40,7 @@ const WAITING_MAX: usize = 64;
 #[allow(clippy::large_enum_variant)] // messages are few and live in a bounded queue
 pub(super) enum Message {
     /// Publish a snapshot taken at `asked` or later.
-    Refresh {
-        asked: Instant,
-    },
+    Refresh { asked: Instant },
     /// Send a snapshot taken at `asked` or later that has these tables.
     Inspect {
         asked: Instant,

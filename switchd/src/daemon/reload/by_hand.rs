@@ -177,7 +177,7 @@ pub fn take(run_dir: &Path, config: &DaemonConfig, expected: Option<Expected>) -
         // Nothing was changed.
         Err(error) if error.kind() == io::ErrorKind::NotFound => None,
         Err(error) => {
-            tracing::error!(%error, path = %path.display(), "cannot read what was changed at run time: it is lost");
+            tracing::error!(%error, path = %path.display(), "cannot read saved run-time changes: they are lost");
             return config.clone();
         }
     };
@@ -185,7 +185,7 @@ pub fn take(run_dir: &Path, config: &DaemonConfig, expected: Option<Expected>) -
         (Some(expected), text) if expected.text == *text => expected.config,
         (_, None) => return config.clone(),
         (_, Some(text)) => parse(text, run_dir, config).unwrap_or_else(|error| {
-            tracing::error!(error, path = %path.display(), "discarding what was changed at run time: incompatible format");
+            tracing::error!(error, path = %path.display(), "discarding saved run-time changes: incompatible format");
             config.clone()
         }),
     };
@@ -286,7 +286,7 @@ ports = ["a"]
     }
 
     #[test]
-    fn what_was_changed_is_told_and_comes_again() {
+    fn changes_by_hand_are_listed_and_reapplied() {
         let config = config();
         let mut snapshot = snapshot();
         snapshot.routes.rows[0].members = PortSet::from_iter([port(1)]);

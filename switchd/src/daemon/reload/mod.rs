@@ -295,7 +295,7 @@ impl Reloader {
             return Some(in_force);
         }
         if let Err(error) = by_hand::leave(run_dir, &left.0, &left.1) {
-            tracing::error!(%error, "cannot save what was changed at run time for the restarted switch: it is lost");
+            tracing::error!(%error, "cannot save run-time changes for the restarted switch: they are lost");
         }
         let written = in_force::leave(run_dir, &running.source);
         running.left = Some(left);

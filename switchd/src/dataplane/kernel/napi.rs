@@ -66,7 +66,7 @@ impl Deferred {
             };
             if let Err(error) = napi::set(napi.id, before) {
                 let device = &self.device;
-                tracing::debug!(device, %error, "a NAPI stays as it is, or went with its device");
+                tracing::debug!(device, %error, "a NAPI keeps its settings, or disappeared with its device");
             }
         }
     }

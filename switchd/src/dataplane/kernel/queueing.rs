@@ -36,7 +36,7 @@ impl Queueing {
         match seen_to {
             Ok(is_ours) => is_ours.then_some(Self { index }),
             Err(error) => {
-                tracing::warn!(device = name, %error, "no queueing discipline: a frame that the other end of this veth has no room for is dropped, of a lossless class too; add one: tc qdisc add dev {name} root pfifo");
+                tracing::warn!(device = name, %error, "no queueing discipline: if the other end of this veth has no room, frames are dropped, even lossless ones; add one: tc qdisc add dev {name} root pfifo");
                 None
             }
         }
@@ -45,7 +45,7 @@ impl Queueing {
     /// Removes it. The device may be gone.
     pub(in crate::dataplane) fn put_back(&self) {
         if let Err(error) = queueing::remove(self.index, OURS) {
-            tracing::debug!(%error, "the queueing discipline of a device stays, or went with it");
+            tracing::debug!(%error, "a device's queueing discipline remains, or disappeared with it");
         }
     }
 }

@@ -262,7 +262,6 @@ struct Copy {
 }
 
 impl Copy {
-    /// Returns the first chunk.
     fn first(&self) -> Chunk {
         self.chunks[0]
     }

@@ -231,7 +231,6 @@ impl Container {
         printed(command.arg("ip").args(words.split_whitespace()));
     }
 
-    /// Returns its log.
     pub fn log(&self) -> String {
         std::fs::read_to_string(self.directory.path().join("log")).unwrap_or_default()
     }

@@ -24,7 +24,6 @@ pub enum Says {
     Drips(Duration),
     /// Returns blanks as fast as possible without end.
     Floods,
-    /// Returns nothing.
     Nothing,
 }
 

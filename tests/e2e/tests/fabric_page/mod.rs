@@ -26,7 +26,6 @@ const NOBODY: &str = "ghost=http://127.0.0.1:9";
 /// Address of the page, in its namespace.
 pub const PAGE: &str = "http://127.0.0.1:9466/";
 
-/// Starts `weir-page` in a namespace.
 pub fn start_page(namespace: &str, directory: &Path, arguments: &[String]) -> Process {
     let mut command = inside(namespace, &program("weir-page").unwrap());
     command.args(arguments);
@@ -216,7 +215,7 @@ fn a_release_is_on_the_time_line() {
 }
 
 #[test]
-fn a_fabric_that_is_well_says_so() {
+fn a_healthy_fabric_is_reported_as_healthy() {
     let overrides = [&GENTLE_RING[..], &["duration=600s"]].concat();
     look_at_ring(&overrides, &[], async |page, _| {
         page.until("view && view.links.length === 4 && view.counts.reachable === 4")

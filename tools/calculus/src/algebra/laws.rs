@@ -394,7 +394,7 @@ fn staircases_of_different_steps() {
 }
 
 #[test]
-fn what_cannot_be_computed_says_why() {
+fn an_impossible_computation_has_a_reason() {
     let irrational = Curve::<f64>::staircase(1.0, std::f64::consts::SQRT_2, 0.0).unwrap();
     let other = Curve::<f64>::staircase(1.0, 1.0, 0.0).unwrap();
     assert!(matches!(

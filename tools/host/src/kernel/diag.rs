@@ -151,7 +151,7 @@ mod tests {
     }
 
     #[test]
-    fn a_cut_message_is_none() {
+    fn a_truncated_message_is_invalid() {
         assert_eq!(reading_of(&[0; MESSAGE - 1]), None);
         assert_eq!(reading_of(&[0; MESSAGE]), None);
     }

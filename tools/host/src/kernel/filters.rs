@@ -49,7 +49,6 @@ struct Filter {
     priority: Priority,
 }
 
-/// Returns the filters for the settings.
 fn filters(settings: &Settings) -> Vec<Filter> {
     let mut all = Vec::new();
     let mut add = |order, ethertypes: [u16; 2], matches, priority| {

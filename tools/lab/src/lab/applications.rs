@@ -260,7 +260,7 @@ mod tests {
     }
 
     #[test]
-    fn a_report_gives_what_arrived_and_what_was_sent_again() {
+    fn a_report_contains_arrivals_and_repetitions() {
         let tcp =
             r#"{"end":{"sum_sent":{"retransmits":7},"sum_received":{"bits_per_second":9.5e7}}}"#;
         assert_eq!(iperf3(tcp), Some((Some(9.5e7), Some(7))));

@@ -116,7 +116,7 @@ mod tests {
     }
 
     #[test]
-    fn a_process_that_is_gone_is_none() {
+    fn a_process_that_has_ended_is_not_found() {
         let mut leaks = Leaks::new(Duration::ZERO);
         leaks.look(u32::MAX);
         assert_eq!(leaks.growth_max(), (0, 0));

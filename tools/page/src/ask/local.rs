@@ -83,7 +83,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn who_has_a_socket_is_a_switch() {
+    fn each_socket_is_listed_as_a_switch() {
         let run = tempfile::tempdir().unwrap();
         for name in ["s2", "s1", "nothing"] {
             fs::create_dir(run.path().join(name)).unwrap();

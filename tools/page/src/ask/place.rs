@@ -33,7 +33,7 @@ pub struct Listener {
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum PlaceError {
     /// It is neither a URL nor a path.
-    #[error("`{0}` is no place of a switch; give the URL of its page or metrics, such as http://192.0.2.11:9465 or https://192.0.2.11:9464, or the path of its API socket")]
+    #[error("`{0}` is not the place of a switch; give the URL of its page or metrics, such as http://192.0.2.11:9465 or https://192.0.2.11:9464, or the path of its API socket")]
     NoUrl(String),
     /// It contains credentials.
     #[error("`{0}` has a password or a query in it; give a token by --token-file")]

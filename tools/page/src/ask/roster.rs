@@ -66,7 +66,7 @@ pub enum RosterError {
     #[error("switch `{0}`: a token needs https; give the URL of its metrics' listener, or remove token-file")]
     Exposed(String),
     /// Two switches have the same name.
-    #[error("two switches are called `{0}`; give each a name of its own")]
+    #[error("two switches are called `{0}`; give each a different name")]
     Twice(String),
     /// There are too many switches.
     #[error("{0} switches are listed; one page has at most {SWITCHES_MAX}: start another weir-page for the rest")]
@@ -200,7 +200,7 @@ mod tests {
     }
 
     #[test]
-    fn a_list_says_where_switches_pages_and_metrics_are() {
+    fn a_list_contains_the_addresses_of_pages_and_metrics() {
         let roster = read(
             "[[switch]]\nname = \"leaf1\"\nurl = \"https://192.0.2.11:9464\"\ntoken-file = \"/t\"\n\
              [[switch]]\nname = \"leaf2\"\nurl = \"http://192.0.2.12:9465\"\nmetrics = \"192.0.2.12:9464\"\n",

@@ -134,7 +134,7 @@ fn a_circle_of_pauses_is_a_deadlock_once_a_port_of_it_is_suspected() {
 }
 
 #[test]
-fn suspicions_are_told_on_our_clock() {
+fn suspicions_are_converted_to_our_clock() {
     let mut fabric = Fabric::default();
     let state = ring(&mut fabric, true);
     let incident = &state.incidents[0];

@@ -85,7 +85,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_file_has_who_has_metrics_and_is_written_when_that_changes() {
+    fn a_file_lists_switches_with_metrics_and_is_written_on_changes() {
         let directory = tempfile::tempdir().unwrap();
         let file = directory.path().join("weir.json");
         let mut targets = Targets::default();

@@ -103,7 +103,7 @@ fn compare(run: &RunResult, scenario: &Scenario, links: &LinkOptions) -> Result<
     }
     let counted = Counted::new(&network, &run.buffers)?;
     if buffers.is_empty() && counted.buffers.is_empty() {
-        bail!("the run says nothing of any buffer that is planned for");
+        bail!("the run has no buffer of the plan");
     }
     Ok(Comparison {
         scenario: run.scenario.clone(),

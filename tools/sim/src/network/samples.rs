@@ -123,7 +123,6 @@ impl Samples {
         parts
     }
 
-    /// Joins the parts.
     pub(super) fn join(parts: Vec<Self>) -> Option<Self> {
         let mut parts = parts.into_iter();
         let mut whole = parts.next()?;

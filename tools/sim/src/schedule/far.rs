@@ -45,7 +45,6 @@ impl<T> Far<T> {
         self.first
     }
 
-    /// Takes the first one if it is before `until`.
     pub(super) fn take_before(&mut self, until: u64) -> Option<Entry<T>> {
         if self.first >= until {
             return None;

@@ -61,7 +61,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn acknowledges_what_a_set_of_numbers_says(numbers in prop::collection::vec(0u32..60, 0..200)) {
+        fn acknowledgements_match_a_set_of_numbers(numbers in prop::collection::vec(0u32..60, 0..200)) {
             let mut reassembly = Reassembly::default();
             let mut model = BTreeSet::new();
             for number in numbers {

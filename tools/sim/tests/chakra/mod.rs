@@ -380,7 +380,7 @@ proptest! {
 }
 
 #[test]
-fn what_is_wrong_is_told_with_file_and_node() {
+fn errors_are_reported_with_file_and_node() {
     let broken = |change: &dyn Fn(&mut Vec<Vec<Node>>)| {
         let mut ranks: Vec<Vec<Node>> = (0..4).map(step_nodes).collect();
         change(&mut ranks);

@@ -10,7 +10,6 @@ use weir_config::kernels::{
 use crate::vm::checks::NO_WARNING;
 use crate::vm::guest::Guest;
 
-/// Extent of the checks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Extent {
     /// Every program loads, the shipped configuration forwards and pauses, and the unit starts: for CI.
@@ -117,7 +116,6 @@ const CHECKS: [Check; 17] = [
     check(NO_WARNING, Extent::Loading, |case| case.step("no_warning")),
 ];
 
-/// Returns the rows of `extent`.
 pub fn rows(extent: Extent, with_compilers: bool) -> impl Iterator<Item = &'static Check> {
     CHECKS.iter().filter(move |check| {
         let is_in = match extent {

@@ -1,6 +1,5 @@
 //! MAC control frames: PAUSE and PFC (IEEE 802.3 Annex 31B and 31D).
 
-/// Number of priorities.
 pub const PRIORITIES: usize = 8;
 /// Longest pause, in quanta of 512 bit times.
 pub const LONGEST: u16 = u16::MAX;

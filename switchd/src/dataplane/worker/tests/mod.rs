@@ -424,7 +424,7 @@ fn events_beyond_the_queue_are_counted() {
 }
 
 #[test]
-fn a_snapshot_tells_of_all_ports() {
+fn a_snapshot_contains_all_ports() {
     let mut bench = Bench::new(&Setup::default());
     bench.worker.io.set_budget(1, 0);
     bench.arrive_data(0, 1, LOSSLESS, 1);

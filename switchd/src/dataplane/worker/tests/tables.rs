@@ -25,7 +25,7 @@ fn ask(bench: &mut Bench, id: u64, command: Command) -> Answer {
 }
 
 #[test]
-fn whoever_asks_is_told_what_became_of_it() {
+fn requests_report_their_outcome() {
     let mut bench = Bench::new(&Setup::default());
     let outcome = Ok(());
     assert_eq!(

@@ -238,7 +238,7 @@ fn draining_ends_at_its_deadline_and_says_what_is_left() {
 
 /// Neighbours wait for the next switch, so this one does not wait for frames of paused queues.
 #[test]
-fn who_hands_on_waits_only_for_what_is_under_way() {
+fn a_hand_over_waits_only_for_frames_in_flight() {
     let mut bench = with_three_that_wait();
     bench.request(Request::Stop {
         drain: Duration::from_secs(10),
@@ -261,7 +261,7 @@ fn who_hands_on_waits_only_for_what_is_under_way() {
 
 /// Frames held by the transmitter are still sent, and no others.
 #[test]
-fn who_hands_on_waits_for_the_transmitter() {
+fn a_hand_over_waits_for_the_transmitter() {
     let mut bench = Bench::new(&Setup::default());
     bench.worker.io.set_budget(1, 0);
     for number in 0..3 {
@@ -328,7 +328,7 @@ fn what_could_not_leave_goes_by_the_next_loop() {
 
 /// A draining switch admits no lossy frame, and a restart has to count such frames as missed.
 #[test]
-fn lossy_frames_that_come_while_the_loop_drains_are_told_at_its_end() {
+fn lossy_frames_that_arrive_while_the_loop_drains_are_reported_at_its_end() {
     let mut bench = with_three_that_wait();
     bench.request(Request::Stop {
         drain: Duration::from_millis(50),

@@ -171,7 +171,7 @@ fn what_was_not_sent_is_ordered_again() {
 }
 
 #[test]
-fn a_socket_that_is_closed_holds_nobody_up_but_one_look_may_miss_it() {
+fn a_closed_socket_delays_no_one_but_one_check_may_miss_it() {
     let mut fill = Fill::new(limits());
     fill.look(&[reading(1, 60, 0)], 0);
     fill.sent(Signal::Xoff, 0);

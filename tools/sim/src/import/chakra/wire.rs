@@ -13,7 +13,6 @@ const NODES_MAX: usize = 4_000_000;
 /// First bytes of a file compressed with gzip.
 const GZIP: [u8; 2] = [0x1f, 0x8b];
 
-/// `Node`.
 #[derive(Clone, PartialEq, Message)]
 pub(super) struct Node {
     #[prost(uint64, tag = "1")]

@@ -17,7 +17,6 @@ const ANSWERS_MAX: usize = 4096;
 /// One host's side of its link.
 #[derive(Debug)]
 pub(in crate::network) struct Nic {
-    /// Its line.
     pub(in crate::network) line: u32,
     /// Place of its events.
     pub(in crate::network) place: u32,

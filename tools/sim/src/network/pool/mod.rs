@@ -100,7 +100,6 @@ impl Flags {
         self.0 & other.0 != 0
     }
 
-    /// Adds `other` if `is_so`.
     pub(super) const fn with(self, other: Self, is_so: bool) -> Self {
         if is_so {
             Self(self.0 | other.0)
@@ -179,7 +178,6 @@ impl Frames {
         self.records.give_back(place);
     }
 
-    /// Takes the frame at `place` and its hops.
     pub(super) fn take(&mut self, place: u32) -> (FrameRecord, Vec<Hop>) {
         let record = *self.records.get(place);
         self.records.give_back(place);

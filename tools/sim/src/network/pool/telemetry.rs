@@ -48,7 +48,6 @@ impl Telemetry {
         }
     }
 
-    /// Takes the hops of the frame at `place`.
     pub(super) fn take(&mut self, place: u32) -> Vec<Hop> {
         let of_frame = self.of_frames.get_mut(place as usize);
         of_frame.map(std::mem::take).unwrap_or_default()
@@ -75,7 +74,6 @@ impl Telemetry {
         }
     }
 
-    /// Adds bytes carried by a line.
     pub(in crate::network) fn carried(&mut self, line: u32, bytes: u64) {
         self.sent[line as usize] += bytes;
     }

@@ -126,7 +126,7 @@ mod tests {
     }
 
     #[test]
-    fn who_panics_leaves_nobody_waiting() {
+    fn a_panic_leaves_no_thread_waiting() {
         let meeting = Meeting::new(3, 1);
         std::thread::scope(|scope| {
             let waiting = [(); 2].map(|()| scope.spawn(|| meeting.wait()));

@@ -96,7 +96,6 @@ fn stops(end: Duration) -> Vec<Instant> {
 /// Ways of running the parts of a network.
 #[derive(Clone, Copy, Debug)]
 enum Way {
-    /// Each on a thread.
     Threads(usize),
     /// On one thread alternately, window by window, the last part first: the same exchange without the time that threads
     /// take to wait for each other.
