@@ -12,7 +12,7 @@ use serde::{Deserialize, Serialize};
 
 const PROGRAM: &str = "weir-plan";
 
-/// Executes the planner beside this program, or else the one on PATH. Returns only on failure.
+/// Executes the planner next to this program, or else the one on PATH. Returns only on failure.
 pub fn become_planner(arguments: &[OsString], json: bool) -> Error {
     let program = program();
     let error = Command::new(&program)

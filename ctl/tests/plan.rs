@@ -1,4 +1,4 @@
-//! `switchctl plan` runs the `weir-plan` beside it, or else the one on PATH.
+//! `switchctl plan` runs the `weir-plan` next to it, or else the one on PATH.
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
@@ -24,7 +24,7 @@ fn printed(output: &Output) -> (Option<i32>, String, String) {
 
 #[test]
 fn the_planner_is_found_and_gets_every_word() {
-    // There may be a planner beside the tested program, so link the program into a directory without one.
+    // There may be a planner next to the tested program, so link the program into a directory without one.
     let directory = tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR")).unwrap();
     let (here, path) = (directory.path().join("bin"), directory.path().join("path"));
     fs::create_dir(&here).unwrap();

@@ -415,7 +415,7 @@ async fn wait_for_the_place(
     Err(gone)
 }
 
-/// Prepares everything that needs no port, beside the running switch.
+/// Prepares everything that needs no port, while the old switch runs.
 async fn make_ready(
     config: &DaemonConfig,
     plan: &mut daemon::Plan,

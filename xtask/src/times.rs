@@ -71,7 +71,7 @@ impl Ticks {
 }
 
 impl Times {
-    /// Starts timing the build. `table` is the file for [`Times::write`]; the log of single tests is written beside it.
+    /// Starts timing the build. `table` is the file for [`Times::write`]; the log of single tests is written next to it.
     ///
     /// # Errors
     ///

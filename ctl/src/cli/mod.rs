@@ -81,7 +81,7 @@ pub struct Cli {
           default_missing_value = "1", value_parser = interval, help_heading = GLOBAL)]
     pub watch: Option<Duration>,
     /// Change nothing: report what the command would change, and exit with 7 if there is any change, else with 0. For
-    /// reload, route, ecn, pfcwd, port, config save and config rollback. For restart: try whether the next daemon could
+    /// reload, route, ecn, pfcwd, port, config save and config rollback. For restart: try if the next daemon could
     /// start, and exit with 0 or 1.
     #[arg(long, global = true, help_heading = GLOBAL)]
     pub check: bool,

@@ -56,7 +56,7 @@ pub fn run(target: &Target, output: &Output, dry_run: bool) -> Result<bool> {
         }
     };
     if backup.is_some() && config == before {
-        // The file has no other change, so this only tells the switch that everything is saved.
+        // The file has no other change, so this only informs the switch that everything is saved.
         let _: Reload = target.send(Method::POST, "/v1/reload", None::<&()>)?;
     }
     let is_saved = |setting: &AppliedSetting| changed.iter().any(|it| it.key == setting.key);

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use super::{names, socket_of_environment, with_entry, Target, RUN, SOCKET_NAME};
 
 impl Target {
-    /// Returns the switches of this machine, by name: those whose run directories are beside that of the given socket, by
+    /// Returns the switches of this machine, by name: those whose run directories are next to that of the given socket, by
     /// default under /run/weir. A socket of none of them is added under its path.
     pub fn all(&self) -> Vec<(String, Self)> {
         let given = self.socket.clone().or_else(|| {

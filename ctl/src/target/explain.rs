@@ -68,7 +68,7 @@ pub fn unknown_name(name: &str, socket: &Path, running: &[String]) -> TargetErro
     }
 }
 
-/// Names the groups that may use the socket, or the read-only one beside it.
+/// Names the groups that may use the socket, or the read-only one next to it.
 fn denied(socket: &Path) -> TargetError {
     let group_of = |path: &Path| {
         let owner = fs::metadata(path).map(|there| there.gid()).ok();

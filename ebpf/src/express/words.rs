@@ -69,7 +69,7 @@ impl ExpressWords {
         set(SURE, line.is_sure.into());
     }
 
-    /// Returns the gate of an egress. Read it before checking whether the egress may be [opened](Self::open).
+    /// Returns the gate of an egress. Read it before checking if the egress may be [opened](Self::open).
     pub fn gate(&self, port: u8) -> u64 {
         self.lines
             .word(usize::from(port) * LINE)

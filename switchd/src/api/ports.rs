@@ -1,4 +1,4 @@
-//! `/v1/ports`: ports, and whether their devices are attached.
+//! `/v1/ports`: ports, and the state of their devices.
 
 use std::sync::Arc;
 use std::time::Duration;

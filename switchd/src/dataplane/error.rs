@@ -17,7 +17,7 @@ pub enum DataplaneError {
     /// The fabric's key is unavailable.
     #[error("control-frames.key-file: {0}")]
     FabricKey(#[from] SecretError),
-    /// The kernel gives no random numbers.
+    /// The kernel provides no random numbers.
     #[error("cannot read /dev/urandom: {0}")]
     Random(std_io::Error),
     /// The device does not exist in this network namespace.

@@ -48,7 +48,7 @@ const REFRESH_MAX: Duration = Duration::from_millis(10);
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum ToKeeper {
-    /// Prepare the next switch beside the running one; see [`PREPARES`].
+    /// Prepare the next switch while the old one runs; see [`PREPARES`].
     Prepare,
     /// The next switch is ready and waits for [`FromKeeper::Go`].
     Prepared,

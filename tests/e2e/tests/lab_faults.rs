@@ -1,4 +1,4 @@
-//! `[[fault]]` in the lab: real links, processes and frames are affected as the file says, for as long as it says, and the
+//! `[[fault]]` in the lab: real links, processes and frames are affected as the file specifies, for the specified time, and the
 //! counters of switches and hosts show it.
 
 use weir_api::daemon::Impairment;

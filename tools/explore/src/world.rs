@@ -36,7 +36,7 @@ impl Link {
         since_due: 0,
     };
 
-    /// Returns the frames under way, in order of delivery.
+    /// Returns the frames in flight, in order of delivery.
     pub fn items(&self) -> &[Item] {
         &self.items[..usize::from(self.count)]
     }

@@ -228,7 +228,7 @@ fn remove(device: &Device, present: Present, drain: Drain) -> Result<Detachment,
             if present.has_queue() {
                 empty(name, maps, drain, &mut done)?;
             }
-            // Settings of another version do not tell what to restore.
+            // Settings of another version do not state what to restore.
             maps.in_force(name).ok()
         }
         None => None,

@@ -268,7 +268,7 @@ fn ports_of_different_rates_reach_xoff_at_their_own_times() {
         assert_near(first, at + 10.0, 1e-9);
         at
     };
-    // 40 Gbit/s into 10 beside another 10: 35 Gbit/s too many, and 5 for the other one. The fast one's buffer does not empty
+    // 40 Gbit/s into 10 next to another 10: 35 Gbit/s too many, and 5 for the other one. The fast one's buffer does not empty
     // while it is paused.
     let full = 100_000.0 / 1536.0 * 1546.0 * 8.0 / 1e3;
     assert_near(xoff("a"), full / 35.0, 1e-9);

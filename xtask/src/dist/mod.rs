@@ -128,7 +128,7 @@ fn all(platforms: &[Platform], no_install: bool) -> Result<()> {
     Ok(())
 }
 
-/// Writes the checksums of `artefacts` beside them.
+/// Writes the checksums of `artefacts` next to them.
 fn sums(artefacts: &[PathBuf]) -> Result<PathBuf> {
     let mut lines = Vec::new();
     for artefact in artefacts {

@@ -19,7 +19,7 @@ const SCRIPT: &str = "package/axe.min.js";
 /// Checksum of that file.
 const SCRIPT_SHA256: &str = "29348999450cdf2849a8e70b7912fc2da85a849da39c0d0d5394f51d4a9ed95c";
 const MILLISECONDS_MAX: &str = "120000";
-/// Marker beside it after a failed download: the page's test reports it, and runs only its own checks.
+/// Marker next to it after a failed download: the page's test reports it, and runs only its own checks.
 const NOT_REACHED: &str = "not-reached";
 
 fn directory() -> PathBuf {

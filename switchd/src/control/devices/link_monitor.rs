@@ -199,7 +199,7 @@ impl LinkMonitor {
     fn ask_for_all(&self) -> std::io::Result<()> {
         let socket = self.socket.as_raw_fd();
         match send(socket, &dump_request(), MsgFlags::empty()) {
-            // A dump already under way serves as well.
+            // A running dump serves as well.
             Ok(_) | Err(Errno::EBUSY) => Ok(()),
             Err(error) => Err(error.into()),
         }

@@ -21,7 +21,7 @@ use crate::dataplane::messages::Snapshot;
 pub use record::{Record, EVENTS_MAX, SAMPLES_MAX};
 pub use sample::Sample;
 
-/// Maximum number of records kept. A suspicion that begins while this many others are under way has none.
+/// Maximum number of records kept. A suspicion that begins while this many others are ongoing has none.
 pub const RECORDS_MAX: usize = 32;
 /// Samples kept from before a suspicion. They are taken at all times: each wakes an idle dataplane thread, which costs more
 /// than the sample itself.
@@ -206,7 +206,7 @@ impl FlightRecorder {
             .cloned()
     }
 
-    /// Returns the number of suspicions without a record because too many others were under way.
+    /// Returns the number of suspicions without a record because too many others were ongoing.
     pub fn unrecorded(&self) -> u64 {
         self.unrecorded
     }

@@ -72,7 +72,7 @@ impl Access {
         Arc::clone(&self.snapshot.borrow())
     }
 
-    /// Returns a snapshot taken after this call began, or the latest one when the dataplane gives none within 100 ms.
+    /// Returns a snapshot taken after this call began, or the latest one if the dataplane provides none within 100 ms.
     pub async fn fresh_snapshot(&self) -> Arc<Published> {
         let asked = clock::now();
         let mut latest = self.snapshot.subscribe();
@@ -90,7 +90,7 @@ impl Access {
         self.snapshot()
     }
 
-    /// Returns a snapshot taken after this call began that has `tables`; `None` when the dataplane gives none within
+    /// Returns a snapshot taken after this call began that has `tables`; `None` if the dataplane provides none within
     /// [`ANSWER_WAIT`].
     pub async fn inspect(&self, tables: Tables) -> Option<Arc<Published>> {
         let (reply, answer) = oneshot::channel();

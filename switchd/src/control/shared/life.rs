@@ -32,7 +32,7 @@ pub enum Signal {
     Reload,
     /// Restart under the keeper.
     Restart,
-    /// Have the keeper try whether the next switch could start, and continue.
+    /// Have the keeper try if the next switch could start, and continue.
     TryRestart,
 }
 
@@ -149,7 +149,7 @@ impl Life {
         self.keeper_gone.get().is_some()
     }
 
-    /// Sets or clears a reason for bad health that concerns no single port, by `name`. Returns whether that changed
+    /// Sets or clears a reason for bad health that concerns no single port, by `name`. Returns true if that changed
     /// anything.
     pub fn set_trouble(&self, name: &'static str, trouble: Option<(Trouble, String)>) -> bool {
         let mut troubles = lock(&self.troubles);

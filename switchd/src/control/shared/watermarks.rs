@@ -228,7 +228,7 @@ impl Watermarks {
         }
     }
 
-    /// Returns the watermarks for each reader; none of telemetry before its first interval is over.
+    /// Returns the watermarks for each reader; telemetry is left out before the end of its first interval.
     pub fn shown(&self) -> impl Iterator<Item = Shown<'_>> {
         let lasting = |reader, window| Shown {
             reader,

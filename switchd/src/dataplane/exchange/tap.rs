@@ -123,7 +123,7 @@ pub enum Choice {
         /// Seed of the random numbers.
         seed: u64,
     },
-    /// Copy dropped frames, at most `per_second`, also as the size of a burst. For one thread only.
+    /// Copy dropped frames, at most `per_second`, with bursts of the same size. For one thread only.
     Dropped {
         /// Rate limit and burst size, in frames.
         per_second: u32,

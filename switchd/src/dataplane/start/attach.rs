@@ -93,7 +93,7 @@ impl AttachedProgram {
     }
 
     /// Changes the device's settings while the switch uses it, now that no driver will restart. A virtual device needs no
-    /// offload switched off: if tags are stored beside its frames, the sender put them there.
+    /// offload switched off: if tags are stored next to its frames, the sender put them there.
     pub(in crate::dataplane) fn see_to_device(
         &mut self,
         config: &DaemonConfig,

@@ -33,7 +33,7 @@ pub struct Reserve {
 }
 
 impl Reserve {
-    /// Prepares all parts for a switch with `config`, beside one that runs on the same devices. Leaves memory that cannot be
+    /// Prepares all parts for a switch with `config` while another runs on the same devices. Leaves memory that cannot be
     /// allocated twice for later.
     ///
     /// # Errors

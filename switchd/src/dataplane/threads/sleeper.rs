@@ -57,7 +57,7 @@ impl Sleeper {
     /// already.
     pub(crate) fn sleep(&mut self, timeout: Option<Duration>, has_work: impl FnOnce() -> bool) {
         // An exchange rather than a store, here and below: it is ordered after a waker's exchange, whose `false` could
-        // otherwise come later in loom's model. It costs little beside the system call.
+        // otherwise come later in loom's model. It costs little compared with the system call.
         self.asleep.swap(true, Ordering::Relaxed);
         // Either the waker's fence comes first and its work is seen here, or this fence comes first and the waker sees that
         // this thread sleeps.

@@ -76,7 +76,7 @@ impl<I: Io> Worker<I> {
         self.taps.offer(wanting, &sight);
     }
 
-    /// Shows a frame about to be passed to `port`'s transmitter. `data` has its priority and whether it was marked now;
+    /// Shows a frame about to be passed to `port`'s transmitter. `data` has its priority, and true if it was marked now;
     /// `None` for a control frame.
     #[cold]
     pub(super) fn show_sent(

@@ -1,7 +1,7 @@
 //! The paper's figures as data: the same curves from the model, without its simulations.
 //!
 //! Figures are computed in floating point, in milliseconds each. Numbers stated about them are computed exactly, in the
-//! tests beside this file.
+//! tests next to this file.
 
 mod csv;
 mod svg;

@@ -60,7 +60,7 @@ fn figures_9_and_10_pfc_is_a_saw() {
     let peak = prediction.peak_backlog().unwrap();
     assert_eq!(peak, (first.clone(), int(247_600)));
     assert_eq!(megabytes(&peak.1), 30.95, "just under 31 MB");
-    // 2.275 MB down to X_on and 4 µs: 186 µs of pause. Then 6.2 µs at 3,100 Gbit/s: a 31st part of the period.
+    // 2.275 MB down to X_on and 4 µs: 186 µs of pause. Then 6.2 µs at 3,100 Gbit/s: 1/31 of the period.
     let (period, paused) = (ratio(1_922, 10), int(186));
     assert_eq!(prediction.pauses.len(), 52);
     for (index, pause) in prediction.pauses.iter().enumerate() {

@@ -138,6 +138,7 @@ For node_exporter's textfile collector, from a timer:
     },
     /// Measure how much a neighbour still sends after XOFF.
     Measure(MeasureArguments),
+    /// Commands that print generated files.
     #[command(flatten)]
     Generated(Generated),
 }

@@ -76,7 +76,7 @@ fn handle(priority: usize) -> u32 {
     (PLUGS + priority as u32) << 16
 }
 
-/// Builds a token bucket. The kernel segments frames larger than the burst, and ignores `buffer` beside TCA_TBF_BURST.
+/// Builds a token bucket. The kernel segments frames larger than the burst, and ignores `buffer` if there is TCA_TBF_BURST.
 fn tbf_body(ifindex: u32, rate: BitRate, limit: u32) -> Vec<u8> {
     let bytes_per_second = (rate.get() / 8).max(1);
     let [first, second] = (LINE_OVERHEAD.get() as u16).to_ne_bytes();

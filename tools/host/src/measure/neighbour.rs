@@ -149,7 +149,7 @@ struct Arrival {
 ///
 /// # Errors
 ///
-/// Without CAP_NET_RAW, and when no load arrives.
+/// The process lacks CAP_NET_RAW, or no load arrives.
 pub fn measure(device: &Device, plan: Plan, stop: &AtomicBool) -> io::Result<Reaction> {
     let protocol = match plan.any {
         true => libc::ETH_P_ALL as u16,

@@ -19,7 +19,7 @@ struct Arguments {
 
 #[derive(Debug, Subcommand)]
 enum Action {
-    /// Run until told to finish, in the network namespace where it is started.
+    /// Run until asked to finish, in the network namespace where it is started.
     ///
     /// Prints JSON lines: {"ready":true} once the socket is bound, then answers. Takes lines on
     /// standard input: `begin NANOS`, `stop-sending`, `snapshot`, `pause QUANTA`, `pfc PRIORITY QUANTA`, `finish`.

@@ -91,7 +91,7 @@ enum Command {
         json: Option<PathBuf>,
     },
     /// Write a scenario's topology for containerlab: each switch is a container of Weir's image, each host one with the
-    /// kernel's network. The nodes' files are written into a directory of the same name beside the topology.
+    /// kernel's network. The nodes' files are written into a directory of the same name next to the topology.
     ///
     /// Example: weir-lab export scenarios/kernel/ring4-kernel.toml --containerlab ring4.clab.yml
     Export {

@@ -42,7 +42,7 @@ pub struct Wanted<'a> {
     pub monitoring: Option<&'a Path>,
 }
 
-/// Writes the topology into `file`, and the nodes' files into a directory of the same name beside it.
+/// Writes the topology into `file`, and the nodes' files into a directory of the same name next to it.
 ///
 /// # Errors
 ///

@@ -45,7 +45,7 @@ providers:
 /// Settings of the monitoring.
 pub struct Monitoring {
     prometheus: String,
-    /// The directory beside the topology's file, and the directory of rules and dashboards, both relative to the file.
+    /// The directory next to the topology's file, and the directory of rules and dashboards, both relative to the file.
     beside: String,
     from: String,
 }
@@ -76,7 +76,7 @@ impl Monitoring {
         })
     }
 
-    /// Returns the files for the directory beside the topology's.
+    /// Returns the files for the directory next to the topology's.
     pub fn files(&self) -> Vec<(&'static str, String)> {
         let source = DATA_SOURCE.replace("//prometheus:", &format!("//{PROMETHEUS}:"));
         vec![

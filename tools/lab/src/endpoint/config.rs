@@ -48,7 +48,7 @@ pub struct EndpointConfig {
     /// Flows to expect. Intact lab frames of other flows are counted as foreign.
     #[serde(default)]
     pub expect: Vec<ExpectFlow>,
-    /// Path of the report. Written to a temporary file beside it and renamed.
+    /// Path of the report. Written to a temporary file next to it and renamed.
     pub report: PathBuf,
     /// Start of traffic in nanoseconds of `CLOCK_MONOTONIC`, which all processes of a machine share. All other times count
     /// from it. If absent, traffic starts at the command `begin NANOS`.

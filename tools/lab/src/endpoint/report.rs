@@ -116,7 +116,7 @@ pub struct ReceivedFlow {
     pub bytes: u64,
     /// Highest number received; absent if there was none.
     pub highest_sequence: Option<u64>,
-    /// Numbers up to the highest without an intact frame, including corrupted frames. Losses after the highest are known
+    /// Numbers up to the highest without an intact frame, including corrupted frames. Losses after the highest number are known
     /// only from the sender's count.
     pub missing: u64,
     /// Frames that arrived after one with a higher number.

@@ -27,7 +27,7 @@ const RETRY: Duration = Duration::from_micros(50);
 /// Maximum wait for the last frames before reporting that sending has stopped.
 const STOP_WAIT: Duration = Duration::from_millis(200);
 
-/// Runs one endpoint until it is told to finish, and writes its report.
+/// Runs one endpoint until it is asked to finish, and writes its report.
 ///
 /// # Errors
 /// When the configuration is invalid, the socket cannot be opened or fails, or the report cannot be written. A report is

@@ -151,7 +151,7 @@ impl Station {
         room
     }
 
-    /// Sets whether it obeys PFC.
+    /// Sets if it obeys PFC.
     pub fn obey_pfc(&mut self, now: Instant, obeys: bool) {
         let pfc = self.pfc_priorities.map(|obeyed| obeyed && obeys);
         self.pauses.obey_pfc(now, pfc);

@@ -12,7 +12,7 @@ use nix::unistd::Pid;
 
 use super::interrupt::wait_for;
 
-/// Finds the program `name` beside the running one, or in `WEIR_BIN_DIR`.
+/// Finds the program `name` next to the running one, or in `WEIR_BIN_DIR`.
 ///
 /// # Errors
 ///

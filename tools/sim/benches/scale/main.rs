@@ -3,7 +3,7 @@
 //! same fat-tree in ns-3.
 //!
 //! `cargo bench -p weir-sim --bench scale -- 16` runs both loads of a fat-tree in steps, the number
-//! being k; a second one gives the microseconds of each step. Rates are by CPU time.
+//! being k; a second number is the length of each step in microseconds. Rates are by CPU time.
 #![allow(clippy::disallowed_methods, clippy::disallowed_types)]
 
 mod case;

@@ -85,7 +85,7 @@ pub fn name(mode: &str, pages: Pages) -> String {
     format!("ns3-{mode}{}", pages.suffix())
 }
 
-/// Returns the directory beside this program, in the target directory.
+/// Returns the directory next to this program, in the target directory.
 fn target_directory() -> Result<PathBuf> {
     let own = std::env::current_exe()?;
     let directory = own.parent().context("a program is in a directory")?;

@@ -112,7 +112,7 @@ pub fn plan(scenario: &Scenario) -> Result<NetworkPlan, PrepareError> {
     Ok(plan)
 }
 
-/// Returns a round time (1, 2 or 5 of a power of ten) that gives about [`POINTS`] points.
+/// Returns a round time (1, 2 or 5 of a power of ten) with about [`POINTS`] points.
 fn sample_interval(duration: Duration) -> Duration {
     let wanted = duration.as_nanos().div_ceil(POINTS).max(1);
     let mut power = 1u64;

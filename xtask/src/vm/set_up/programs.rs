@@ -81,7 +81,7 @@ pub fn output(command: &mut Command) -> Result<Vec<u8>> {
     Ok(output.stdout)
 }
 
-/// `first | second`: the standard output of the latter goes where `second` says.
+/// `first | second`: the standard output of the latter goes as in `second`.
 ///
 /// # Errors
 ///

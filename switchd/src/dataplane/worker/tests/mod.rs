@@ -42,7 +42,7 @@ fn a_frame_leaves_unchanged_and_in_the_chunk_that_it_came_in() {
     let port = 1;
     assert_eq!(bench.sent(), [Sent { port, chunk, bytes }]);
     assert_eq!(bench.worker.switch.held_frames(), 0);
-    // One chunk is missing in a fill ring, too few for a refill.
+    // One chunk is missing in a fill ring, which is too few for a refill.
     assert_eq!(bench.worker.pool.free_count(), free + 1);
     assert!(!bench.round(), "nothing is left to do");
     bench.assert_conserved();

@@ -52,7 +52,7 @@ pub enum Command {
     /// Compare Levels with PFC and the Deadlock Breaker in the same networks: waiting times and throughput.
     #[command(after_help = FAIRNESS_HELP)]
     Fairness(FairnessArguments),
-    /// Reproduce a figure of a paper, with the paper's numbers beside the measured ones, or compare the costs of ways to
+    /// Reproduce a figure of a paper, with the paper's numbers next to the measured ones, or compare the costs of ways to
     /// live with credit loops.
     #[command(after_help = REPRODUCE_HELP)]
     Reproduce(ReproduceArguments),
@@ -408,10 +408,10 @@ pub enum Figure {
     CalculusFig8,
     /// Influence of the initial α, of clamping the target rate, and of the moment of marking on Figure 7.
     CalculusDependence,
-    /// HPCC paper, Figure 11(c): slowdown of a Hadoop cluster's flows, beside the numbers of HPCC's simulator. Takes
+    /// HPCC paper, Figure 11(c): slowdown of a Hadoop cluster's flows, next to the numbers of HPCC's simulator. Takes
     /// minutes.
     HpccFig11c,
-    /// NDP paper, Figure 14: a permutation over a fat tree, beside the numbers of htsim. Takes a minute.
+    /// NDP paper, Figure 14: a permutation over a fat tree, next to the numbers of htsim. Takes a minute.
     NdpFig14,
 }
 

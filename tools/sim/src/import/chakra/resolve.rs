@@ -97,7 +97,7 @@ fn beginnings(
         let mut end = begin.clone();
         match &node.work {
             Work::Compute(time) => end.postpone(*time),
-            // Sends do not block: the rank goes on.
+            // Sends do not block: the rank continues.
             Work::Send { .. } => {}
             Work::Receive { .. } | Work::Collective { .. } => {
                 if let Some(arrivals) = exchanges.arrivals.get(&(rank, place)) {

@@ -240,7 +240,7 @@ fn every_scenario_file_gives_the_same_network_in_any_number_of_parts() {
     }
 }
 
-/// Levels beside PFC, all codings of Feedback, releases, changing routes.
+/// Levels and PFC, all codings of Feedback, releases, changing routes.
 #[test]
 fn wide_networks_are_the_same_in_any_number_of_parts() {
     for seed in 0..12 {

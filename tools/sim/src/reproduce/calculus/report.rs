@@ -1,4 +1,4 @@
-//! Presents the traces like the paper's figures, with its numbers beside ours, and their dependence on the settings.
+//! Presents the traces like the paper's figures, with its numbers next to ours, and their dependence on the settings.
 
 mod dependence;
 
@@ -337,7 +337,7 @@ impl Reproduction {
         )
     }
 
-    /// Returns the paper's numbers beside ours.
+    /// Returns the paper's numbers next to ours.
     pub fn table(&self) -> String {
         let rows: Vec<Vec<String>> = self
             .findings

@@ -1,4 +1,4 @@
-//! Figures of other simulators: the same networks here, beside published results.
+//! Figures of other simulators: the same networks here, next to published results.
 //!
 //! The published numbers are in `published/`, each file with its source. This compares programs, not models with
 //! measurements: a difference in a figure is one between two simulators.

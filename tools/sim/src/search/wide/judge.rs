@@ -2,7 +2,7 @@
 //!
 //! |  but for| but for |
 //! |---|---|
-//! | no frame is lost | frames on a link that goes down; frames that were under way when a route turned back to where they came from, or that came to a switch before its route; under Levels, where some T is shorter than its line needs, frames for which a buffer has no room |
+//! | no frame is lost | frames on a link that goes down; frames that were in flight when a route turned back to where they came from, or that came to a switch before its route; under Levels, where some T is shorter than its line needs, frames for which a buffer has no room |
 //! | no frame arrives after one of its flow that was sent later | networks in which a route changes |
 //! | when traffic has ended, every frame leaves | |
 //! | under Levels no steady flow waits longer for a frame than [`TIMES_PFC`] times the longest wait in the same network under PFC with the Deadlock Breaker, one refresh and two T more | networks in which that is more than [`BOUND_PERCENT`] of the run ([`Told::Nothing`]) |

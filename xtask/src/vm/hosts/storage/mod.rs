@@ -1,4 +1,4 @@
-//! Storage over a switch: FCoE, which needs a lossless class, and NVMe over TCP and RDMA beside it.
+//! Storage over a switch: FCoE, which needs a lossless class, and also NVMe over TCP and RDMA.
 
 mod counts;
 mod rdma;

@@ -30,7 +30,7 @@ fn place(flow_hash: u32, to: u32, entries: u32) -> u32 {
     (part / (1 << 32)) as u32
 }
 
-/// LetFlow's entry: a port, a valid bit, and a bit that says that no frame has come since the last scan.
+/// LetFlow's entry: a port, a valid bit, and a bit that is set if no frame has come since the last scan.
 #[derive(Default)]
 struct ChipEntry {
     is_valid: bool,
