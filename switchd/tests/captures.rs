@@ -257,7 +257,7 @@ async fn clients_that_do_not_read_free_their_place_after_a_timeout() {
         r#"{"ring_frames": 64, "snap_bytes": 16384, "ports": ["p1"], "duration_seconds": 1}"#;
     let reader = Reader::start(&daemon, body).await;
     until_tapped(&taps).await;
-    // More than its sockets can hold, as long as it lasts.
+    // Exceeds the sockets for the whole duration.
     until(async || {
         offer(&taps, 64, &[7; 16_384]);
         let all: Vec<Capture> = get(&daemon.socket, "/v1/captures").await.json();

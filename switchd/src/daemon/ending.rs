@@ -79,7 +79,7 @@ pub(super) async fn until_end(
     }
 }
 
-/// Request of a signal that may end the switch.
+/// A signal that may end the switch asks for this.
 enum Asked {
     Stop(&'static str),
     Restart {

@@ -20,7 +20,7 @@ pub const SOCKET_NAME: &str = "api.sock";
 pub fn found(run: &Path) -> Vec<(String, PathBuf)> {
     let has = |path: &PathBuf| match fs::symlink_metadata(path.join(SOCKET_NAME)) {
         Ok(_) => true,
-        // Without permission to look, asking reports the error.
+        // If the directory cannot be read, the request reports the error.
         Err(error) => error.kind() == ErrorKind::PermissionDenied,
     };
     let directories = fs::read_dir(run).into_iter().flatten().flatten();
