@@ -1,5 +1,5 @@
-//! Levels on links with a round-trip time: every flow whose host obeys proceeds (lemma 3 of Karol, Golestani and Lee with rT
-//! > 0). With equation (22) as printed, lower Levels starved although nothing was lost and nothing was suspected.
+//! Levels on links with a round-trip time: every flow whose host obeys proceeds (lemma 3 of Karol, Golestani and Lee with
+//! rT > 0). With equation (22) as printed, lower Levels starved although nothing was lost and nothing was suspected.
 
 use std::path::Path;
 

@@ -184,8 +184,8 @@ pub struct Tap {
 }
 
 impl Tap {
-    /// Creates a tap for a switch with `port_count` ports. Allocates all of its memory: about `ring_frames` × (`snap_bytes`
-    /// + 136) bytes.
+    /// Creates a tap for a switch with `port_count` ports. Allocates all of its memory: about
+    /// `ring_frames` × (`snap_bytes` + 136) bytes.
     pub fn new(plan: TapPlan, port_count: usize) -> Self {
         let ring_frames = plan.ring_frames.max(1);
         let free = ArrayQueue::new(ring_frames);

@@ -132,8 +132,8 @@ impl<'a, S: Scalar> Flow<'a, S> {
         Ok(found.map(|time| time + &self.origin.time))
     }
 
-    /// Returns the first timeout up to `horizon`, with the functions of the current origin. Line 7 of Algorithm 1 searches t
-    /// > t_TO^next and prints the unshifted functions, which would find the same timeout again at once; t > t_TO^prev and
+    /// Returns the first timeout up to `horizon`, with the functions of the current origin. Line 7 of Algorithm 1 searches
+    /// t > t_TO^next and prints the unshifted functions, which would find the same timeout again at once; t > t_TO^prev and
     /// the shifted ones are meant.
     pub fn timeout(&self, timeout: &S, horizon: &S) -> Result<Option<S>, ControlError> {
         let found = first_timeout(

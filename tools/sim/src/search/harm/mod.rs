@@ -3,7 +3,7 @@
 //!
 //! | drawn | from |
 //! |---|---|
-//! | switches | 1 to 5, a random tree: so pauses cannot lock it |
+//! | switches | 1 to 5, a random tree, so pauses cannot lock it |
 //! | hosts | 1 to 3 at each switch, at least 3, and one that is silent at first |
 //! | lines | 1 to 100 Gbit/s, all equal or each different; delays to 4 µs |
 //! | way | routes, or learned addresses in a table of 16 to 1,024 entries |

@@ -1,6 +1,6 @@
 //! Promises of a wide network, and their verification.
 //!
-//! |  but for| but for |
+//! | promise | except |
 //! |---|---|
 //! | no frame is lost | frames on a link that goes down; frames that were in flight when a route turned back to where they came from, or that came to a switch before its route; under Levels, where some T is shorter than its line needs, frames for which a buffer has no room |
 //! | no frame arrives after one of its flow that was sent later | networks in which a route changes |
