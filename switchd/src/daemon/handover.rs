@@ -1,4 +1,4 @@
-//! From one switch to the next, by way of their keeper.
+//! Handover from one switch to the next through their keeper.
 
 use std::os::unix::process::parent_id;
 use std::path::Path;
@@ -26,18 +26,18 @@ pub(super) struct Parting {
     pub(super) closing: Closing,
 }
 
-/// The next switch need not wait for the end of this process, nor until all is closed.
+/// Lets the next switch start before this process ends and everything is closed.
 pub(super) async fn give_place(Parting { keeping, closing }: Parting) {
     if let Some(mut keeping) = keeping {
         if let Err(error) = keeping.link.give_place().await {
             tracing::warn!(%error, "cannot tell the keeper that the place is free");
         }
     }
-    // It has nothing else to do, and a thread's end must not be awaited on the runtime.
+    // This thread has nothing else to do, but the runtime must not wait for a thread's end.
     let _ = spawn_blocking(move || closing.wait()).await;
 }
 
-/// Releases neighbours that were held for this switch, and accepts restart requests.
+/// Releases neighbours that were paused for this switch, and accepts restart requests.
 pub(super) async fn meet(keeping: &mut Keeping, shared: &Shared) {
     // Neighbours that the switch itself holds by now stay held.
     let resumed = resumed(shared).await;
@@ -66,7 +66,7 @@ fn note_restart(shared: &Shared, restarted: Restarted) {
     shared.life.set_restarted(restarted);
 }
 
-/// Reports that the keeper has ended. The switch goes on.
+/// Reports that the keeper has ended. The switch keeps running.
 pub(super) fn lose_keeper(shared: &Shared) {
     shared.life.set_keeper_gone();
     let told = Described::new(clock::now(), EventName::KeeperGone);
@@ -140,7 +140,7 @@ pub(super) async fn leave(
     }
 }
 
-/// Waits until the keeper is gone; for ever without one, or when it is gone already.
+/// Waits until the keeper ends; forever without one, or when it has ended already.
 pub(super) async fn gone(keeping: &mut Option<Keeping>, shared: &Shared) {
     match keeping {
         Some(keeping) if !shared.life.is_keeper_gone() => keeping.link.gone().await,
@@ -149,15 +149,15 @@ pub(super) async fn gone(keeping: &mut Option<Keeping>, shared: &Shared) {
 }
 
 pub(super) enum Readiness {
-    /// It is ready, or the keeper is too old to prepare one.
+    /// The next switch is ready, or the keeper is too old to prepare one.
     Ready,
-    /// It would not start.
+    /// The next switch did not start.
     Refused(String),
-    /// The switch is to stop meanwhile, with the reason.
+    /// The switch was stopped in the meantime, for this reason.
     Stopped(&'static str),
 }
 
-/// Prepares the next switch before neighbours wait for it, with the changes at run time so far.
+/// Prepares the next switch before neighbours are paused, with the run-time changes so far.
 pub(super) async fn make_ready(
     keeping: &mut Keeping,
     shared: &Shared,

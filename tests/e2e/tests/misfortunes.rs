@@ -1,6 +1,7 @@
-//! Restarts into random configurations under random misfortunes: a switch forwards afterwards, with one of the two configurations.
+//! Restarts into random configurations during random misfortunes: a switch forwards afterwards, with one of the two
+//! configurations.
 //!
-//! `WEIR_MISFORTUNES` is how many there are, and `WEIR_SEED` the seed.
+//! `WEIR_MISFORTUNES` sets their number, and `WEIR_SEED` the seed.
 
 use std::fmt::Debug;
 use std::net::{SocketAddr, TcpListener};
@@ -25,10 +26,10 @@ use weir_tests::namespace::Visit;
 use weir_tests::switches::switchctl;
 use weir_tests::{printed, until, PATIENT_DETECTION};
 
-/// Number in a run of all tests: each of them once.
+/// Number in a normal run: each of them once.
 const COUNT: u64 = Misfortune::ALL.len() as u64;
 const SEED: u64 = 42;
-/// Maximum time from the occasion to a misfortune.
+/// Maximum delay from the trigger to a misfortune.
 const DELAY_MAX: Duration = Duration::from_millis(400);
 /// A device and its other end in the switch's namespace, without a host.
 const SPARE: [&str; 2] = ["spare0", "spare1"];
@@ -77,8 +78,7 @@ impl Misfortune {
         Self::MemoryShort,
     ];
 
-    /// Returns true if it needs a next switch, because the affected process would otherwise just
-    /// have crashed.
+    /// Returns true if it needs a next switch, because otherwise the process would simply have crashed.
     fn waits_for_the_next(self) -> bool {
         matches!(self, Self::NextKilled | Self::OldKilled)
     }
@@ -127,7 +127,7 @@ impl Places {
         let new = self.program.with_extension("link");
         let _ = std::fs::remove_file(&new);
         std::fs::hard_link(&self.pristine, &new).unwrap();
-        // Nothing happens where both are the same file.
+        // If both are the same file, nothing happens.
         std::fs::rename(&new, &self.program).unwrap();
         let _ = std::fs::remove_file(&new);
         self.replace(&self.token, TOKEN, 0o600);
@@ -140,7 +140,7 @@ impl Places {
     /// Applies the misfortune; the returned value is kept until the switch is judged.
     fn strike(&self, misfortune: Misfortune, [keeper, old]: [u32; 2]) -> Option<TcpListener> {
         let dies = |pid: u32| {
-            // One that has ended already does not mind.
+            // Fails harmlessly if it has already ended.
             let _ = kill(Pid::from_raw(pid as i32), Signal::SIGKILL);
         };
         match misfortune {
@@ -234,7 +234,7 @@ fn restart(
                 }
                 std::thread::yield_now();
             }
-            // The moment is the test's input, not a wait for anything.
+            // The delay is the test's input, not a wait for a condition.
             std::thread::sleep(delay);
             places.strike(misfortune, processes)
         });
@@ -316,7 +316,7 @@ fn a_switch_forwards_after_every_misfortune_with_one_of_two_configurations() {
     let mut before = base.to_toml();
     let [mut kept, mut changed] = [0u64; 2];
     for number in 0..count {
-        // All of them in turn, and each with other configurations and moments.
+        // All of them in turn, each with different configurations and delays.
         let misfortune = Misfortune::ALL[number as usize % Misfortune::ALL.len()];
         let next = another(&base, &places, &mut random);
         let delay = DELAY_MAX.mul_f64(random.below(1_000) as f64 / 1_000.0);
@@ -376,8 +376,7 @@ fn a_switch_forwards_after_every_misfortune_with_one_of_two_configurations() {
     scene.end();
 }
 
-/// `--check` reports whether the next switch could start, and leaves neither a process nor a
-/// change.
+/// `--check` reports if the next switch could start, and leaves neither a process nor a change.
 #[test]
 fn a_restart_can_be_tried() {
     let mut scene = Scene::new(

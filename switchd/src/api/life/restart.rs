@@ -52,7 +52,7 @@ pub(in crate::api) async fn restart(
         return Err(conflict("the daemon is already stopping"));
     }
     if let Some(reloader) = shared.life.reloader() {
-        // A file that is not legal would end the switch.
+        // An invalid file would end the switch.
         reloader.check().await?;
     }
     let kept = port_with_kept_frame(&shared, Neighbours::Sending).await;

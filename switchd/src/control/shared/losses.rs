@@ -1,4 +1,4 @@
-//! Losses below the switch, as readers see them: the counters of sockets and devices, and the frames that are missing between them.
+//! Losses below the switch: counters of sockets and devices, and the frames missing between them.
 
 use std::sync::Mutex;
 
@@ -9,14 +9,14 @@ use super::lock;
 use crate::dataplane::messages::PortSnapshot;
 use crate::os::device_losses;
 
-/// Frames that are lost for certain, by the place where they went missing. The counts only grow.
+/// Frames certainly lost, by the place where they went missing. The counts only grow.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Missing {
-    /// Redirected to a socket, and received by none.
+    /// Redirected to a socket, but received by none.
     pub receive: u64,
-    /// Sent, and not counted as sent by the device.
+    /// Sent, but not counted as sent by the device.
     pub transmit: u64,
-    /// Dropped on reception, and accounted for by neither program nor sockets.
+    /// Received by the device, but counted by neither program nor sockets.
     pub dropped: u64,
 }
 
@@ -36,7 +36,7 @@ impl Losses {
         Self(Mutex::new(vec![Place::default(); port_count]))
     }
 
-    /// Frames that are missing at a port.
+    /// Returns the frames missing at a port.
     pub fn missing(&self, port: PortId) -> Missing {
         self.place(port).missing
     }
@@ -69,7 +69,7 @@ impl Losses {
             .missing
     }
 
-    /// Frames that the kernel lost at a port.
+    /// Returns the frames that the kernel lost at a port.
     pub fn of_kernel(&self, port: PortId, state: &PortSnapshot) -> KernelLosses {
         let missing = self.missing(port);
         KernelLosses {
@@ -79,12 +79,12 @@ impl Losses {
         }
     }
 
-    /// Frames that the device with this index lost, by its own counters and by the kernel's.
+    /// Returns the frames that the device with this index lost, by its own counters and by the kernel's.
     pub fn of_device(&self, port: PortId, ifindex: u32) -> DeviceLosses {
         self.with_missing(port, device_losses::read(ifindex))
     }
 
-    /// The device's own counters with the frames that are missing behind it.
+    /// Returns the device's own counters plus the frames that are missing behind it.
     pub(in crate::control) fn with_missing(
         &self,
         port: PortId,
