@@ -6,7 +6,6 @@ use anyhow::Result;
 
 use crate::{build, root, setup, BenchArguments, DemoArguments, LabArguments};
 
-/// Builds and shows the demo.
 pub fn demo(demo: DemoArguments) -> Result<()> {
     root::require("cargo xtask demo")?;
     setup::run(demo.setup.no_install, setup::Purpose::Lab)?;
@@ -51,7 +50,6 @@ pub fn lab(lab: LabArguments) -> Result<()> {
     Err(build::become_lab(&binaries, &arguments))
 }
 
-/// Runs the selected measurements.
 pub fn bench(bench: BenchArguments) -> Result<()> {
     if bench.sim {
         const ROUNDS: u32 = 5;

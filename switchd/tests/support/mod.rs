@@ -153,9 +153,7 @@ pub struct FakeDataplane {
     /// The commands that get this result; others succeed.
     pub concerns: Arc<Mutex<Concerns>>,
     commands: Arc<Mutex<Vec<Command>>>,
-    /// Captures.
     pub taps: Arc<Mutex<Taps>>,
-    /// Running series.
     pub series: Arc<Mutex<[Option<Arc<Series>>; SERIES_MAX]>>,
     /// The daemon's ends of the LLDP sockets, until it takes them.
     pub lldp: Mutex<Vec<OwnedFd>>,
@@ -452,7 +450,6 @@ pub async fn exchange(
     answer(stream).await
 }
 
-/// Sends a request with `body`.
 pub async fn request_with(socket: &Path, method: &str, path: &str, body: &str) -> Answer {
     let stream = send(socket, method, path, body).await;
     as_documented(method, path, answer(stream).await)

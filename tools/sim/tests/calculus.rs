@@ -4,7 +4,6 @@ use weir_config::Fraction;
 use weir_core::{Duration, MarkAt};
 use weir_sim::reproduce::calculus::{figure, trace, Configuration, Figure, Setting, Trace};
 
-/// Converts `bytes` to MB.
 fn megabytes(bytes: u64) -> f64 {
     bytes as f64 / 1e6
 }

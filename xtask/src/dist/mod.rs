@@ -77,7 +77,6 @@ pub struct Arguments {
     place: Vec<Place>,
 }
 
-/// Runs the command.
 pub fn run(arguments: &Arguments) -> Result<()> {
     let no_install = arguments.setup.no_install;
     if arguments.check {

@@ -2,7 +2,6 @@
 
 use std::path::Path;
 
-/// An emulated NIC.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, clap::ValueEnum)]
 pub enum Nic {
     /// virtio-net, with what zero-copy needs.
@@ -125,7 +124,6 @@ pub fn device(number: usize, model: &str, cable: Cable<'_>) -> Vec<String> {
         .to_vec()
 }
 
-/// Returns the MAC address of device `number`.
 pub fn address(number: usize) -> String {
     format!("52:54:00:00:05:{number:02x}")
 }

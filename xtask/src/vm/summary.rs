@@ -25,7 +25,6 @@ impl Summary {
         self.outcomes.iter().any(|outcome| wanted(&outcome.verdict))
     }
 
-    /// Prints the table.
     pub fn print(&self) {
         println!(
             "\nvm-test: Linux {} in QEMU {} (TCG: rates mean nothing), {:.0} s",

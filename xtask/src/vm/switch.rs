@@ -11,9 +11,7 @@ use super::interrupt::wait_for;
 use super::nic::Nic;
 use super::wire::host;
 
-/// Ports of the switch.
 pub const PORTS: usize = 2;
-/// The lossless priority.
 pub const LOSSLESS: u8 = 3;
 /// Rate of the ports, regardless of the NICs. The longest pause is then 335 ms, so that an emulated machine that stalls for
 /// less refreshes its pauses in time.

@@ -26,13 +26,11 @@ pub trait Words: Debug + Send {
     fn switch_on(&self, length_max: u64);
     /// Disables the path for all frames.
     fn switch_off(&self);
-    /// Returns the gate of an egress.
     fn gate(&self, port: u8) -> u64;
     /// Returns the number of pauses of a gate that its program has seen.
     fn seen(&self, gate: u64) -> u32;
     /// Opens an egress for `priorities` unless its gate has changed from `gate`.
     fn open(&self, port: u8, gate: u64, priorities: u8) -> bool;
-    /// Closes an egress.
     fn close(&self, port: u8);
     /// Returns the time at which its line is free, in nanoseconds.
     fn free_at(&self, port: u8) -> u64;

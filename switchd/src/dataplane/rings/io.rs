@@ -185,7 +185,6 @@ pub(in crate::dataplane) trait Io {
     /// Sets the priorities whose frames have a credit, one bit for each.
     fn set_credited(&mut self, port: usize, priorities: u8);
 
-    /// Returns the kernel's losses at `port`.
     fn losses(&self, port: usize) -> KernelLosses;
 
     /// Returns the fill levels of `port`'s rings.

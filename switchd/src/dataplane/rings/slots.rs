@@ -43,7 +43,6 @@ pub(in crate::dataplane) struct KeptSlots {
 /// Slots shared by frames without a credit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(in crate::dataplane) struct Shared {
-    /// All shared slots.
     pub(in crate::dataplane) slots: u64,
     /// Slots that lossless classes leave to control frames.
     pub(in crate::dataplane) kept_from_lossless: u64,

@@ -50,7 +50,6 @@ pub struct Image {
 }
 
 impl Image {
-    /// Unpacks the image under test.
     pub fn unpack() -> Self {
         let directory = tempfile::tempdir().unwrap();
         let archive = match std::env::var_os(IMAGE_VARIABLE) {
@@ -211,7 +210,6 @@ impl Container {
         })
     }
 
-    /// Returns a port of its switch.
     pub fn port(&self, name: &str) -> Port {
         let ports: Vec<Port> = self.get("/v1/ports").expect("the switch answers");
         ports.into_iter().find(|port| port.name == name).unwrap()

@@ -16,7 +16,6 @@ const MOMENT: &str = "1234567890123456789";
 /// Behaviour of a socket.
 #[derive(Clone)]
 pub enum Says {
-    /// Returns this body.
     Body(String),
     /// Returns these bytes once for any request, then closes.
     Bytes(String),

@@ -80,7 +80,6 @@ impl Client {
         stream.as_u64().unwrap_or_else(|| panic!("{stream}"))
     }
 
-    /// Returns the next message of the stream.
     pub fn next(&mut self, stream: u64) -> Value {
         let told = self.ask(&json!({"do": "next", "stream": stream}));
         assert!(told.get("error").is_none(), "{told}");

@@ -34,7 +34,6 @@ impl Word<'_> {
         }
     }
 
-    /// Returns a whole number up to `most`.
     pub(super) fn number(&self, what: &str, most: u64) -> Result<u64, ImportError> {
         let number = self.text.parse::<u64>();
         let number = number

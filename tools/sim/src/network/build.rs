@@ -195,7 +195,6 @@ impl Network {
     }
 }
 
-/// Returns the switches that are restarted.
 fn restarts(plan: &NetworkPlan) -> BTreeSet<usize> {
     let starts = plan.actions.iter().filter_map(|(_, action)| match action {
         Action::Start(switch) => Some(*switch as usize),

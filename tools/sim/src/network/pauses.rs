@@ -31,7 +31,6 @@ pub struct Pause {
 }
 
 impl Network {
-    /// Records pauses from now on.
     pub(crate) fn record_pauses(&mut self) {
         self.pauses = Some(Log::new(PAUSES_MAX));
     }

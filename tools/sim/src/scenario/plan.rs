@@ -290,7 +290,6 @@ fn flows(
     scenario.flows.iter().enumerate().map(flow).collect()
 }
 
-/// Returns the dependencies of waiting flows.
 fn dependencies(scenario: &Scenario) -> Vec<Dependency> {
     let flows = scenario.flows.iter().enumerate();
     let pairs = flows.flat_map(|(next, flow)| {

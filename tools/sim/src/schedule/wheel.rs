@@ -116,7 +116,6 @@ impl<T: Copy> Wheel<T> {
         Some(entry.at)
     }
 
-    /// The event that was taken last.
     #[inline]
     pub(super) fn taken(&self) -> &T {
         &self.entries[self.taken as usize].0.event

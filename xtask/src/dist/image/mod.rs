@@ -51,7 +51,6 @@ pub struct Arguments {
     check: bool,
 }
 
-/// Runs the command.
 pub fn run(arguments: &Arguments) -> Result<()> {
     let out = arguments.out.clone().unwrap_or_else(directory);
     let time = source_time()?;

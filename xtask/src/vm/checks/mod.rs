@@ -82,7 +82,6 @@ impl Outcome {
         }
     }
 
-    /// Prints the outcome.
     pub fn print(&self) {
         let (word, nic, name) = (self.verdict.word(), &self.nic, self.label());
         println!(

@@ -24,7 +24,6 @@ const RESTART_PACE: Pace = Pace {
 
 const REMOVALS: u32 = 3;
 
-/// Runs all checks.
 pub fn check(bench: &mut Bench<'_>) -> Result<()> {
     let keeper = Settings {
         keeper: true,

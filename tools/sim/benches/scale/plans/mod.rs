@@ -14,7 +14,6 @@ use weir_sim::network::plan::{port_address, End, LinkPlan, PriorityMap};
 pub const PRIORITY: Priority = Priority::ALL[3];
 /// Length of all frames without FCS.
 pub const FRAME_LENGTH: Bytes = Bytes::new(1500);
-/// Rate of all lines.
 pub const LINE_RATE: BitRate = BitRate::from_mbit(100_000);
 /// Delay of all links.
 pub const DELAY: Duration = Duration::from_micros(1);

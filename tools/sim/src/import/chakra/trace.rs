@@ -182,7 +182,6 @@ impl<'a> Reader<'a> {
             .as_ref()
     }
 
-    /// Returns a whole number up to `most`.
     fn number(&self, name: &str, most: u64) -> Result<Option<u64>, ChakraError> {
         let Some(value) = self.attribute(name) else {
             return Ok(None);

@@ -84,7 +84,6 @@ pub(crate) fn pace_from(now: Instant) -> Instant {
     Instant::from_nanos(now.as_nanos().saturating_sub(1))
 }
 
-/// A departing frame.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Departure {
     pub(super) sequence: u32,
@@ -93,7 +92,6 @@ pub(super) struct Departure {
     pub(super) flow_hash: u32,
 }
 
-/// An arriving frame.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Arrival {
     pub(super) sequence: u32,
@@ -319,7 +317,6 @@ impl Flow {
         self.resume(now);
     }
 
-    /// Handles an arriving frame.
     pub(super) fn arrive(&mut self, now: Instant, arrival: Arrival) -> Reception {
         let sequence = u64::from(arrival.sequence);
         if sequence >= self.expected {

@@ -78,7 +78,6 @@ impl Nic {
         }
     }
 
-    /// Accounts for a sent frame.
     pub(in crate::network) fn note_sent(
         &mut self,
         now: Instant,

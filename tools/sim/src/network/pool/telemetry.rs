@@ -35,7 +35,6 @@ impl Telemetry {
         }
     }
 
-    /// Sets the hops of the frame at `place`.
     pub(super) fn put(&mut self, place: u32, hops: Vec<Hop>) {
         let place = place as usize;
         if self.of_frames.len() <= place {
@@ -64,7 +63,6 @@ impl Telemetry {
         self.spare.pop().unwrap_or_default()
     }
 
-    /// Adds a hop to the frame at `place`.
     pub(in crate::network) fn note(&mut self, place: u32, mut hop: Hop) {
         hop.sent_bytes = self.sent[hop.line as usize];
         if let Some(hops) = self.of_frames.get_mut(place as usize) {

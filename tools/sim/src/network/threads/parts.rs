@@ -176,7 +176,6 @@ impl Network {
         parts
     }
 
-    /// Joins the parts again.
     pub(super) fn join(&mut self, mut parts: Vec<Self>, partition: &Partition) {
         let owner = |place: usize| partition.owners[place] as usize;
         let telemetry = self.frames.telemetry().map(Telemetry::of_part);

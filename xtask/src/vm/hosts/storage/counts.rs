@@ -94,12 +94,10 @@ impl Counts {
             .collect()
     }
 
-    /// Returns the pauses sent by the switch.
     pub fn pauses(&self) -> u64 {
         self.of_all("weir_pfc_frames_total", &["\"tx\"", "\"xoff\""]) as u64
     }
 
-    /// Returns the pauses sent from one port.
     pub fn pauses_at(&self, port: &str) -> u64 {
         let port = format!("\"{port}\"");
         self.of_all("weir_pfc_frames_total", &[&port, "\"tx\"", "\"xoff\""]) as u64
